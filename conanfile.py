@@ -68,7 +68,7 @@ class Cohort(ConanFile):
         del self.info.settings.arch
 
     def package_info(self):
-        # find_package(cohort) reads the installed package, which has both targets of each component.
+        # find_package(cohort) reads the installed package, which has a target of each component.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = ["share/cmake/cohort"]
         self.cpp_info.bindirs = []

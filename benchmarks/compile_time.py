@@ -4,10 +4,9 @@
 
     compile_time.py [--build DIR] [--compiler CXX] [--times 5] [--json FILE]
 
-Compiles both programs at -O2, interleaved, against the compiled library and header-only, with the compiler and the include
-directories of a configured build. Prints medians of seconds, of processor seconds, and of the compiler's largest resident
-memory. Bounds for the compiled library: 4 s and 400 MB for LeNet, and 1.5 times LeNet's seconds for 50 layers.
-tests/compile_budget_test.py guards the memory of both modes.
+Compiles both programs at -O2, interleaved, with the compiler and the include directories of a configured build. Prints medians of
+seconds, of processor seconds, and of the compiler's largest resident memory. Bounds: 4 s and 400 MB for LeNet, and 1.5 times
+LeNet's seconds for 50 layers. tests/compile_budget_test.py guards the memory.
 """
 import argparse
 import json
@@ -27,9 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 280
 MOST_SECONDS = 4.0
 MOST_TIMES_LENET = 1.5
-# Definitions and largest memory of each mode: a bound compiled, a guard against growth header-only.
-MODES = {"compiled": ["-DCOHORT_CORE_COMPILED", "-DCOHORT_ONEDNN_COMPILED", "-DCOHORT_ZLIB_COMPILED"], "header-only": []}
-MOST_BYTES = {"compiled": 400_000_000, "header-only": 1_800_000_000}
+MOST_BYTES = 400_000_000
 
 
 class failure(Exception):
@@ -67,7 +64,7 @@ def configured(build):
                 includes.append(flags)
         if f"-I{ROOT / 'include'}" not in words:
             continue
-        here = [word for word in words if word.startswith("-D") and not word.endswith("_COMPILED")]
+        here = [word for word in words if word.startswith("-D")]
         definitions = here if definitions is None else [word for word in definitions if word in here]
     if compiler is None:
         raise failure(f"{path}: expected sources, got none")
@@ -113,28 +110,27 @@ def main():
         compiler, flags = configured(arguments.build)
         compiler = arguments.compiler or compiler
         programs = {"lenet": lenet(), "50 layers": fifty_layers(lenet())}
-        runs = {(mode, name): [] for mode in MODES for name in programs}
+        runs = {name: [] for name in programs}
         for _ in range(max(arguments.times, 1)):
-            for mode, name in runs:
-                runs[mode, name].append(compiled(compiler, flags + MODES[mode], programs[name]))
+            for name in runs:
+                runs[name].append(compiled(compiler, flags, programs[name]))
     except failure as problem:
         print(f"compile_time.py: {problem}", file=sys.stderr)
         return 1
     results = {of: dict(zip(("seconds", "processor_seconds", "bytes"), map(statistics.median, zip(*taken))))
                for of, taken in runs.items()}
     print(f"{compiler} -O2, median of {arguments.times}")
-    for (mode, name), result in results.items():
-        print(f"{mode:12} {name:10}  {result['seconds']:6.2f} s  {result['processor_seconds']:6.2f} s of processor  "
+    for name, result in results.items():
+        print(f"{name:10}  {result['seconds']:6.2f} s  {result['processor_seconds']:6.2f} s of processor  "
               f"{result['bytes'] / 1e6:6.0f} MB")
-    first, second = results["compiled", "lenet"], results["compiled", "50 layers"]
+    first, second = results["lenet"], results["50 layers"]
     ratio = second["processor_seconds"] / first["processor_seconds"]
-    print(f"compiled lenet: {comparison(first['seconds'], MOST_SECONDS)} {MOST_SECONDS:.0f} s, "
-          f"{comparison(first['bytes'], MOST_BYTES['compiled'])} {MOST_BYTES['compiled'] / 1e6:.0f} MB; "
+    print(f"lenet: {comparison(first['seconds'], MOST_SECONDS)} {MOST_SECONDS:.0f} s, "
+          f"{comparison(first['bytes'], MOST_BYTES)} {MOST_BYTES / 1e6:.0f} MB; "
           f"50 layers take {ratio:.2f} times as long: {comparison(ratio, MOST_TIMES_LENET)} {MOST_TIMES_LENET}")
     if arguments.json:
         arguments.json.write_text(json.dumps({"compiler": compiler, "flags": flags, "ratio": ratio,
-                                              **{f"{mode} {name}": one for (mode, name), one in results.items()}}, indent=1)
-                                  + "\n", encoding="utf-8")
+                                              **results}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -2,13 +2,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include("${CMAKE_CURRENT_LIST_DIR}/cohort-dependency.cmake")
-include("${CMAKE_CURRENT_LIST_DIR}/cohort-compiled.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/cohort-implementation.cmake")
 
 set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
 # cohort_component(<name> <directory> <dependencies> [OPTION])
-# Adds the INTERFACE target cohort::<name> with the headers in <directory>/include and its own export set, and
-# the library cohort::<name>_compiled. The file <dependencies> lists the dependencies of the component; the
+# Adds the INTERFACE target cohort::<name> with the headers in <directory>/include, its implementation and its
+# own export set. The file <dependencies> lists the dependencies of the component; the
 # installed package includes this file, too. With OPTION the component is optional: COHORT_<NAME> = AUTO
 # (built if its dependencies are found), ON or OFF.
 function(cohort_component name directory dependencies)
@@ -51,16 +51,16 @@ function(cohort_component name directory dependencies)
   string(REPLACE "[" "[[]" include_pattern "${include_directory}")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_pattern}/cohort/*.hpp")
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
-    "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp" "${include_pattern}/cohort/*.tpp")
-  # Internal headers are not verified alone: some of them need the public header that includes them.
-  set(internals ${headers})
-  list(FILTER headers EXCLUDE REGEX "/detail/[^/]*$")
-  list(FILTER internals INCLUDE REGEX "/detail/[^/]*$")
+    "${include_pattern}/cohort/*.cpp" "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp"
+    "${include_pattern}/cohort/*.tpp")
+  set(implementation ${headers})
+  list(FILTER headers EXCLUDE REGEX "/src[.]hpp$")
+  list(FILTER implementation INCLUDE REGEX "/src[.]hpp$")
   add_library(cohort_${name} INTERFACE)
   add_library(cohort::${name} ALIAS cohort_${name})
   target_sources(cohort_${name} INTERFACE
     FILE_SET HEADERS BASE_DIRS "${include_directory}" FILES ${headers}
-    FILE_SET internals TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${internals} ${fragments})
+    FILE_SET implementation TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${implementation} ${fragments})
   target_compile_features(cohort_${name} INTERFACE cxx_std_20)
   target_link_libraries(cohort_${name} INTERFACE ${cohort_link})
   if(NOT name STREQUAL "core")
@@ -71,22 +71,23 @@ function(cohort_component name directory dependencies)
     VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
     INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
 
-  file(GLOB_RECURSE implementation_files CONFIGURE_DEPENDS RELATIVE "${include_directory}"
-    "${include_pattern}/cohort/*/impl/*.ipp")
-  cohort_compiled_component(${name} "${include_directory}" ${implementation_files})
-  list(JOIN implementation_files "\n  " cohort_implementation_files)
-  file(CONFIGURE OUTPUT cohort-${name}-files.cmake CONTENT "# SPDX-License-Identifier: Apache-2.0
-# Implementation files of cohort::${name}.
-set(cohort_implementation_files
-  @cohort_implementation_files@)
+  file(GLOB_RECURSE parts CONFIGURE_DEPENDS RELATIVE "${include_directory}" "${include_pattern}/cohort/*/impl/*.cpp")
+  cohort_add_implementation(${name} cohort_${name} "${include_directory}" ${parts})
+  set_property(GLOBAL PROPERTY cohort_${name}_parts ${parts})
+  list(JOIN parts "\n  " cohort_parts)
+  file(CONFIGURE OUTPUT cohort-${name}-parts.cmake CONTENT "# SPDX-License-Identifier: Apache-2.0
+# The parts of the implementation of cohort::${name}: listed, because the prefix may still contain files of
+# an older version.
+set(cohort_parts
+  @cohort_parts@)
 " @ONLY)
 
   install(TARGETS cohort_${name} EXPORT cohort-${name}
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name}
-    FILE_SET internals DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name})
+    FILE_SET implementation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name})
   install(EXPORT cohort-${name} NAMESPACE cohort::
     FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-files.cmake"
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-parts.cmake"
     DESTINATION "${cohort_package_directory}" COMPONENT ${name})
   install(FILES "${dependencies}"
     RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
@@ -105,7 +106,7 @@ function(cohort_install_package)
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-dependency.cmake"
-    "${PROJECT_SOURCE_DIR}/cmake/cohort-compiled.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/cohort-implementation.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-program.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudaHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"

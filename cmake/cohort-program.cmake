@@ -7,22 +7,21 @@
 #   // uses: xtensor          <prefix>_uses     components that are linked if available
 #   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
+#   // parts: error tensor    <prefix>_parts    parts of the core's implementation that it compiles with these
+#                                             flags, instead of linking the implementation
 #   // label: slow            <prefix>_label    a test's labels: slow (not built by asan and tsan),
 #                                             long (only in the preset full), gpu (skipped without a GPU)
 #   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test
 #                                             in Python starts that many ranks itself
-#   // mode: header-only      <prefix>_mode     links components header-only, without compiled libraries. The
-#                                             rule `flags` implies this mode, because the libraries are
-#                                             compiled without these flags
 #   // suites: gradients      <prefix>_suites   test suites that the source does not register by TEST
 #   // alone: a reason        <prefix>_alone    the test is compiled as a separate program
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
-  foreach(rule IN ITEMS needs uses tools flags mode suites label ranks alone)
+  foreach(rule IN ITEMS needs uses tools flags parts suites label ranks alone)
     set(values)
     foreach(line IN LISTS lines)
-      if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,.+ -]+)$")
+      if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,.+/ -]+)$")
         string(REPLACE " " ";" values "${CMAKE_MATCH_2}")
       endif()
     endforeach()
@@ -40,24 +39,20 @@ function(cohort_available result)
   endforeach()
 endfunction()
 
-# cohort_link(<target> <scope> [HEADER_ONLY] <component>...): links those of the components that are
-# available, as compiled libraries if these exist, unless HEADER_ONLY is given.
+# cohort_link(<target> <scope> <component>...): links those of the components that are available.
 function(cohort_link target scope)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "")
-  foreach(component IN LISTS arg_UNPARSED_ARGUMENTS)
-    if(TARGET cohort::${component}_compiled AND NOT arg_HEADER_ONLY)
-      target_link_libraries(${target} ${scope} cohort::${component}_compiled)
-    elseif(TARGET cohort::${component})
+  foreach(component IN LISTS ARGN)
+    if(TARGET cohort::${component})
       target_link_libraries(${target} ${scope} cohort::${component})
     endif()
   endforeach()
 endfunction()
 
-# cohort_program(<target> <source> [HEADER_ONLY] [COMPONENTS <component>...] [LINK <library>...]):
+# cohort_program(<target> <source> [COMPONENTS <component>...] [LINK <library>...]):
 # Adds an executable of this project if the components that the source needs are available. Links the given
 # COMPONENTS in addition to those of the source's rules.
 function(cohort_program target source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "COMPONENTS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)
   cohort_rules("${source}" rule)
   cohort_available(available ${rule_needs})
@@ -68,10 +63,17 @@ function(cohort_program target source)
   endif()
   add_executable(${target} "${source}")
   target_compile_options(${target} PRIVATE ${rule_flags})
-  set(header_only)
-  if(arg_HEADER_ONLY OR rule_flags OR "header-only" IN_LIST rule_mode)
-    set(header_only HEADER_ONLY)
+  if(rule_parts)
+    set(folder "${PROJECT_SOURCE_DIR}/include")
+    target_include_directories(${target} PRIVATE "${folder}")
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    foreach(part IN LISTS rule_parts)
+      string(REGEX REPLACE "^([a-z]+)$" "\\1/\\1" part "${part}")
+      string(REPLACE "/" "/impl/" part "${part}")
+      target_sources(${target} PRIVATE "${folder}/cohort/${part}.cpp")
+    endforeach()
+  else()
+    cohort_link(${target} PRIVATE core ${rule_needs} ${rule_uses} ${arg_COMPONENTS})
   endif()
-  cohort_link(${target} PRIVATE ${header_only} core ${rule_needs} ${rule_uses} ${arg_COMPONENTS})
   target_link_libraries(${target} PRIVATE ${arg_LINK})
 endfunction()

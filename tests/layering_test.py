@@ -58,7 +58,7 @@ def core_findings(folder, text, implementation=False):
         elif folder == "detail" and name in ("chrono", "bits/chrono.h"):
             continue
         elif name in SLOW_HEADERS and not implementation:
-            yield f"includes <{name}>, which is slow to compile: .ipp files may"
+            yield f"includes <{name}>, which is slow to compile: implementation files may"
         elif ("." in name or "/" in name) and name not in SYSTEM_HEADERS:
             yield f"includes <{name}>: the core has no third-party headers"
 
@@ -238,11 +238,25 @@ class sources_of_cohort(unittest.TestCase):
         self.check(lambda path, text: surface_findings(text, is_internal(path.relative_to(ROOT))),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
 
-    def test_every_implementation_file_has_its_header_or_is_of_the_compiled_library_alone(self):
-        for path, text in sources("include/cohort/*/impl/*.ipp", "backends/*/include/cohort/*/impl/*.ipp"):
-            includes_it = any(f"/impl/{path.name}>" in other for _, other in
-                              sources(f"{path.parent.parent.relative_to(ROOT)}/**/*.hpp", f"{path.parent.parent.parent.relative_to(ROOT)}/*.hpp"))
-            self.assertNotEqual(includes_it, "No header includes this file." in text, path)
+    def test_every_implementation_file_is_in_one_part_and_every_part_in_one_source(self):
+        for path, text in sources("include/cohort/src.hpp", "backends/*/include/cohort/*/src.hpp"):
+            folder = pathlib.Path(str(path).rpartition("/include/")[0]) / "include"
+            parts = [name[1:-1] for name in includes(text)]
+            self.assertEqual(sorted(parts), sorted(str(part.relative_to(folder)) for part in folder.rglob("impl/*.cpp")), path)
+            in_parts = [name[1:-1] for part in parts for name in includes((folder / part).read_text(encoding="utf-8"))
+                        if name.endswith(".ipp>")]
+            self.assertEqual(sorted(in_parts), sorted(str(file.relative_to(folder)) for file in folder.rglob("impl/*.ipp")), path)
+
+    def test_parts_have_different_names(self):
+        """Compilers put the object files of all parts into one folder, if no names are given."""
+        names = [path.name for path, _ in sources("include/cohort/*/impl/*.cpp", "backends/*/include/cohort/*/impl/*.cpp")]
+        self.assertEqual(len(names), len(set(names)), sorted(names))
+
+    def test_headers_include_no_implementation(self):
+        self.check(lambda path, text: [f"includes {name}" for name in includes(text) if re.search(r"[.](ipp|cpp)>$", name)],
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("ipp", "tpp", "inc")),
+                   "include/cohort/*/**/*.hpp", "backends/*/include/cohort/*.hpp", "backends/*/include/cohort/*/[!s]*.hpp",
+                   "backends/*/include/cohort/*/detail/*.hpp")
 
     def test_state_of_the_process_is_visible_to_all_of_its_shared_libraries(self):
         self.check(lambda path, text: visibility_findings(text),
@@ -333,12 +347,12 @@ class tests_of_headers(unittest.TestCase):
     def test_words_that_tests_cover_are_found(self):
         self.assertEqual(covered_headers("// a\n// covers: layer/dense layer/conv2d\n// covers: x/y\n"), ["layer/dense", "layer/conv2d", "x/y"])
 
-    def test_every_header_with_an_implementation_file_checks_the_build(self):
-        """Directly or by a header that it includes, also in compiled mode."""
-        headers = {"<" + str(path).rpartition("/include/")[2] + ">": text
+    def test_every_header_with_an_implementation_refers_to_its_guard(self):
+        """Directly or by a header that it includes: a program without the implementation does not link, and the message says
+        what is missing."""
+        headers = {"<" + str(path).rpartition("/include/")[2] + ">": (path, text)
                    for path, text in sources("include/cohort/**/*.hpp", "backends/*/include/**/*.hpp")}
-        own = re.compile(r"#ifndef COHORT_\w+_COMPILED.*?#endif", re.DOTALL)
-        edges = {name: [one for one in includes(own.sub("", text)) if one in headers] for name, text in headers.items()}
+        edges = {name: [one for one in includes(text) if one in headers] for name, (_, text) in headers.items()}
 
         def reached(name, seen):
             if name not in seen:
@@ -346,29 +360,33 @@ class tests_of_headers(unittest.TestCase):
                 for one in edges[name]:
                     reached(one, seen)
             return seen
-        unchecked = [name for name, text in headers.items()
-                     if own.search(text) and "<cohort/detail/build_check.hpp>" not in reached(name, set())]
+        unchecked = []
+        for name, (path, _) in headers.items():
+            folder = path.parent.parent if is_internal(path.relative_to(ROOT)) else path.parent
+            if (folder / "impl" / f"{path.stem}.ipp").is_file() and "<cohort/detail/build_check.hpp>" not in reached(name, set()):
+                unchecked.append(name)
+            component = path.relative_to(ROOT).parts[1] if path.is_relative_to(ROOT / "backends") else None
+            guard = f"<cohort/{component}/detail/implementation.hpp>"
+            if guard in headers and not is_internal(path.relative_to(ROOT)) and path.name != "src.hpp" and guard not in reached(name, set()):
+                unchecked.append(name)
         self.assertEqual(unchecked, [])
 
 
 class built_in_layers(unittest.TestCase):
-    def test_have_their_kernels_in_the_compiled_library(self):
+    def test_have_their_kernels_in_the_implementation(self):
         """Declared, defined, and every built-in kind but those that only backends implement."""
         folder = ROOT / "include/cohort/layer"
-        declared = re.findall(r"extern template struct host_kernels<(\w+)>", (folder / "detail/compiled_kernels.hpp").read_text(encoding="utf-8"))
-        defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.ipp").read_text(encoding="utf-8"), re.MULTILINE)
-        listed = re.search(r"layer_list<\s([^>]*)>;", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
-        kinds = re.findall(r"\w+", listed)
-        of_backends = {"input", "masked_input", "padded_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
-        headers_on_demand = dict(re.findall(r'\{"(\w+)", "(cohort/layer/\w+\.hpp)"\}', (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")))
-        kinds_on_demand = list(headers_on_demand)
-        for kind, header in headers_on_demand.items():
-            self.assertIn(f'kind_name = "{kind}"', (ROOT / "include" / header).read_text(encoding="utf-8"), header)
+        declared = []
         for path in sorted(folder.glob("*.hpp")):
-            declared += re.findall(r"extern template struct cohort::detail::host_kernels<cohort::(\w+)>", path.read_text(encoding="utf-8"))
-        self.assertGreater(len(kinds_on_demand), 0)
+            declared += re.findall(r"extern template struct (?:cohort::)?detail::host_kernels<(?:cohort::)?(\w+)>", path.read_text(encoding="utf-8"))
+        defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.cpp").read_text(encoding="utf-8"), re.MULTILINE)
+        lists = (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")
+        kinds = re.findall(r"\w+", re.search(r"layer_list<\s([^>]*)>;", lists).group(1))
+        on_demand = re.findall(r'"(\w+)"', re.search(r"kinds_on_demand\[\]\{([^}]*)\}", lists).group(1))
+        of_backends = {"input", "masked_input", "padded_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
+        self.assertGreater(len(on_demand), 0)
         self.assertEqual(sorted(declared), sorted(defined))
-        self.assertEqual(set(declared), (set(kinds) | set(kinds_on_demand)) - of_backends)
+        self.assertEqual(set(declared), (set(kinds) | set(on_demand)) - of_backends)
 
 
 class the_rules_themselves(unittest.TestCase):

@@ -4,7 +4,8 @@ include("${CMAKE_CURRENT_LIST_DIR}/debian.cmake")
 
 # cohort_pkgconfig(<component> [REQUIRES <module>...] [CFLAGS <flag>...] [LIBS <flag>...]
 #   [DIRECTORY <folder>]): installs cohort-<component>.pc (cohort.pc for core). If the flags contain paths of
-# third-party libraries on this machine, Debian packages omit the file.
+# third-party libraries on this machine, Debian packages omit the file. The variable `sources` lists the parts
+# of the component's implementation.
 function(cohort_pkgconfig component)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIRECTORY" "REQUIRES;CFLAGS;LIBS")
   if(NOT TARGET cohort::${component})
@@ -26,6 +27,9 @@ function(cohort_pkgconfig component)
   list(JOIN arg_REQUIRES ", " requires)
   list(JOIN arg_CFLAGS " " cflags)
   list(JOIN arg_LIBS " " libs)
+  get_property(parts GLOBAL PROPERTY cohort_${component}_parts)
+  list(TRANSFORM parts PREPEND "\${includedir}/")
+  list(JOIN parts " " sources)
   set(libdir)  # only of the C library: the folder depends on the architecture
   if(component STREQUAL "c")
     set(libdir "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\n")
@@ -33,7 +37,8 @@ function(cohort_pkgconfig component)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc")
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT "prefix=\${pcfiledir}/@prefix@
 includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
-@libdir@
+@libdir@sources=@sources@
+
 Name: @name@
 Description: ${cohort_${component}_summary}
 Version: @PROJECT_VERSION@

@@ -28,7 +28,7 @@
 //   <cohort/interchange/write_predictions.hpp>, <cohort/data/with_keys.hpp>
 //                                      predictions of a data set as files, by all ranks; keys of examples
 //   <cohort/data/mix.hpp>              several data sets in proportion to weights
-//   <cohort/trainer/own_backend.hpp>   a user-defined tensor backend with the compiled library
+//   <cohort/trainer/own_backend.hpp>   a user-defined tensor backend
 //   <cohort/trainer/tune.hpp>          selection of kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>
 //                                      batching of predictions; traces of kernels and of steps

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for a user's backend, compiled against the library, which has plans of shipped backends only.
-// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled library
-#define COHORT_CORE_COMPILED
+// A plan for a user's backend, with the implementation, which has plans of shipped backends only.
+// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/graph/graph.hpp>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on a user's backend, compiled against the library, which has plans of shipped backends only.
-// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled library
+// Training on a user's backend, with the implementation, which has plans of shipped backends only.
+// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own
 // max-lines: 30
-#define COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>
 #include <cohort/trainer/trainer.hpp>
 #ifdef MUST_FAIL

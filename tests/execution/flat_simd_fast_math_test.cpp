@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
+// parts: error execution tensor optimizer
 // Compiled with -ffast-math, as a consumer may do. The compiler then assumes that NaN and infinity do not
 // occur.
 #include <gtest/gtest.h>
 
 #include <cohort/execution/flat_simd.hpp>
 #include <cohort/optimizer/named_number.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -12,7 +12,6 @@ foreach(index RANGE 6 ${CMAKE_ARGC})
 endforeach()
 set(prefix "${folder}/prefix [1]")
 set(consumer "${folder}/consumer")
-set(core "${consumer}/cohort_compiled/core")
 file(REMOVE_RECURSE "${folder}")
 list(APPEND options "-DCMAKE_PREFIX_PATH=${prefix}")
 
@@ -31,25 +30,20 @@ function(expect what text pattern)
 endfunction()
 
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-configure(output core)
-execute_process(COMMAND "${CMAKE_COMMAND}" --build "${consumer}" OUTPUT_VARIABLE output ERROR_VARIABLE output
-  RESULT_VARIABLE status)
-expect("a consumer of a prefix with brackets" "${status} ${output}" "^0 ")
-
-file(WRITE "${prefix}/include/cohort/plan/impl/removed.ipp" "#error removed by this version\n")
-file(WRITE "${prefix}/include/cohort/removed/impl/removed.ipp" "#error removed by this version\n")
+file(WRITE "${prefix}/include/cohort/plan/impl/removed.cpp" "#error removed by this version\n")
+file(WRITE "${prefix}/include/cohort/removed/impl/removed.cpp" "#error removed by this version\n")
 configure(output refused -DWANTED=core)
 expect("a prefix with old files" "${output}" "accepted")
-file(READ "${core}/plan.cpp" text)
-expect("the implementation files of the prefix" "${text}" "#include <cohort/plan/impl/plan.ipp>")
-if(text MATCHES "removed" OR EXISTS "${core}/removed.cpp")
-  message(SEND_ERROR "the compiled library contains an implementation file that this version does not have")
+file(READ "${consumer}/parts.txt" parts)
+expect("the parts of the prefix" "${parts}" "/cohort/plan/impl/plan.cpp")
+if(parts MATCHES "removed")
+  message(SEND_ERROR "the implementation contains a part that this version does not have: ${parts}")
 endif()
 
-file(REMOVE "${prefix}/include/cohort/plan/impl/plan.ipp")
+file(REMOVE "${prefix}/include/cohort/plan/impl/plan.cpp")
 configure(output refused -DWANTED=core)
 expect("a prefix without one of its files" "${output}"
-  "an installed file is missing, so cohort::core cannot be compiled: expected .*/cohort/plan/impl/plan.ipp; install cohort again")
+  "an installed file is missing, so cohort::core cannot be compiled: expected .*/cohort/plan/impl/plan.cpp; install cohort again")
 
 # The same version is installed again, without a component.
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${source}" -B "${folder}/without" ${options} -DCOHORT_BUILD_TESTS=OFF

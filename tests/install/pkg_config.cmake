@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles and runs programs with the flags of pkg-config:
 #   cmake -P pkg_config.cmake PKG_CONFIG COMPILER PREFIX SOURCE FOLDER MODULE...
-# The first module is compiled with a source of this folder, the others are linked by an empty program.
+# A source of this folder is compiled with the parts of the first module that it needs; the other modules are
+# linked by an empty program.
 set(pkg_config "${CMAKE_ARGV3}")
 set(compiler "${CMAKE_ARGV4}")
 set(prefix "${CMAKE_ARGV5}")
@@ -15,7 +16,19 @@ foreach(index RANGE 8 ${last})
   set(module "${CMAKE_ARGV${index}}")
   execute_process(COMMAND "${pkg_config}" --cflags --libs "${module}" OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
-  execute_process(COMMAND "${compiler}" -std=c++20 "${source}" -o "${folder}/${module}" ${flags} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${pkg_config}" --variable=sources "${module}" OUTPUT_VARIABLE parts COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(parts UNIX_COMMAND "${parts}")
+  foreach(part IN LISTS parts)
+    if(NOT EXISTS "${part}")
+      message(FATAL_ERROR "${module}: the part ${part} of the implementation is not installed")
+    endif()
+  endforeach()
+  if(module STREQUAL "cohort")
+    list(FILTER parts INCLUDE REGEX "/(error|tensor)[.]cpp$")
+  else()
+    set(parts)
+  endif()
+  execute_process(COMMAND "${compiler}" -std=c++20 "${source}" ${parts} -o "${folder}/${module}" ${flags} COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND "${folder}/${module}" COMMAND_ERROR_IS_FATAL ANY)
   set(source "${folder}/empty.cpp")
 endforeach()

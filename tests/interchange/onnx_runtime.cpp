@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
       std::printf("%s: %s\n", one.name.c_str(), why.what());
       ++failed;
     }
-  for (kind const* const one : detail::known_kinds({}))
+  for (kind const* const one : built_in_kinds())
     if (!kinds.contains(one->name)) {
       std::printf("no network has a layer of kind %s\n", std::string(one->name).c_str());
       ++failed;

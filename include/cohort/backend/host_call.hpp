@@ -25,7 +25,3 @@ class host_call {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/backend/impl/host_call.ipp>
-#endif

@@ -128,7 +128,3 @@ auto with_backend(sink const& log, Visit&& visit) {
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/backend/impl/priority.ipp>
-#endif

@@ -49,9 +49,5 @@ static_assert(tensor_backend<reference<float>> && tensor_backend<reference<doubl
 
 }  // namespace cohort
 
-#ifdef COHORT_CORE_COMPILED
 template <class T>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::reference<T>> = true;
-#else
-#include <cohort/backend/impl/reference.tpp>
-#endif

@@ -82,7 +82,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
 
 namespace detail {
 
-/// Whether the compiled library contains plans of backend B.
+/// Whether the implementation contains plans of backend B.
 template <class B>
 inline constexpr bool has_compiled_plans = false;
 

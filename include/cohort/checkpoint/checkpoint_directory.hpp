@@ -37,7 +37,3 @@ std::string save_checkpoint(communicator& world, std::string const& directory,
                             checkpoint_content const& content, int keep = 3);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/checkpoint_directory.ipp>
-#endif

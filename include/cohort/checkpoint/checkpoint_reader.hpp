@@ -100,7 +100,3 @@ std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& direc
 std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/checkpoint_reader.ipp>
-#endif

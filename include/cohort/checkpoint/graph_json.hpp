@@ -35,7 +35,3 @@ graph from_json(std::string_view text, std::string_view name = "JSON text") {
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/graph_json.ipp>
-#endif

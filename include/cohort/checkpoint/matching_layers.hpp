@@ -33,7 +33,3 @@ transfer_report read_matching(std::span<stored_tensor const> from, std::string c
                               parameter_set& into);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/matching_layers.ipp>
-#endif

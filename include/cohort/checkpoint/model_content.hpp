@@ -121,7 +121,3 @@ std::uint64_t save_model(std::string const& path, graph_view net, parameter_set 
                          std::optional<updater_state_view> const& state = std::nullopt);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/model_content.ipp>
-#endif

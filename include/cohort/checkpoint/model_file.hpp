@@ -139,7 +139,3 @@ class model_file {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/model_file.ipp>
-#endif

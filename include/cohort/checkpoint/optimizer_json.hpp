@@ -23,7 +23,3 @@ std::string to_json(plateau const& seen);
 plateau plateau_from_json(io::json_value value);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/optimizer_json.ipp>
-#endif

@@ -193,7 +193,3 @@ class safetensors {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/safetensors.ipp>
-#endif

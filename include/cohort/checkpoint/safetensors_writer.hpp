@@ -22,7 +22,3 @@ void save_safetensors(std::string const& path, std::span<stored_tensor const> te
                       safetensors_metadata const& metadata = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/safetensors_writer.ipp>
-#endif

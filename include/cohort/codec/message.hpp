@@ -159,7 +159,3 @@ std::uint32_t message_crc(isa which, std::span<std::byte const> message);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/message.ipp>
-#endif

@@ -149,7 +149,3 @@ class message_codec {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/message_codec.ipp>
-#endif

@@ -56,7 +56,3 @@ struct residual_policy {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/residual_policy.ipp>
-#endif

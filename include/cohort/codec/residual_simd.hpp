@@ -35,7 +35,3 @@ void scale_residual([[maybe_unused]] isa which, std::span<float> r, float factor
 double residual_square_sum([[maybe_unused]] isa which, std::span<float const> r);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/residual_simd.ipp>
-#endif

@@ -44,7 +44,3 @@ class tensor_table {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/tensor_table.ipp>
-#endif

@@ -116,7 +116,3 @@ class threshold_compressor : public message_codec {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/threshold_compressor.ipp>
-#endif

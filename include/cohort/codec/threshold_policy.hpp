@@ -194,7 +194,3 @@ class thresholds {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/threshold_policy.ipp>
-#endif

@@ -121,7 +121,3 @@ class top_k_compressor : public message_codec {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/top_k_compressor.ipp>
-#endif

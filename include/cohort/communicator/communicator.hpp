@@ -217,7 +217,3 @@ class communicator {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/communicator.ipp>
-#endif

@@ -89,7 +89,3 @@ struct self {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/launch.ipp>
-#endif

@@ -30,7 +30,3 @@ struct link_cost {
 link_cost measure_link(communicator& world);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/link.ipp>
-#endif

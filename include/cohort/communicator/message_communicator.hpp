@@ -14,7 +14,3 @@ std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transpor
                                                 communicator_settings settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/make_communicator.ipp>
-#endif

@@ -72,7 +72,3 @@ struct preflight_report {
 preflight_report preflight(communicator& world, preflight_settings const& what = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/preflight.ipp>
-#endif

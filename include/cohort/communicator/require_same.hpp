@@ -42,7 +42,3 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 void require_same(communicator& world, std::span<shared_fact const> facts);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/require_same.ipp>
-#endif

@@ -171,7 +171,3 @@ class thread_ranks {
 std::unique_ptr<communicator> make_self(communicator_settings settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/thread_ranks.ipp>
-#endif

@@ -119,7 +119,3 @@ std::string to_json(run_document const& run);
 std::string run_document_schema();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/configuration/impl/run_document.ipp>
-#endif

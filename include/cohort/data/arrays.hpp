@@ -141,7 +141,3 @@ class arrays {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/arrays.ipp>
-#endif

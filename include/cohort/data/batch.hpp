@@ -74,7 +74,3 @@ struct batch {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/batch.ipp>
-#endif

@@ -58,7 +58,3 @@ struct batch_view {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/batch_view.ipp>
-#endif

@@ -30,7 +30,3 @@ struct cache_settings {
 dataset cache(dataset const& data, cache_settings const& settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/cache.ipp>
-#endif

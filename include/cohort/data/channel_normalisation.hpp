@@ -31,7 +31,3 @@ void normalise(tensor_description& part, channel_normalisation const& how);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/channel_normalisation.ipp>
-#endif

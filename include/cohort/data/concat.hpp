@@ -22,7 +22,3 @@ requires(sizeof...(More) > 0) dataset concat(dataset first, More... more) {
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/concat.ipp>
-#endif

@@ -16,7 +16,3 @@ namespace cohort {
 dataset continued_crops(dataset const& crops, int rows);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/continued_crops.ipp>
-#endif

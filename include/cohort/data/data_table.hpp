@@ -141,7 +141,3 @@ std::vector<data_table> split(data_table const& table, std::vector<double> const
                               table_split_settings const& settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/data_table.ipp>
-#endif

@@ -272,7 +272,3 @@ class dataset {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/dataset.ipp>
-#endif

@@ -89,7 +89,3 @@ struct data_description {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/description.ipp>
-#endif

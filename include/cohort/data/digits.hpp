@@ -39,7 +39,3 @@ class digit_drawer {
 arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first = 0);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/digits.ipp>
-#endif

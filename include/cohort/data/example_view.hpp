@@ -123,7 +123,3 @@ void get_example(D const& data, std::int64_t i, example_view& out) {
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/example_view.ipp>
-#endif

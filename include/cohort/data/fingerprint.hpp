@@ -15,7 +15,3 @@ namespace cohort {
 std::uint64_t fingerprint(dataset const& data, std::int64_t epoch);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/fingerprint.ipp>
-#endif

@@ -41,7 +41,3 @@ idx_array read_idx(
     io::byte_source const& source = [](std::string const& p) { return io::read_file(p); });
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/idx.ipp>
-#endif

@@ -97,7 +97,3 @@ class loader {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/loader.ipp>
-#endif

@@ -31,7 +31,3 @@ dataset mapped(dataset const& data, example_editor edit);
 dataset mapped(dataset const& data, data_description description, example_mapper compute);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/mapped.ipp>
-#endif

@@ -37,7 +37,3 @@ struct mix_settings {
 dataset mix(std::vector<mix_part> parts, mix_settings const& settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/mix.ipp>
-#endif

@@ -54,7 +54,3 @@ dataset normalised(dataset const& data, normalisation const& how);
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/normalisation.ipp>
-#endif

@@ -66,7 +66,3 @@ constexpr index_slice global_batch(std::int64_t size, std::int64_t position, int
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/order.ipp>
-#endif

@@ -23,9 +23,9 @@ struct table_settings {
   /// Whether the first line contains the names of the columns. false: the names are c0, c1, …. nullopt: as
   /// true, and a number in the first line is an error.
   std::optional<bool> header = std::nullopt;
-  std::vector<std::string> columns = {};         ///< columns to read, in this order; empty: all
-  std::vector<std::string> number_columns = {};  ///< each field must be a number or missing
-  std::vector<std::string> text_columns = {};    ///< read as texts even if all are numbers: postal codes
+  std::vector<std::string> columns = {};           ///< columns to read, in this order; empty: all
+  std::vector<std::string> number_columns = {};    ///< each field must be a number or missing
+  std::vector<std::string> text_columns = {};      ///< read as texts even if all are numbers: postal codes
   std::vector<std::string> optional_columns = {};  ///< columns of the lists above that a file may lack
   element_type number_type = element_type::f32;    ///< or f64
   missing_values missing = missing_values::refuse;
@@ -97,7 +97,3 @@ data_table parse_rows(std::string_view text, std::string const& where, table_set
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/read_table.ipp>
-#endif

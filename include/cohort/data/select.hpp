@@ -24,7 +24,3 @@ dataset select(dataset const& data, std::int64_t first, std::int64_t count);
 dataset shuffled(dataset const& data, std::uint64_t seed);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/select.ipp>
-#endif

@@ -74,7 +74,3 @@ class sequences {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/sequences.ipp>
-#endif

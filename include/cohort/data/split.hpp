@@ -45,7 +45,3 @@ std::vector<dataset> split(dataset const& data, std::vector<double> const& fract
 std::vector<data_split> k_fold(dataset const& data, int k, split_settings const& settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/split.ipp>
-#endif

@@ -109,7 +109,3 @@ std::string to_json(table_encoder const& encoder);
 table_encoder table_encoder_from_json(io::json_value value);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/table_encoder.ipp>
-#endif

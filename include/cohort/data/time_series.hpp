@@ -72,7 +72,3 @@ struct series_split {
 series_split split_series(time_series const& series, double training_fraction);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/time_series.ipp>
-#endif

@@ -21,7 +21,3 @@ using row_transform = void (*)(std::byte const* source, std::byte* destination, 
 row_transform transform_of(tensor_description const& part);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/transform.ipp>
-#endif

@@ -27,7 +27,3 @@ struct window_settings {
 dataset windows(time_series const& series, window_settings const& settings);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/windows.ipp>
-#endif

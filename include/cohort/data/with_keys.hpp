@@ -24,7 +24,3 @@ dataset with_keys(dataset const& data, std::span<std::int64_t const> keys);
 dataset with_keys(dataset const& data, std::function<std::string(std::int64_t i)> key_of);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/with_keys.ipp>
-#endif

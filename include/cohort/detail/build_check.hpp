@@ -23,15 +23,23 @@
 #error "cohort: the macro `slots` is defined; include Cohort's headers before Qt's, or define QT_NO_KEYWORDS"
 #endif
 
-#ifdef COHORT_CORE_COMPILED
 namespace cohort::detail {
 
-/// Every object file that is compiled against the compiled library refers to this object. Its type contains
-/// the library's version. A program of another version does not link.
+/// How a source is compiled, in types that can be read in the name of an undefined symbol.
 template <int major, int minor, int patch>
-struct compiled_library {
-  static char const has_this_version;
-};
+struct version;
+struct exact_mathematics;
+struct fast_mathematics;
+struct no_sanitizer;
+struct address_sanitizer;
+struct memory_sanitizer;
+struct thread_sanitizer;
+struct baseline_instructions;
+struct avx2_instructions;
+struct avx512_instructions;
+
+template <class Version, class Mathematics, class Sanitizer, class Instructions>
+struct build;
 
 /// Part k of the version: 0 major, 1 minor, 2 patch.
 constexpr int version_part(int k) {
@@ -45,15 +53,64 @@ constexpr int version_part(int k) {
   return part;
 }
 
-using this_library = compiled_library<version_part(0), version_part(1), version_part(2)>;
-
-// `retain` keeps the reference when the linker removes unused sections.
-#if __has_cpp_attribute(gnu::retain)
-[[gnu::used, gnu::retain]]
+// clang-format off
+using this_build = build<
+    version<version_part(0), version_part(1), version_part(2)>,
+#ifdef __FAST_MATH__
+    fast_mathematics,
 #else
-[[gnu::used]]
+    exact_mathematics,
 #endif
-static char const* const library_guard = &this_library::has_this_version;
+#ifdef __has_feature
+#define COHORT_HAS_FEATURE(name) __has_feature(name)
+#else
+#define COHORT_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || COHORT_HAS_FEATURE(address_sanitizer)
+    address_sanitizer,
+#elif defined(__SANITIZE_THREAD__) || COHORT_HAS_FEATURE(thread_sanitizer)
+    thread_sanitizer,
+#elif COHORT_HAS_FEATURE(memory_sanitizer)
+    memory_sanitizer,
+#else
+    no_sanitizer,
+#endif
+#undef COHORT_HAS_FEATURE
+#if defined(__AVX512F__)
+    avx512_instructions>;
+#elif defined(__AVX2__) || defined(__FMA__)
+    avx2_instructions>;
+#else
+    baseline_instructions>;
+#endif
+// clang-format on
 
 }  // namespace cohort::detail
+
+// Every object file refers to an object of the implementation: a program without the implementation, or with
+// one of another version or of other flags, does not link, and the symbol's name says what to do. SOURCE is
+// cohort_src_hpp, or cohort_onednn_src_hpp for <cohort/onednn/src.hpp>. `retain` keeps the reference when the
+// linker removes unused sections.
+#if __has_cpp_attribute(gnu::retain)
+#define COHORT_RETAIN gnu::retain
+#else
+#define COHORT_RETAIN gnu::used
 #endif
+#define COHORT_USES_IMPLEMENTATION(SOURCE)                                                  \
+  namespace cohort::detail {                                                                \
+  template <class Build>                                                                    \
+  struct one_source_with_these_flags_includes_##SOURCE {                                    \
+    static char const or_link_its_cmake_target;                                             \
+  };                                                                                        \
+  [[gnu::used, COHORT_RETAIN]] static char const* const guard_of_##SOURCE =                 \
+      &one_source_with_these_flags_includes_##SOURCE<this_build>::or_link_its_cmake_target; \
+  }
+// Defines this object: in one implementation file.
+#define COHORT_IS_IMPLEMENTATION(SOURCE)                                                         \
+  namespace cohort::detail {                                                                     \
+  template <class Build>                                                                         \
+  char const one_source_with_these_flags_includes_##SOURCE<Build>::or_link_its_cmake_target = 1; \
+  template struct one_source_with_these_flags_includes_##SOURCE<this_build>;                     \
+  }
+
+COHORT_USES_IMPLEMENTATION(cohort_src_hpp)

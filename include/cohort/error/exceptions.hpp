@@ -101,7 +101,3 @@ struct communicator_error : error {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/error/impl/exceptions.ipp>
-#endif

@@ -45,7 +45,3 @@ struct binary_counts {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/binary_counts.ipp>
-#endif

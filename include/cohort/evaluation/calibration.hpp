@@ -77,7 +77,3 @@ class calibration_report final : public evaluator {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/calibration.ipp>
-#endif

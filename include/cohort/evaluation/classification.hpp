@@ -144,7 +144,3 @@ class classification_report : public evaluator, private confusion_matrix {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/classification.ipp>
-#endif

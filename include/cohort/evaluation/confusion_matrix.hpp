@@ -117,7 +117,3 @@ class confusion_matrix {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/confusion_matrix.ipp>
-#endif

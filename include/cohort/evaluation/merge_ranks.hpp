@@ -18,7 +18,3 @@ namespace cohort {
 void merge_ranks(communicator& world, std::span<evaluator* const> evaluators);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/merge_ranks.ipp>
-#endif

@@ -78,7 +78,3 @@ class regression_report final : public evaluator {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/regression.ipp>
-#endif

@@ -59,7 +59,3 @@ class roc_curve {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/roc_curve.ipp>
-#endif

@@ -20,7 +20,3 @@ template <class T>
 void sum_parts(isa which, T* dst, T const* const* parts, int count, std::size_t n);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/flat_simd.ipp>
-#endif

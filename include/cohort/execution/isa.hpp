@@ -34,7 +34,3 @@ isa machine_isa();
 isa best_isa();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/isa.ipp>
-#endif

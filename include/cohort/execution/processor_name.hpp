@@ -16,7 +16,3 @@ namespace cohort {
 std::string processor_name();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/processor_name.ipp>
-#endif

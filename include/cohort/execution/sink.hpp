@@ -19,7 +19,3 @@ sink stderr_sink();
 sink silent_sink();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/sink.ipp>
-#endif

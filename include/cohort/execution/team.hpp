@@ -181,7 +181,3 @@ class team {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/team.ipp>
-#endif

@@ -9,7 +9,3 @@ namespace cohort {
 int usable_processors();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/usable_processors.ipp>
-#endif

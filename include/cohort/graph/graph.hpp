@@ -44,7 +44,3 @@ class graph {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/graph/impl/graph.ipp>
-#endif

@@ -14,7 +14,3 @@ namespace cohort {
 std::vector<int> named_layers(graph_view net, std::span<std::string const> names);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/graph/impl/named_layers.ipp>
-#endif

@@ -23,7 +23,3 @@ std::string layer_text(graph_view net, int id);
 std::string summary(graph_view net);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/graph/impl/summary.ipp>
-#endif

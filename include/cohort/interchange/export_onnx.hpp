@@ -39,7 +39,3 @@ void export_onnx(training& run, std::string const& path, onnx_export_settings co
 void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/export_onnx.ipp>
-#endif

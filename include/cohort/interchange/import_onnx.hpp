@@ -27,7 +27,3 @@ imported_model import_onnx(std::string const& path);
 imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/import_onnx.ipp>
-#endif

@@ -85,7 +85,3 @@ training load_imported(imported_model const& from, std::optional<training_settin
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/imported_model.ipp>
-#endif

@@ -70,7 +70,3 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
                            name_map const& map, graph_view net, parameter_set& into);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/name_map.ipp>
-#endif

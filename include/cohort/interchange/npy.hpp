@@ -58,7 +58,3 @@ std::string npy_header(std::string_view type, std::span<std::int64_t const> dims
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/npy.ipp>
-#endif

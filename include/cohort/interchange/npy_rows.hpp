@@ -50,7 +50,3 @@ record_format npz_rows(std::vector<std::string> arrays = {});
 array_row npz_row_of(std::string const& path, std::string const& array);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/npy_rows.ipp>
-#endif

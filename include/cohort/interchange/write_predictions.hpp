@@ -38,7 +38,3 @@ prediction_file_report write_predictions(training& model, dataset const& data, s
                                          prediction_file_settings const& how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/write_predictions.ipp>
-#endif

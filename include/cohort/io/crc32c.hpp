@@ -38,7 +38,3 @@ namespace cohort::io {
 std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes, std::uint32_t start = 0);
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/crc32c.ipp>
-#endif

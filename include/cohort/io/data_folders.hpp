@@ -23,7 +23,3 @@ std::string cache_folder(std::string const& subfolder = {});
 std::vector<std::string> data_folders(std::string const& cache_subfolder = {});
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/data_folders.ipp>
-#endif

@@ -100,7 +100,3 @@ namespace cohort::detail {
 bool has_finite_value(io::hyperparameter const& one);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/event_file.ipp>
-#endif

@@ -32,7 +32,3 @@ struct fetch_settings {
 std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings);
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/fetch.ipp>
-#endif

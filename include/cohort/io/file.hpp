@@ -18,7 +18,3 @@ using byte_source = std::function<std::vector<std::byte>(std::string const& path
 std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/file.ipp>
-#endif

@@ -79,7 +79,3 @@ class file_reader {
 std::string read_text(std::string const& path, std::uint64_t max_bytes = std::uint64_t{64} << 20);
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/file_reader.ipp>
-#endif

@@ -50,7 +50,3 @@ class file_writer {
 void write_file(std::string const& path, std::string_view content);
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/file_writer.ipp>
-#endif

@@ -20,7 +20,3 @@ struct json_limits {
 json_document parse_json(std::string_view text, std::string_view name = "JSON text", json_limits limits = {});
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/json.ipp>
-#endif

@@ -160,7 +160,3 @@ class json_document {
 };
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/json_value.ipp>
-#endif

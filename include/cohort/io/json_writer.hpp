@@ -126,7 +126,3 @@ class json_writer {
 };
 
 }  // namespace cohort::io
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/json_writer.ipp>
-#endif

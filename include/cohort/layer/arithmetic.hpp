@@ -148,4 +148,8 @@ struct maximum {
   }
 };
 
+extern template struct detail::host_kernels<multiply>;
+extern template struct detail::host_kernels<average>;
+extern template struct detail::host_kernels<maximum>;
+
 }  // namespace cohort

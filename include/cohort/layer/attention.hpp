@@ -116,11 +116,4 @@ template <>
 inline constexpr bool is_on_demand_layer<attention> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::attention>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const attention_is_known = add_kind_on_demand(kind_of<attention>);
-}  // namespace cohort::detail
-#endif

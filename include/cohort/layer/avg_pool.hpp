@@ -82,4 +82,6 @@ struct avg_pool {
   }
 };
 
+extern template struct detail::host_kernels<avg_pool>;
+
 }  // namespace cohort

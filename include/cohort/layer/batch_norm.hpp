@@ -185,4 +185,6 @@ struct batch_norm {
   }
 };
 
+extern template struct detail::host_kernels<batch_norm>;
+
 }  // namespace cohort

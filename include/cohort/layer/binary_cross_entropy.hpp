@@ -62,4 +62,6 @@ struct binary_cross_entropy {
   }
 };
 
+extern template struct detail::host_kernels<binary_cross_entropy>;
+
 }  // namespace cohort

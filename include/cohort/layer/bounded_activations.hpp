@@ -22,4 +22,10 @@ using hard_tanh = pointwise<detail::formula::hard_tanh>;
 /// x / (1 + |x|)
 using softsign = pointwise<detail::formula::softsign>;
 
+extern template struct detail::host_kernels<sigmoid>;
+extern template struct detail::host_kernels<hard_sigmoid>;
+extern template struct detail::host_kernels<tanh_activation>;
+extern template struct detail::host_kernels<hard_tanh>;
+extern template struct detail::host_kernels<softsign>;
+
 }  // namespace cohort

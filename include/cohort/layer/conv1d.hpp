@@ -111,4 +111,6 @@ struct conv1d {
   }
 };
 
+extern template struct detail::host_kernels<conv1d>;
+
 }  // namespace cohort

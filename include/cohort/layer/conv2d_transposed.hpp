@@ -89,4 +89,6 @@ struct conv2d_transposed {
   }
 };
 
+extern template struct detail::host_kernels<conv2d_transposed>;
+
 }  // namespace cohort

@@ -122,4 +122,7 @@ struct spatial_dropout {
   }
 };
 
+extern template struct detail::host_kernels<dropout>;
+extern template struct detail::host_kernels<spatial_dropout>;
+
 }  // namespace cohort

@@ -108,4 +108,6 @@ struct embedding {
   }
 };
 
+extern template struct detail::host_kernels<embedding>;
+
 }  // namespace cohort

@@ -46,4 +46,6 @@ struct gaussian_noise {
   }
 };
 
+extern template struct detail::host_kernels<gaussian_noise>;
+
 }  // namespace cohort

@@ -132,4 +132,7 @@ struct global_max_pool {
   }
 };
 
+extern template struct detail::host_kernels<global_avg_pool>;
+extern template struct detail::host_kernels<global_max_pool>;
+
 }  // namespace cohort

@@ -96,11 +96,4 @@ template <>
 inline constexpr bool is_on_demand_layer<gru> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::gru>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const gru_is_known = add_kind_on_demand(kind_of<gru>);
-}  // namespace cohort::detail
-#endif

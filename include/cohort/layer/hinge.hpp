@@ -55,4 +55,6 @@ struct hinge {
   }
 };
 
+extern template struct detail::host_kernels<hinge>;
+
 }  // namespace cohort

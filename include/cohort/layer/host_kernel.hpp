@@ -191,7 +191,3 @@ struct host_kernel {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/host_kernel.ipp>
-#endif

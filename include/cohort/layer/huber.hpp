@@ -61,4 +61,6 @@ struct huber {
   }
 };
 
+extern template struct detail::host_kernels<huber>;
+
 }  // namespace cohort

@@ -217,7 +217,3 @@ void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std:
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/initialiser.ipp>
-#endif

@@ -75,4 +75,6 @@ struct concatenate {
   }
 };
 
+extern template struct detail::host_kernels<add>;
+
 }  // namespace cohort

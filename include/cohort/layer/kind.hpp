@@ -36,7 +36,8 @@ struct kind {
   batch_sum_sizes (*sums)(double const* values, std::span<shape const> inputs) = nullptr;
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  ///< of a loss
   mask_rule (*masks)(double const* values,
-                     std::span<shape const> inputs) = &detail::constant_mask_rule<mask_use::refuses>;  ///< not null
+                     std::span<shape const> inputs) =
+      &detail::constant_mask_rule<mask_use::refuses>;  ///< not null
   bool reads_scalars = false;
   bool reads_indices = false;
   bool reads_mask = false;

@@ -57,4 +57,6 @@ struct kullback_leibler {
   }
 };
 
+extern template struct detail::host_kernels<kullback_leibler>;
+
 }  // namespace cohort

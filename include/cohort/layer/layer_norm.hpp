@@ -114,4 +114,6 @@ struct layer_norm {
   }
 };
 
+extern template struct detail::host_kernels<layer_norm>;
+
 }  // namespace cohort

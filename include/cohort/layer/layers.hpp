@@ -38,7 +38,3 @@
 #include <cohort/layer/upsampling.hpp>
 #include <cohort/layer/zero_masked.hpp>
 #include <cohort/layer/zero_padding.hpp>
-
-#ifdef COHORT_CORE_COMPILED
-#include <cohort/layer/detail/compiled_kernels.hpp>
-#endif

@@ -88,4 +88,6 @@ struct lrn {
   }
 };
 
+extern template struct detail::host_kernels<lrn>;
+
 }  // namespace cohort

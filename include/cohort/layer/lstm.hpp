@@ -107,11 +107,4 @@ template <>
 inline constexpr bool is_on_demand_layer<lstm> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::lstm>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const lstm_is_known = add_kind_on_demand(kind_of<lstm>);
-}  // namespace cohort::detail
-#endif

@@ -146,4 +146,6 @@ struct matmul {
   }
 };
 
+extern template struct detail::host_kernels<matmul>;
+
 }  // namespace cohort

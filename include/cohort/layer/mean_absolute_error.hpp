@@ -53,4 +53,6 @@ struct mean_absolute_error {
   }
 };
 
+extern template struct detail::host_kernels<mean_absolute_error>;
+
 }  // namespace cohort

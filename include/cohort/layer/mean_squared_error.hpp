@@ -51,4 +51,6 @@ struct mean_squared_error {
   }
 };
 
+extern template struct detail::host_kernels<mean_squared_error>;
+
 }  // namespace cohort

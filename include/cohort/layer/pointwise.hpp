@@ -103,4 +103,6 @@ struct identity {
 /// y = x. Gives a name to a tensor.
 using identity_activation = pointwise<detail::formula::identity>;
 
+extern template struct detail::host_kernels<identity_activation>;
+
 }  // namespace cohort

@@ -107,13 +107,5 @@ template <>
 inline constexpr bool is_on_demand_layer<sinusoidal_positions> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::learned_positions>;
 extern template struct cohort::detail::host_kernels<cohort::sinusoidal_positions>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const learned_positions_is_known = add_kind_on_demand(kind_of<learned_positions>);
-inline bool const sinusoidal_positions_is_known = add_kind_on_demand(kind_of<sinusoidal_positions>);
-}  // namespace cohort::detail
-#endif

@@ -63,4 +63,6 @@ struct prelu {
   }
 };
 
+extern template struct detail::host_kernels<prelu>;
+
 }  // namespace cohort

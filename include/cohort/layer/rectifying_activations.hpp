@@ -75,4 +75,14 @@ struct elu {
   }
 };
 
+extern template struct detail::host_kernels<elu>;
+
+extern template struct detail::host_kernels<relu6>;
+extern template struct detail::host_kernels<selu>;
+extern template struct detail::host_kernels<softplus>;
+extern template struct detail::host_kernels<swish>;
+extern template struct detail::host_kernels<gelu>;
+extern template struct detail::host_kernels<gelu_tanh>;
+extern template struct detail::host_kernels<mish>;
+
 }  // namespace cohort

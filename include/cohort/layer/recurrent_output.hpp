@@ -96,11 +96,4 @@ template <>
 inline constexpr bool is_on_demand_layer<recurrent_output> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::recurrent_output>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const recurrent_output_is_known = add_kind_on_demand(kind_of<recurrent_output>);
-}  // namespace cohort::detail
-#endif

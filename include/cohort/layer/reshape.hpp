@@ -61,4 +61,7 @@ struct flatten {
   }
 };
 
+extern template struct detail::host_kernels<reshape>;
+extern template struct detail::host_kernels<flatten>;
+
 }  // namespace cohort

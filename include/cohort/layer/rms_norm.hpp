@@ -94,11 +94,4 @@ template <>
 inline constexpr bool is_on_demand_layer<rms_norm> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::rms_norm>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const rms_norm_is_known = add_kind_on_demand(kind_of<rms_norm>);
-}  // namespace cohort::detail
-#endif

@@ -68,4 +68,6 @@ struct scale {
   }
 };
 
+extern template struct detail::host_kernels<scale>;
+
 }  // namespace cohort

@@ -84,11 +84,4 @@ template <>
 inline constexpr bool is_on_demand_layer<simple_rnn> = true;
 }  // namespace cohort::detail
 
-#ifdef COHORT_CORE_COMPILED
 extern template struct cohort::detail::host_kernels<cohort::simple_rnn>;
-#else
-#include <cohort/layer/detail/kinds_on_demand.hpp>
-namespace cohort::detail {
-inline bool const simple_rnn_is_known = add_kind_on_demand(kind_of<simple_rnn>);
-}  // namespace cohort::detail
-#endif

@@ -73,4 +73,6 @@ struct softmax {
   }
 };
 
+extern template struct detail::host_kernels<softmax>;
+
 }  // namespace cohort

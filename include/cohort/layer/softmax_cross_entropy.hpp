@@ -141,4 +141,6 @@ struct softmax_cross_entropy {
   }
 };
 
+extern template struct detail::host_kernels<softmax_cross_entropy>;
+
 }  // namespace cohort

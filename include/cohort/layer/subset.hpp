@@ -61,4 +61,6 @@ struct subset {
   constexpr bool is_selected(int channel) const { return channel >= first && channel < last; }
 };
 
+extern template struct detail::host_kernels<subset>;
+
 }  // namespace cohort

@@ -114,4 +114,6 @@ struct synchronised_batch_norm {
   }
 };
 
+extern template struct detail::host_kernels<synchronised_batch_norm>;
+
 }  // namespace cohort

@@ -72,4 +72,6 @@ struct upsampling {
   }
 };
 
+extern template struct detail::host_kernels<upsampling>;
+
 }  // namespace cohort

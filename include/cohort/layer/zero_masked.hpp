@@ -49,4 +49,6 @@ struct zero_masked {
   }
 };
 
+extern template struct detail::host_kernels<zero_masked>;
+
 }  // namespace cohort

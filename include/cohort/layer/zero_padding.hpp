@@ -113,4 +113,7 @@ struct cropping {
   }
 };
 
+extern template struct detail::host_kernels<zero_padding>;
+extern template struct detail::host_kernels<cropping>;
+
 }  // namespace cohort

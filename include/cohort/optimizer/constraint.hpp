@@ -92,7 +92,3 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/constraint.ipp>
-#endif

@@ -151,7 +151,3 @@ void apply_normalisation(gradient_normalisation const& how, std::span<layer_grad
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/gradient_normalisation.ipp>
-#endif

@@ -39,7 +39,3 @@ void require_setting(bool allowed, std::string_view owner, std::string_view fiel
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/named_number.ipp>
-#endif

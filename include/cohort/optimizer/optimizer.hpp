@@ -91,7 +91,3 @@ struct optimizer_settings {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/optimizer.ipp>
-#endif

@@ -53,7 +53,3 @@ struct plateau {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/plateau.ipp>
-#endif

@@ -199,7 +199,3 @@ inline constexpr std::array<rate_schedule, schedule_rows.size()> default_schedul
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/rate_schedule.ipp>
-#endif

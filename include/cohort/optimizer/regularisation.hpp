@@ -21,7 +21,3 @@ struct penalties {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/regularisation.ipp>
-#endif

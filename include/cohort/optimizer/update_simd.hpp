@@ -80,7 +80,3 @@ double step_square_sum(isa which, updater const& settings, update_scalars const&
                        T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/update_simd.ipp>
-#endif

@@ -231,7 +231,3 @@ inline constexpr std::array<updater, update_rows.size()> default_updaters{
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/optimizer/impl/updater.ipp>
-#endif

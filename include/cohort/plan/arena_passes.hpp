@@ -121,7 +121,3 @@ std::shared_ptr<arena_passes> passes_on_processor(parallel_parts parallel = null
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/arena_passes.ipp>
-#endif

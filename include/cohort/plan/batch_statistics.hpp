@@ -79,7 +79,3 @@ std::vector<batch_statistics::layer> statistics_layers(std::span<parameter const
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/batch_statistics.ipp>
-#endif

@@ -65,7 +65,3 @@ std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element
                                  std::size_t last_bytes = std::size_t{256} << 10);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/bucket.ipp>
-#endif

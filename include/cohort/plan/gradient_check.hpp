@@ -47,7 +47,3 @@ struct gradient_report {
 gradient_report check_gradients(graph_view net, gradient_check_settings const& settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/gradient_check.ipp>
-#endif

@@ -54,7 +54,3 @@ class gradient_parts {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/gradient_parts.ipp>
-#endif

@@ -21,7 +21,3 @@ double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rou
 machine_peaks measure_peaks(int threads);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/machine_peaks.ipp>
-#endif

@@ -22,13 +22,12 @@ std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> sto
 template <class B>
 struct plan_templates;
 
-/// Rejects at compile time a program that uses the compiled library and would not link.
+/// Rejects at compile time a program that would not link.
 template <class B>
 constexpr void check_plans_of() {
   static_assert(
       has_compiled_plans<B> || requires { sizeof(plan_templates<B>); },
-      "cohort: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled "
-      "library");
+      "cohort: include <cohort/trainer/own_backend.hpp> to use a backend of your own");
 }
 
 }  // namespace detail
@@ -49,7 +48,3 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/make_plan.tpp>
-#endif

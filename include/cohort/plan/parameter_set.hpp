@@ -137,7 +137,3 @@ class parameter_set {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/parameter_set.ipp>
-#endif

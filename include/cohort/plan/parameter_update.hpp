@@ -153,7 +153,3 @@ class parameter_update {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/parameter_update.ipp>
-#endif

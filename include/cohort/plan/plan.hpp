@@ -74,7 +74,7 @@ struct forward_request {
   std::span<std::int64_t const> indices{};
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  batch_sums* sums = nullptr;  ///< over the parts of the batch; must outlive backward
+  batch_sums* sums = nullptr;              ///< over the parts of the batch; must outlive backward
   detail::layer_states* states = nullptr;  ///< states of stateful layers; must outlive backward
   int first_row = 0;                       ///< row of `states` that belongs to example 0
   /// Index of the first parameter that kernels may read only after the call of `late`.
@@ -173,7 +173,3 @@ class plan {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/plan.ipp>
-#endif

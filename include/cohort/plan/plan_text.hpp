@@ -27,7 +27,3 @@ std::string text_of(recomputation_cost const& cost);
 std::string text_of(plan const& p);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/plan_text.ipp>
-#endif

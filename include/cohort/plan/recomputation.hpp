@@ -53,7 +53,3 @@ std::vector<int> rows_of_blocks(graph_view net, recomputation const& how);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/recomputation.ipp>
-#endif

@@ -23,7 +23,3 @@ struct replica {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/replica.ipp>
-#endif

@@ -41,7 +41,3 @@ constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double 
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/roofline.ipp>
-#endif

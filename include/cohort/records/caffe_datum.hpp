@@ -42,7 +42,3 @@ struct caffe_datum {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/caffe_datum.ipp>
-#endif

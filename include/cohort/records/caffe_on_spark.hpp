@@ -34,7 +34,3 @@ struct caffe_on_spark_key {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/caffe_on_spark.ipp>
-#endif

@@ -20,7 +20,3 @@ record_format lmdb();
 std::string lmdb_file(std::string const& path);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/lmdb.ipp>
-#endif

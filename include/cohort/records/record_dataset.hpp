@@ -74,7 +74,3 @@ dataset decoded_records(record_set records, data_description description, record
                         record_decoding const& how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/record_dataset.ipp>
-#endif

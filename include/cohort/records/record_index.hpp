@@ -50,9 +50,7 @@ struct record_index {
   std::uint64_t rows = 0;
 
   std::int64_t size() const {
-    return static_cast<std::int64_t>(rows > 0         ? rows
-                                     : fields.empty() ? 0
-                                                      : places.size() / fields.size());
+    return static_cast<std::int64_t>(rows > 0 ? rows : fields.empty() ? 0 : places.size() / fields.size());
   }
   /// The place of a field of a record.
   field_place place(std::int64_t record, std::size_t field) const {
@@ -101,7 +99,3 @@ record_index index_of(std::string const& path, record_format const& format, std:
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/record_index.ipp>
-#endif

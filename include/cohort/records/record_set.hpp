@@ -96,7 +96,3 @@ class record_set {
 std::vector<std::string> numbered_paths(std::string const& pattern);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/record_set.ipp>
-#endif

@@ -53,7 +53,3 @@ class tfrecord_writer {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/record_writer.ipp>
-#endif

@@ -21,7 +21,3 @@ namespace cohort {
 record_format sequence_file(io::inflater inflate = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/sequence_file.ipp>
-#endif

@@ -96,7 +96,3 @@ class table_rows {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/table_rows.ipp>
-#endif

@@ -33,7 +33,3 @@ std::map<std::string, tf_feature, std::less<>> tf_example(std::span<std::byte co
                                                           std::string_view where);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/tfrecord.ipp>
-#endif

@@ -16,7 +16,3 @@ namespace cohort {
 record_format webdataset();
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/webdataset.ipp>
-#endif

@@ -176,7 +176,3 @@ class allreduce_strategy final : public strategy {
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/allreduce.ipp>
-#endif

@@ -34,7 +34,3 @@ void merge_running_statistics(communicator& world, replica const& mine, double w
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/merge_statistics.ipp>
-#endif

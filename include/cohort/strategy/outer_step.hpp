@@ -63,7 +63,3 @@ std::string described(outer_step const& how);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/outer_step.ipp>
-#endif

@@ -51,7 +51,3 @@ struct parameter_averaging {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/parameter_averaging.ipp>
-#endif

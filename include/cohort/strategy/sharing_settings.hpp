@@ -44,7 +44,3 @@ struct sharing_settings {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/sharing_settings.ipp>
-#endif

@@ -34,7 +34,3 @@ struct threshold_sharing {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/threshold_sharing.ipp>
-#endif

@@ -22,7 +22,3 @@ struct top_k_sharing {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/top_k_sharing.ipp>
-#endif

@@ -26,7 +26,3 @@ std::int32_t drawn_token(std::span<float const> probabilities, sampling const& r
                          random_stream const& draws, std::uint64_t i);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/sampling.ipp>
-#endif

@@ -29,7 +29,3 @@ struct crop_settings {
 dataset token_crops(token_stream tokens, crop_settings const& settings);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/token_crops.ipp>
-#endif

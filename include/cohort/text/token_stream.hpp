@@ -56,7 +56,3 @@ void write_tokens(std::string const& path, std::span<std::int32_t const> tokens,
                   token_type type = token_type::u16);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/token_stream.ipp>
-#endif

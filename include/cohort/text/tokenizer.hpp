@@ -81,7 +81,3 @@ class tokenizer {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/tokenizer.ipp>
-#endif

@@ -89,7 +89,3 @@ class word_vectors {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/word_vectors.ipp>
-#endif

@@ -63,7 +63,3 @@ class word_vocabulary {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/word_vocabulary.ipp>
-#endif

@@ -51,7 +51,3 @@ class checkpoint_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/checkpoint_listener.ipp>
-#endif

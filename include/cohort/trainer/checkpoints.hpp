@@ -30,7 +30,3 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 std::optional<std::string> resume(training& run, std::string const& directory);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/checkpoints.ipp>
-#endif

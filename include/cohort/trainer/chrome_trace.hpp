@@ -20,7 +20,3 @@ namespace cohort {
 std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/chrome_trace.ipp>
-#endif

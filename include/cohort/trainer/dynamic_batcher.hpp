@@ -133,7 +133,3 @@ class dynamic_batcher {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/dynamic_batcher.ipp>
-#endif

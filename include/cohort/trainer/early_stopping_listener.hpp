@@ -100,7 +100,3 @@ class early_stopping_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/early_stopping_listener.ipp>
-#endif

@@ -54,7 +54,3 @@ class evaluation_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/evaluation_listener.ipp>
-#endif

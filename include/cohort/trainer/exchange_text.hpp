@@ -39,7 +39,3 @@ struct interval_cost {
 std::string exchange_warning(interval_cost const& of);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/exchange_text.ipp>
-#endif

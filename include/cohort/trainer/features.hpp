@@ -54,7 +54,3 @@ class feature_set {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/features.ipp>
-#endif

@@ -62,7 +62,3 @@ struct rate_table {
 rate_table find_rate(training& run, dataset const& data, rate_search const& how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/find_rate.ipp>
-#endif

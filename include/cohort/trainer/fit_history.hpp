@@ -42,7 +42,3 @@ class fit_history {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/fit_history.ipp>
-#endif

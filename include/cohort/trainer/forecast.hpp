@@ -20,7 +20,3 @@ namespace cohort {
 std::string forecast(scaling_costs const& costs, double examples, std::span<int const> ranks);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/forecast.ipp>
-#endif

@@ -42,7 +42,3 @@ std::vector<std::int32_t> generate_tokens(stateful_predictions& stream, std::spa
                                           generation_settings const& how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/generate_tokens.ipp>
-#endif

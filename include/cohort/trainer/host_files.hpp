@@ -35,7 +35,3 @@ std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files 
 std::vector<std::string> host_files(std::vector<std::string> const& files, communicator& world);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/host_files.ipp>
-#endif

@@ -121,7 +121,3 @@ class html_report_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/html_report_listener.ipp>
-#endif

@@ -30,7 +30,3 @@ std::optional<fitted_pipeline> kept_pipeline(training const& run);
 std::optional<fitted_pipeline> pipeline_in(model_file const& from);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/keep_pipeline.ipp>
-#endif

@@ -125,7 +125,3 @@ std::vector<std::string> keys_of(std::span<listener* const> all);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/listener.ipp>
-#endif

@@ -22,7 +22,3 @@ void load_parameters(training& into, model_file const& from);
 std::optional<table_encoder> encoder_in(model_file const& from);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/load_parameters.ipp>
-#endif

@@ -30,7 +30,3 @@ class pending_predictions {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/pending_predictions.ipp>
-#endif

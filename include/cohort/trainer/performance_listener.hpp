@@ -50,7 +50,3 @@ class performance_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/performance_listener.ipp>
-#endif

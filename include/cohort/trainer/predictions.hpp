@@ -43,7 +43,3 @@ struct keyed_prediction {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/predictions.ipp>
-#endif

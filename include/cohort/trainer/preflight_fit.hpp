@@ -16,7 +16,3 @@ preflight_report preflight_fit(training& run, dataset const& data, fit_settings 
                                preflight_settings what = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/preflight_fit.ipp>
-#endif

@@ -80,7 +80,3 @@ class progress_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/progress_listener.ipp>
-#endif

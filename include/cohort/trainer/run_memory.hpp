@@ -44,7 +44,3 @@ void add_examples(run_memory& to, data_description const& what, parameter_set co
 std::string text_of(run_memory const& m, int workers, int micro_batches);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/run_memory.ipp>
-#endif

@@ -29,7 +29,3 @@ class score_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/score_listener.ipp>
-#endif

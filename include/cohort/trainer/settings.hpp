@@ -135,7 +135,3 @@ struct fit_report {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/settings.ipp>
-#endif

@@ -60,7 +60,3 @@ class stateful_predictions {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/stateful_predictions.ipp>
-#endif

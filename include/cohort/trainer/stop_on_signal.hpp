@@ -30,7 +30,3 @@ class stop_on_signal final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/stop_on_signal.ipp>
-#endif

@@ -105,7 +105,3 @@ class tensorboard_listener final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/tensorboard_listener.ipp>
-#endif

@@ -58,7 +58,7 @@ class timeline final : public listener {
   std::vector<row> rows_of(int rank);
 
   static void write_name(io::json_writer& out, int rank, int track, char const* what, char const* field,
-                   std::string const& text);
+                         std::string const& text);
 
   template <class Clock>
   static void write(io::json_writer& out, int rank, std::vector<row> const& rows, Clock on_rank_0) {
@@ -115,7 +115,3 @@ class timeline final : public listener {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/timeline.ipp>
-#endif

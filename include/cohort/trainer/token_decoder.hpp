@@ -54,7 +54,3 @@ std::string why_not_decoded(graph_view net);
 }  // namespace detail
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/token_decoder.ipp>
-#endif

@@ -94,8 +94,3 @@ training trainer(graph net, training_settings settings = {},
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/trainer.ipp>
-#include <cohort/trainer/own_backend.hpp>
-#endif

@@ -290,11 +290,3 @@ class training {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/evaluate.ipp>
-#include <cohort/trainer/impl/metric.ipp>
-#include <cohort/trainer/impl/model_io.ipp>
-#include <cohort/trainer/impl/normalise.ipp>
-#include <cohort/trainer/impl/training.ipp>
-#endif

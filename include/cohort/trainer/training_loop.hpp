@@ -101,7 +101,3 @@ class training_loop {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/training_loop.ipp>
-#endif

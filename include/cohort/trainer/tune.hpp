@@ -91,7 +91,3 @@ std::shared_ptr<run_autotuner> tune(tune_settings how = {}) {
 }
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/tune.ipp>
-#endif

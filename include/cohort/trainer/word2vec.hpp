@@ -89,7 +89,3 @@ class word2vec {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/word2vec.ipp>
-#endif

@@ -60,7 +60,3 @@ table_settings format_of(table_schema const& schema, table_settings format = {})
 std::string_view name_of(column_type type);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/column_schema.ipp>
-#endif

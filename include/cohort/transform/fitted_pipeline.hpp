@@ -112,7 +112,3 @@ class fitted_pipeline {
 std::string to_json(fitted_pipeline const& fitted);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/fitted_pipeline.ipp>
-#endif

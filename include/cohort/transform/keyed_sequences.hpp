@@ -24,7 +24,7 @@ struct sequence_examples {
   /// Of a numeric target; 0: the highest value of its schema + 1, or the largest label of this rank + 1. Set
   /// it for several ranks if the schema has no highest value.
   int classes = 0;
-  int length = 0;   ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
+  int length = 0;  ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
 };
 
 /// The sequences that a pipeline with group_by_key makes of rows: by key, or windows of these.
@@ -88,7 +88,3 @@ class keyed_sequences {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/keyed_sequences.ipp>
-#endif

@@ -23,7 +23,3 @@ table_pieces pieces_of(std::vector<std::string> files, table_schema const& schem
                        table_settings const& format = {}, io::byte_source const& source = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/table_pieces.ipp>
-#endif

@@ -191,7 +191,3 @@ std::string_view name_of(transform_step const& step);
 std::string to_json(transform_pipeline const& how);
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/transform_pipeline.ipp>
-#endif

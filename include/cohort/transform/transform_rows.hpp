@@ -22,7 +22,3 @@ data_table table_of(table_schema const& schema, std::vector<table_row> const& ro
                     std::string const& where = "rows");
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/transform_rows.ipp>
-#endif

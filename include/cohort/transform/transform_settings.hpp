@@ -41,7 +41,3 @@ struct transform_report {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/transform_settings.ipp>
-#endif

@@ -140,7 +140,6 @@ static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_back
 
 }  // namespace cohort
 
-#ifdef COHORT_CUDNN_COMPILED
 #include <cohort/trainer/detail/backend_handle.hpp>
 
 template <>
@@ -157,9 +156,3 @@ COHORT_PLANS(extern, cudnn_tf32);
 COHORT_PLANS(extern, cudnn_bf16);
 
 }  // namespace cohort
-#else
-#include <cohort/cudnn/impl/cudnn.ipp>
-#ifdef COHORT_CORE_COMPILED
-#include <cohort/trainer/own_backend.hpp>
-#endif
-#endif

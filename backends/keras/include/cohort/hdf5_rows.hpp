@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cohort/interchange/npy_rows.hpp>
+#include <cohort/keras/detail/implementation.hpp>
 #include <cohort/records/record_index.hpp>
 #include <string>
 #include <vector>
@@ -29,7 +29,3 @@ record_format hdf5_rows(std::vector<std::string> arrays);
 array_row hdf5_row_of(std::string const& path, std::string const& array);
 
 }  // namespace cohort
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/hdf5_rows.ipp>
-#endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cohort/interchange/imported_model.hpp>
+#include <cohort/keras/detail/implementation.hpp>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -47,7 +47,3 @@ imported_model from_keras_config(std::string_view json, keras_options const& how
                                  std::string const& origin = "Keras configuration");
 
 }  // namespace cohort
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/keras.ipp>
-#endif

@@ -4,6 +4,7 @@
 
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/mpi/detail/implementation.hpp>
 #include <cohort/mpi/detail/launch.hpp>
 #include <memory>
 #include <utility>
@@ -51,7 +52,3 @@ struct mpi {
 std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/mpi.ipp>
-#endif

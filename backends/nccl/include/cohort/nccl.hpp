@@ -3,6 +3,7 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/nccl/detail/gpu_sum.hpp>
+#include <cohort/nccl/detail/implementation.hpp>
 #include <cohort/nccl/detail/nccl_family.hpp>
 #include <cohort/nccl/detail/nccl_ranks.hpp>
 #include <cstddef>
@@ -82,7 +83,3 @@ class nccl final : public communicator {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_NCCL_COMPILED
-#include <cohort/nccl/impl/nccl.ipp>
-#endif

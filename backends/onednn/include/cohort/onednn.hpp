@@ -10,7 +10,6 @@ static_assert(tensor_backend<onednn>);
 
 }  // namespace cohort
 
-#ifdef COHORT_ONEDNN_COMPILED
 #include <cohort/trainer/detail/backend_handle.hpp>
 
 template <>
@@ -24,9 +23,3 @@ COHORT_PLANS(extern, onednn);
 COHORT_PLANS(extern, onednn_bf16);
 
 }  // namespace cohort
-#else
-#include <cohort/onednn/impl/onednn.ipp>
-#ifdef COHORT_CORE_COMPILED
-#include <cohort/trainer/own_backend.hpp>
-#endif
-#endif

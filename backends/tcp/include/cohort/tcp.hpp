@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/tcp/detail/implementation.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -91,7 +92,3 @@ struct tcp {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp.ipp>
-#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/io/json.hpp>
+#include <cohort/yaml/detail/implementation.hpp>
 #include <string_view>
 
 namespace cohort::io {
@@ -24,7 +25,3 @@ json_document parse_yaml(std::string_view text, std::string_view name = "YAML te
                          json_limits limits = {.max_bytes = std::size_t{4} << 20});
 
 }  // namespace cohort::io
-
-#ifndef COHORT_YAML_COMPILED
-#include <cohort/yaml/impl/yaml.ipp>
-#endif

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/zlib/detail/implementation.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,7 +65,3 @@ sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int 
                    int drawn_test = 2'000);
 
 }  // namespace cohort::mnist
-
-#ifndef COHORT_ZLIB_COMPILED
-#include <cohort/zlib/impl/mnist.ipp>
-#endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/safetensors_format.hpp>
-#include <cohort/detail/build_check.hpp>
 #include <cohort/interchange/npy.hpp>
+#include <cohort/zlib/detail/implementation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,3 @@ void save_npz(std::string const& path, std::span<stored_tensor const> tensors,
               npz_compression how = npz_compression::none);
 
 }  // namespace cohort
-
-#ifndef COHORT_ZLIB_COMPILED
-#include <cohort/zlib/impl/npz.ipp>
-#endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <zlib.h>
-#include <cohort/detail/build_check.hpp>
+#include <cohort/zlib/detail/implementation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,3 @@ struct file_source {
 inline constexpr file_source read_file{};
 
 }  // namespace cohort::gzip
-
-#ifndef COHORT_ZLIB_COMPILED
-#include <cohort/zlib/impl/zlib.ipp>
-#endif

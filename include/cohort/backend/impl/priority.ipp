@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <charconv>
 #include <cohort/backend/priority.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdlib>
 #include <string_view>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool environment_number(char const* variable, int& number) {
+bool environment_number(char const* variable, int& number) {
   char const* const text = std::getenv(variable);
   if (!text || !*text) return false;
   std::string_view const digits(text);
@@ -21,7 +19,7 @@ COHORT_CORE_INLINE bool environment_number(char const* variable, int& number) {
   return true;
 }
 
-COHORT_CORE_INLINE std::string log_line(std::string const& backend, availability const& found) {
+std::string log_line(std::string const& backend, availability const& found) {
   return "backend: " + backend + (found.device.empty() ? "" : " on " + found.device);
 }
 

@@ -26,7 +26,3 @@ void add_pieces(model_content& to, std::string const& name, element_type type,
 std::span<std::byte const> pieces_in(safetensors const& file, std::string const& name);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/array_pieces.ipp>
-#endif

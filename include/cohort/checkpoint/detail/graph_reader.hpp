@@ -96,7 +96,3 @@ class graph_reader {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/graph_reader.ipp>
-#endif

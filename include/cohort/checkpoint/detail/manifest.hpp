@@ -53,7 +53,3 @@ std::string to_json(checkpoint_manifest const& manifest);
 checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest");
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/manifest.ipp>
-#endif

@@ -14,7 +14,3 @@ std::string process_identity();
 bool is_running_here(std::string_view identity);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/process_identity.ipp>
-#endif

@@ -29,7 +29,3 @@ graph read_graph(std::string_view text, std::string_view name, std::span<kind co
 std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/checkpoint/impl/read_graph.ipp>
-#endif

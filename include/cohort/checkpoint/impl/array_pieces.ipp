@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/detail/array_pieces.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/view.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string piece_name(std::string const& name, std::size_t number) {
+std::string piece_name(std::string const& name, std::size_t number) {
   return number == 1 ? name : name + '/' + std::to_string(number);
 }
 
-COHORT_CORE_INLINE void add_pieces(model_content& to, std::string const& name, element_type type,
-                                   std::span<std::byte const> values, std::size_t max_elements) {
+void add_pieces(model_content& to, std::string const& name, element_type type,
+                std::span<std::byte const> values, std::size_t max_elements) {
   std::size_t const elements = values.size() / bytes_of(type);
   std::size_t first = 0, number = 1;
   do {
@@ -24,7 +22,7 @@ COHORT_CORE_INLINE void add_pieces(model_content& to, std::string const& name, e
   } while (first < elements);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> pieces_in(safetensors const& file, std::string const& name) {
+std::span<std::byte const> pieces_in(safetensors const& file, std::string const& name) {
   tensor_view const first_piece = file.at(name);
   std::size_t bytes = first_piece.bytes();
   for (std::size_t number = 2;; ++number) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -19,7 +17,7 @@ namespace cohort::detail {
 
 /// Returns whether a checkpoint may contain a file of this name. Includes temporary names of files that are
 /// being written.
-COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
+bool is_checkpoint_file(std::string_view name) {
   constexpr std::string_view digits = "0123456789", unfinished = ".partial-";
   if (std::size_t const at = name.rfind(unfinished); at != std::string_view::npos) {
     if (name.find_first_not_of("0123456789-", at + unfinished.size()) != std::string_view::npos) return false;
@@ -35,7 +33,7 @@ COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
 }
 
 /// Removes a checkpoint. If its folder contains other files, these files and the folder remain.
-COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
+void remove_checkpoint(std::string const& path) {
   if (!is_folder(path)) return;
   // The manifest is removed first, so that a partly removed checkpoint counts as unfinished.
   remove_file(path + '/' + std::string(manifest_name));
@@ -168,8 +166,7 @@ struct rank_files {
   }
 };
 
-COHORT_CORE_INLINE checkpoint_file write_checkpoint_file(std::string const& path,
-                                                         model_content const& content) {
+checkpoint_file write_checkpoint_file(std::string const& path, model_content const& content) {
   std::uint64_t const hash = save_model(path, content);
   return {size_of_file(path).value_or(0), hash};
 }
@@ -177,8 +174,8 @@ COHORT_CORE_INLINE checkpoint_file write_checkpoint_file(std::string const& path
 /// Writes the files of this rank.
 ///
 /// Before    rank 0 has called begin() for this checkpoint; `begun` is its name.
-COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
-                                               checkpoint_content const& content) {
+rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
+                            checkpoint_content const& content) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
     throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
   if (!is_folder(path))
@@ -202,8 +199,8 @@ COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::str
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string const& directory,
-                                               checkpoint_content const& content, int keep) {
+std::string save_checkpoint(communicator& world, std::string const& directory,
+                            checkpoint_content const& content, int keep) {
   if (keep < 1)
     throw setting_error(
         {.what = "no checkpoint would be kept", .where = "keep", .expected = "at least 1", .got = {keep}});

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -15,7 +13,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE checkpoint_reader::checkpoint_reader(std::string path)
+checkpoint_reader::checkpoint_reader(std::string path)
     : path_(std::move(path)),
       manifest_(detail::manifest_from_json(io::read_text(path_of(detail::manifest_name)),
                                            path_of(detail::manifest_name))) {
@@ -24,7 +22,7 @@ COHORT_CORE_INLINE checkpoint_reader::checkpoint_reader(std::string path)
     check_size(detail::rank_name(rank), manifest_.ranks[rank]);
 }
 
-COHORT_CORE_INLINE model_file checkpoint_reader::rank_file(int rank) const {
+model_file checkpoint_reader::rank_file(int rank) const {
   if (rank < 0 || rank >= ranks())
     throw setting_error({.what = "the checkpoint has no file for this rank",
                          .where = path_,
@@ -34,12 +32,11 @@ COHORT_CORE_INLINE model_file checkpoint_reader::rank_file(int rank) const {
   return read(detail::rank_name(at), manifest_.ranks[at]);
 }
 
-COHORT_CORE_INLINE void checkpoint_reader::check(int reader, int readers) const {
+void checkpoint_reader::check(int reader, int readers) const {
   for (int file = reader; file <= ranks(); file += readers) file == 0 ? shared() : rank_file(file - 1);
 }
 
-COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
-                                                      detail::checkpoint_file const& wanted) const {
+void checkpoint_reader::check_size(std::string_view name, detail::checkpoint_file const& wanted) const {
   auto const bytes = detail::size_of_file(path_of(name));
   if (bytes != wanted.bytes)
     throw data_error({.what = "the checkpoint is damaged",
@@ -48,8 +45,7 @@ COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
                       .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});
 }
 
-COHORT_CORE_INLINE model_file checkpoint_reader::read(std::string_view name,
-                                                      detail::checkpoint_file const& wanted) const {
+model_file checkpoint_reader::read(std::string_view name, detail::checkpoint_file const& wanted) const {
   model_file file = model_file::open(path_of(name));
   auto const found = file.file().metadata().find("content_hash");
   std::string const hash = found == file.file().metadata().end() ? "none" : found->second;
@@ -65,13 +61,13 @@ COHORT_CORE_INLINE model_file checkpoint_reader::read(std::string_view name,
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string checkpoint_name(std::int64_t step) {
+std::string checkpoint_name(std::int64_t step) {
   std::string digits = std::to_string(step);
   if (digits.size() < 12) digits.insert(0, 12 - digits.size(), '0');
   return "step-" + digits;
 }
 
-COHORT_CORE_INLINE std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name) {
+std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name) {
   checkpoint_entry entry{.name = name};
   std::string_view plain = name;
   entry.replaced = plain.ends_with(replaced_suffix);
@@ -85,13 +81,13 @@ COHORT_CORE_INLINE std::optional<checkpoint_entry> parse_checkpoint_name(std::st
 
 /// Returns whether a checkpoint has an entry of the manifest's name. An entry that cannot be read, such as a
 /// folder or a file without permission, belongs to a damaged checkpoint, not to an unfinished one.
-COHORT_CORE_INLINE bool has_manifest(std::string const& path) {
+bool has_manifest(std::string const& path) {
   std::error_code unreadable;
   auto const found = std::filesystem::symlink_status(path + '/' + std::string(manifest_name), unreadable);
   return found.type() != std::filesystem::file_type::not_found;
 }
 
-COHORT_CORE_INLINE std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
+std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
   std::vector<checkpoint_entry> entries;
   for (std::string const& name : list_folder(directory).value_or(std::vector<std::string>())) {
     auto entry = parse_checkpoint_name(name);
@@ -107,7 +103,7 @@ COHORT_CORE_INLINE std::vector<checkpoint_entry> list_checkpoints(std::string co
 }
 
 /// Opens a checkpoint and checks that its step is the one in its name.
-COHORT_CORE_INLINE checkpoint_reader open_entry(std::string const& directory, std::string const& name) {
+checkpoint_reader open_entry(std::string const& directory, std::string const& name) {
   checkpoint_reader opened(directory + '/' + name);
   if (auto const entry = parse_checkpoint_name(name); entry && entry->step != opened.position().step)
     throw data_error({.what = "the checkpoint is damaged",
@@ -138,7 +134,7 @@ std::optional<checkpoint_reader> first_undamaged(std::string const& directory,
                     .got = std::move(damaged)});
 }
 
-COHORT_CORE_INLINE std::vector<std::string> finished_checkpoints(std::string const& directory) {
+std::vector<std::string> finished_checkpoints(std::string const& directory) {
   std::vector<std::string> names;
   for (checkpoint_entry const& entry : list_checkpoints(directory))
     if (entry.finished) names.push_back(entry.name);
@@ -149,14 +145,13 @@ COHORT_CORE_INLINE std::vector<std::string> finished_checkpoints(std::string con
 
 namespace cohort {
 
-COHORT_CORE_INLINE bool has_checkpoints(std::string const& directory) {
+bool has_checkpoints(std::string const& directory) {
   std::error_code ignored;  // is_directory follows a link
   return std::filesystem::is_directory(directory, ignored)
          && !detail::finished_checkpoints(directory).empty();
 }
 
-COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory,
-                                                                           sink const& log) {
+std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory, sink const& log) {
   return detail::first_undamaged(directory, detail::finished_checkpoints(directory), log,
                                  [&](std::optional<checkpoint_reader>& found, std::string const& name) {
                                    try {
@@ -170,8 +165,7 @@ COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(std::
                                  });
 }
 
-COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world,
-                                                                           std::string const& directory) {
+std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory) {
   bool const first = world.rank() == 0;
   auto const listed = detail::outcome_of_all(world, "resume", [&] {
     std::string lines;

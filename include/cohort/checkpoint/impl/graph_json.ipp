@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/checkpoint/detail/read_graph.hpp>
 #include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <optional>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void write_initialiser(io::json_writer& out, std::string_view key,
-                                          std::optional<initialiser> const& how) {
+void write_initialiser(io::json_writer& out, std::string_view key, std::optional<initialiser> const& how) {
   if (!how) return;
   out.key(key).begin_object(io::json_lines::one).field("initialiser", how->name());
   if (how->has_parameter()) out.field("parameter", how->parameter);
@@ -21,7 +18,7 @@ COHORT_CORE_INLINE void write_initialiser(io::json_writer& out, std::string_view
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string to_json(graph_view net) {
+std::string to_json(graph_view net) {
   io::json_writer out(2);
   out.begin_object().field("format", detail::graph_format).field("version", detail::graph_format_version);
   out.field("hash", detail::hash_text(detail::serialised_hash(net))).key("layers").begin_array();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/detail/graph_reader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cstdint>
 #include <utility>
@@ -14,21 +12,21 @@ inline constexpr std::int64_t max_field_value = std::int64_t{1} << 24;
 
 inline constexpr std::int64_t max_window_value = (std::int64_t{1} << 15) - 1;
 
-COHORT_CORE_INLINE double read_integer(io::json_value value, std::int64_t most = max_field_value) {
+double read_integer(io::json_value value, std::int64_t most = max_field_value) {
   return static_cast<double>(value.integer(-most, most));
 }
 
-COHORT_CORE_INLINE void read_integers(io::json_value list, double* to, std::int64_t most = max_field_value) {
+void read_integers(io::json_value list, double* to, std::int64_t most = max_field_value) {
   for (std::size_t i = 0; i < list.size(); ++i) to[i] = read_integer(list.at(i), most);
 }
 
-COHORT_CORE_INLINE std::string listed(std::span<std::string_view const> names) {
+std::string listed(std::span<std::string_view const> names) {
   std::string list;
   for (std::string_view const one : names) list += (list.empty() ? "" : ", ") + std::string(one);
   return list;
 }
 
-COHORT_CORE_INLINE void read_field(field_info const& info, io::json_value value, double* to) {
+void read_field(field_info const& info, io::json_value value, double* to) {
   bool const is_list = value.kind() == io::json_kind::array;
   std::fill_n(to, info.slots, 0.0);
   switch (info.type) {
@@ -78,7 +76,7 @@ COHORT_CORE_INLINE void read_field(field_info const& info, io::json_value value,
   }
 }
 
-COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(io::json_value layer, std::string_view key) {
+std::optional<initialiser> read_initialiser(io::json_value layer, std::string_view key) {
   auto const setting = layer.find(key);
   if (!setting) return std::nullopt;
   setting->expect_only({"initialiser", "parameter"});
@@ -100,11 +98,11 @@ COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(io::json_value la
   return how;
 }
 
-COHORT_CORE_INLINE std::string generated_name(kind const& kind, int ordinal) {
+std::string generated_name(kind const& kind, int ordinal) {
   return std::string(kind.name) + '_' + std::to_string(ordinal);
 }
 
-COHORT_CORE_INLINE builder graph_reader::read() {
+builder graph_reader::read() {
   if (list_.kind() != io::json_kind::array) list_.refuse("a list of layers");
   if (list_.size() == 0 || list_.size() > max_layers)
     list_.refuse("a list of 1 to " + std::to_string(max_layers) + " layers");
@@ -114,14 +112,11 @@ COHORT_CORE_INLINE builder graph_reader::read() {
   return std::move(net_);
 }
 
-COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
+void graph_reader::declare(io::json_value value) {
   value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias", "shares", "recurrent"});
   io::json_value const kind_name = value.at("kind");
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
-  if (std::string_view const header = header_on_demand(kind_name.string());
-      kind == kinds_.end() && !header.empty())
-    kind_name.refuse(text_of({"a kind that a source of the program includes: add #include <", header, ">"}));
   if (kind == kinds_.end())
     kind_name.refuse(
         "a built-in kind of layer, or a user-defined layer whose type is passed, as in "
@@ -134,7 +129,7 @@ COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
   layers_.push_back({value, *kind, name.string()});
 }
 
-COHORT_CORE_INLINE void graph_reader::resolve(std::size_t i) {
+void graph_reader::resolve(std::size_t i) {
   layer_entry& layer = layers_[i];
   io::json_value const inputs = layer.value.at("inputs");
   bool const is_input = layer.kind->role == layer_role::input;
@@ -148,14 +143,14 @@ COHORT_CORE_INLINE void graph_reader::resolve(std::size_t i) {
   if (auto const shares = layer.value.find("shares")) layer.owner = find_layer(*shares);
 }
 
-COHORT_CORE_INLINE std::size_t graph_reader::find_layer(io::json_value name) const {
+std::size_t graph_reader::find_layer(io::json_value name) const {
   auto const found = by_name_.find(name.string());
   if (found == by_name_.end())
     name.refuse("the name of a layer", "no layer named " + quote_for_error(name.string()));
   return found->second;
 }
 
-COHORT_CORE_INLINE void graph_reader::visit(std::size_t first) {
+void graph_reader::visit(std::size_t first) {
   if (layers_[first].visited) return;
   std::vector<step> stack{{first}};
   layers_[first].visited = true;
@@ -175,7 +170,7 @@ COHORT_CORE_INLINE void graph_reader::visit(std::size_t first) {
   }
 }
 
-COHORT_CORE_INLINE void graph_reader::refuse_cycle(std::vector<step> const& stack, std::size_t start) const {
+void graph_reader::refuse_cycle(std::vector<step> const& stack, std::size_t start) const {
   constexpr std::size_t most_shown = 12;
   std::string cycle(layers_[start].name);
   std::size_t count = 0;
@@ -186,7 +181,7 @@ COHORT_CORE_INLINE void graph_reader::refuse_cycle(std::vector<step> const& stac
   inputs.refuse("layers that do not form a cycle", cycle + " → " + std::string(layers_[start].name));
 }
 
-COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
+void graph_reader::append(layer_entry& layer) {
   cohort::kind const& kind = *layer.kind;
   std::vector<double> values(kind.defaults, kind.defaults + kind.slots);
   read_fields(layer, values.data());
@@ -214,7 +209,7 @@ COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
   for (parameter_spec const& spec : net_.view().parameters(layer.id)) check_size(layer, spec.dims);
 }
 
-COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, double* values) const {
+void graph_reader::read_fields(layer_entry const& layer, double* values) const {
   std::span<field_info const> const fields = layer.kind->fields;
   bool const required =
       std::any_of(fields.begin(), fields.end(), [](field_info const& f) { return f.required; });
@@ -236,11 +231,11 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
     if (info.required) object.at(info.name);
 }
 
-COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape const& dims) const {
+void graph_reader::check_size(layer_entry const& layer, shape const& dims) const {
   check_layer_size(dims, where(layer));
 }
 
-COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info, double const* from) {
+void write_field(io::json_writer& out, field_info const& info, double const* from) {
   auto const integer = [&](int slot) { return static_cast<std::int64_t>(from[slot]); };
   auto const list = [&](int first, int count) {
     out.begin_array(io::json_lines::one);
@@ -279,7 +274,7 @@ COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info
   }
 }
 
-COHORT_CORE_INLINE void check_layer_size(shape const& dims, std::string const& where) {
+void check_layer_size(shape const& dims, std::string const& where) {
   std::int64_t product = 1;
   for (int axis = 0; axis < dims.rank; ++axis) {
     product = dims[axis] < 1 ? 0 : product * dims[axis];
@@ -291,7 +286,7 @@ COHORT_CORE_INLINE void check_layer_size(shape const& dims, std::string const& w
   }
 }
 
-COHORT_CORE_INLINE std::string graph_reader::where(layer_entry const& layer) const {
+std::string graph_reader::where(layer_entry const& layer) const {
   return layer.value.path() + ", layer " + quote_for_error(layer.name);
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <charconv>
 #include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
@@ -17,14 +15,11 @@ inline constexpr std::string_view manifest_format = "cohort checkpoint";
 
 inline constexpr std::int64_t manifest_format_version = 1;
 
-COHORT_CORE_INLINE std::string rank_name(std::size_t rank) {
-  return text_of({"rank-", rank, ".safetensors"});
-}
+std::string rank_name(std::size_t rank) { return text_of({"rank-", rank, ".safetensors"}); }
 
 /// Serialises a manifest. `manifest_hash` is the hash of all other fields; if it is empty, the field is
 /// omitted.
-COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest,
-                                             std::string_view manifest_hash) {
+std::string manifest_text(checkpoint_manifest const& manifest, std::string_view manifest_hash) {
   io::json_writer out(2);
   out.begin_object().field("format", manifest_format).field("format_version", manifest_format_version);
   out.field("library_version", manifest.library_version);
@@ -46,11 +41,11 @@ COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE std::string hash_of_manifest(checkpoint_manifest const& manifest) {
+std::string hash_of_manifest(checkpoint_manifest const& manifest) {
   return hash_text(fnv1a(manifest_text(manifest, {})));
 }
 
-COHORT_CORE_INLINE std::uint64_t read_hash(io::json_value value) {
+std::uint64_t read_hash(io::json_value value) {
   std::string_view const text = value.string();
   std::uint64_t hash = 0;
   auto const end = std::from_chars(text.data(), text.data() + text.size(), hash, 16).ptr;
@@ -62,11 +57,11 @@ COHORT_CORE_INLINE std::uint64_t read_hash(io::json_value value) {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string to_json(checkpoint_manifest const& manifest) {
+std::string to_json(checkpoint_manifest const& manifest) {
   return detail::manifest_text(manifest, detail::hash_of_manifest(manifest));
 }
 
-COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name) {
+checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name) {
   io::json_document const document =
       io::parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
   io::json_value const root = document.root();

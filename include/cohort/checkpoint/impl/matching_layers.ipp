@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string transfer_report::text() const {
+std::string transfer_report::text() const {
   std::string all = "loaded: ";
   for (std::size_t i = 0; i < loaded.size(); ++i) all += (i > 0 ? ", " : "") + loaded[i];
   if (loaded.empty()) all += "none";
@@ -19,8 +17,8 @@ COHORT_CORE_INLINE std::string transfer_report::text() const {
   return all;
 }
 
-COHORT_CORE_INLINE transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name,
-                                                 graph_view net, parameter_set& into) {
+transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name, graph_view net,
+                              parameter_set& into) {
   auto const find = [&](std::string const& wanted) -> stored_tensor const* {
     auto const at =
         std::find_if(from.begin(), from.end(), [&](stored_tensor const& one) { return one.name == wanted; });

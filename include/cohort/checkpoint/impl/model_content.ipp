@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -17,16 +15,15 @@ namespace cohort::detail {
 
 inline constexpr std::string_view listener_prefix = "listener/", data_prefix = "data/";
 
-COHORT_CORE_INLINE std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
+std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
   std::vector<model_tensor> list;
   for (parameter const& one : parameters.table())
     list.push_back({one.name, static_cast<int>(list.size()), parameters.master()});
   return list;
 }
 
-COHORT_CORE_INLINE std::vector<model_tensor> state_tensors(parameter_set const& parameters,
-                                                           optimizer_settings const& settings,
-                                                           std::span<std::byte* const> arrays) {
+std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
+                                        std::span<std::byte* const> arrays) {
   std::vector<model_tensor> list;
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
@@ -45,8 +42,7 @@ COHORT_CORE_INLINE std::vector<model_tensor> state_tensors(parameter_set const& 
   return list;
 }
 
-COHORT_CORE_INLINE std::uint64_t content_hash(std::span<stored_tensor const> tensors,
-                                              safetensors_metadata const& metadata) {
+std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata) {
   std::uint64_t hash = fnv1a(model_format);
   for (auto const& [key, text] : metadata)
     if (key != "content_hash") hash = fnv1a(text, fnv1a(key, hash));
@@ -58,7 +54,7 @@ COHORT_CORE_INLINE std::uint64_t content_hash(std::span<stored_tensor const> ten
   return hash;
 }
 
-COHORT_CORE_INLINE void require_same_parameters(graph_view net, parameter_set const& parameters) {
+void require_same_parameters(graph_view net, parameter_set const& parameters) {
   std::size_t p = 0;
   for (int id = 0; id < net.size(); ++id) {
     if (net.owner(id) != id) continue;
@@ -87,7 +83,7 @@ COHORT_CORE_INLINE void require_same_parameters(graph_view net, parameter_set co
 
 namespace cohort {
 
-COHORT_CORE_INLINE model_content::model_content(graph_view net)
+model_content::model_content(graph_view net)
     : net_(net),
       network_hash_(detail::serialised_hash(net)),
       metadata_{{"format", std::string(detail::model_format)},
@@ -96,14 +92,13 @@ COHORT_CORE_INLINE model_content::model_content(graph_view net)
                 {"graph", to_json(net)},
                 {"graph_hash", detail::hash_text(network_hash_)}} {}
 
-COHORT_CORE_INLINE model_content& model_content::add_parameters(parameter_set const& parameters) {
+model_content& model_content::add_parameters(parameter_set const& parameters) {
   detail::require_same_parameters(net_, parameters);
   add_dense(parameters, detail::parameter_tensors(parameters));
   return *this;
 }
 
-COHORT_CORE_INLINE model_content& model_content::add_state(parameter_set const& parameters,
-                                                           updater_state_view const& state) {
+model_content& model_content::add_state(parameter_set const& parameters, updater_state_view const& state) {
   detail::require_same_parameters(net_, parameters);
   add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
   metadata_.insert_or_assign("optimizer", to_json(state.settings));
@@ -114,20 +109,20 @@ COHORT_CORE_INLINE model_content& model_content::add_state(parameter_set const& 
   return *this;
 }
 
-COHORT_CORE_INLINE model_content& model_content::add(std::string name, tensor_view tensor) {
+model_content& model_content::add(std::string name, tensor_view tensor) {
   require_strategy(name);
   tensors_.push_back({std::move(name), tensor});
   return *this;
 }
 
-COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, std::string text) {
+model_content& model_content::add_metadata(std::string key, std::string text) {
   if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix))
     require_strategy(key);
   metadata_.insert_or_assign(std::move(key), std::move(text));
   return *this;
 }
 
-COHORT_CORE_INLINE void model_content::require_strategy(std::string const& name) {
+void model_content::require_strategy(std::string const& name) {
   if (name.rfind(detail::strategy_prefix, 0) != 0)
     throw setting_error({.what = "cannot add the entry to a model",
                          .where = detail::quote_for_error(name),
@@ -135,8 +130,7 @@ COHORT_CORE_INLINE void model_content::require_strategy(std::string const& name)
                          .got = {}});
 }
 
-COHORT_CORE_INLINE void model_content::add_dense(parameter_set const& parameters,
-                                                 std::vector<detail::model_tensor> list) {
+void model_content::add_dense(parameter_set const& parameters, std::vector<detail::model_tensor> list) {
   for (detail::model_tensor& one : list) {
     shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
     buffer dense(static_cast<std::size_t>(dims.elements()) * bytes_of(parameters.type()));
@@ -146,7 +140,7 @@ COHORT_CORE_INLINE void model_content::add_dense(parameter_set const& parameters
   }
 }
 
-COHORT_CORE_INLINE std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) {
+std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) {
   std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata());
   safetensors_metadata sealed = content.metadata();
   sealed.insert_or_assign("content_hash", detail::hash_text(hash));
@@ -154,25 +148,23 @@ COHORT_CORE_INLINE std::uint64_t write_model(io::byte_sink_ref sink, model_conte
   return hash;
 }
 
-COHORT_CORE_INLINE std::uint64_t write_model(io::byte_sink_ref sink, graph_view net,
-                                             parameter_set const& parameters,
-                                             std::optional<updater_state_view> const& state) {
+std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set const& parameters,
+                          std::optional<updater_state_view> const& state) {
   model_content content(net);
   content.add_parameters(parameters);
   if (state) content.add_state(parameters, *state);
   return write_model(sink, content);
 }
 
-COHORT_CORE_INLINE std::uint64_t save_model(std::string const& path, model_content const& content) {
+std::uint64_t save_model(std::string const& path, model_content const& content) {
   io::file_writer file(path);
   std::uint64_t const hash = write_model(file, content);
   file.commit();
   return hash;
 }
 
-COHORT_CORE_INLINE std::uint64_t save_model(std::string const& path, graph_view net,
-                                            parameter_set const& parameters,
-                                            std::optional<updater_state_view> const& state) {
+std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
+                         std::optional<updater_state_view> const& state) {
   io::file_writer file(path);
   std::uint64_t const hash = write_model(file, net, parameters, state);
   file.commit();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <set>
@@ -13,25 +11,23 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void require_variances(parameter_set const& layouts, tensor_to_load const& one,
-                                          std::string_view source) {
+void require_variances(parameter_set const& layouts, tensor_to_load const& one, std::string_view source) {
   parameter const& p = layouts.table()[static_cast<std::size_t>(one.p)];
   if (p.spec.role != parameter_role::running_variance) return;
   with_real(one.from.type, [&]<class T>(T*) {
     std::span<T const> const values = one.from.as<T>();
     auto const wrong = std::ranges::find_if(values, [](T value) { return !(value >= 0); });
     if (wrong == values.end()) return;
-    throw data_error({.what = "a running variance is negative or not a number",
-                      .where = {source, ", tensor ", quote_for_error(p.name), ", channel ",
-                                wrong - values.begin()},
-                      .expected = "a variance of at least 0. Earlier builds could save others for data far "
-                                  "from 0: train such a model again",
-                      .got = {static_cast<double>(*wrong)}});
+    throw data_error(
+        {.what = "a running variance is negative or not a number",
+         .where = {source, ", tensor ", quote_for_error(p.name), ", channel ", wrong - values.begin()},
+         .expected = "a variance of at least 0. Earlier builds could save others for data far "
+                     "from 0: train such a model again",
+         .got = {static_cast<double>(*wrong)}});
   });
 }
 
-COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all,
-                                    std::string_view source) {
+void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all, std::string_view source) {
   for (tensor_to_load const& one : all) require_variances(layouts, one, source);
   std::size_t most = 0;
   for (tensor_to_load const& one : all)
@@ -53,15 +49,15 @@ COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<tens
 
 namespace cohort {
 
-COHORT_CORE_INLINE model_file model_file::open(std::string const& path, safetensors_limits limits) {
+model_file model_file::open(std::string const& path, safetensors_limits limits) {
   return model_file(safetensors::load(path, limits));
 }
 
-COHORT_CORE_INLINE bool model_file::has_parameters() const {
+bool model_file::has_parameters() const {
   return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
 }
 
-COHORT_CORE_INLINE void model_file::check_network(graph_view net, parameter_set const& into) const {
+void model_file::check_network(graph_view net, parameter_set const& into) const {
   std::string const wanted = detail::hash_text(detail::serialised_hash(net));
   if (wanted == metadata("graph_hash")) return;
   auto const found = first_difference(into, detail::parameter_tensors(into), true);
@@ -70,20 +66,19 @@ COHORT_CORE_INLINE void model_file::check_network(graph_view net, parameter_set 
                      + ("network " + metadata("graph_hash")));
 }
 
-COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_set& into) const {
+void model_file::read_parameters(graph_view net, parameter_set& into) const {
   check_network(net, into);
   read_all(into, detail::parameter_tensors(into), true);
   into.mark_changed();
 }
 
-COHORT_CORE_INLINE void model_file::read_parameters(parameter_set& into) const {
+void model_file::read_parameters(parameter_set& into) const {
   read_all(into, detail::parameter_tensors(into), true);
   into.mark_changed();
 }
 
-COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const& parameters,
-                                                            optimizer_settings const& settings,
-                                                            std::span<std::byte* const> arrays) const {
+training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
+                                         std::span<std::byte* const> arrays) const {
   if (!optimizer_)
     throw data_error({.what = "cannot read the updaters' state",
                       .where = file_.name(),
@@ -102,7 +97,7 @@ COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const&
   return position_;
 }
 
-COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(file)) {
+model_file::model_file(safetensors file) : file_(std::move(file)) {
   if (metadata("format") != detail::model_format)
     refuse_metadata("format", detail::quote_for_error(detail::model_format));
   if (metadata("format_version") != detail::model_format_version)
@@ -126,7 +121,7 @@ COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(fi
   plateau_ = plateau_from_json(seen.root());
 }
 
-COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& key) const {
+std::string const& model_file::metadata(std::string const& key) const {
   auto const found = file_.metadata().find(key);
   if (found == file_.metadata().end())
     throw data_error({.what = "cannot read the model",
@@ -137,14 +132,14 @@ COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& ke
   return found->second;
 }
 
-COHORT_CORE_INLINE void model_file::refuse_metadata(std::string const& key, std::string expected) const {
+void model_file::refuse_metadata(std::string const& key, std::string expected) const {
   throw data_error({.what = "cannot read the model",
                     .where = {file_.name(), ", metadata ", detail::quote_for_error(key)},
                     .expected = std::move(expected),
                     .got = detail::quote_for_error(metadata(key))});
 }
 
-COHORT_CORE_INLINE std::int64_t model_file::count(std::string const& key) const {
+std::int64_t model_file::count(std::string const& key) const {
   std::string const& text = metadata(key);
   std::int64_t number = -1;
   auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -153,11 +148,11 @@ COHORT_CORE_INLINE std::int64_t model_file::count(std::string const& key) const 
   return number;
 }
 
-COHORT_CORE_INLINE bool model_file::is_parameter(stored_tensor const& one) {
+bool model_file::is_parameter(stored_tensor const& one) {
   return one.name.rfind(detail::state_prefix, 0) != 0 && one.name.rfind(detail::strategy_prefix, 0) != 0;
 }
 
-COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_difference(
+std::optional<model_file::difference> model_file::first_difference(
     parameter_set const& parameters, std::vector<detail::model_tensor> const& list, bool reject_extra) const {
   std::set<std::string_view> known;
   for (detail::model_tensor const& one : list) {
@@ -174,8 +169,7 @@ COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_diffe
   return std::nullopt;
 }
 
-COHORT_CORE_INLINE void model_file::refuse_network(std::string const& tensor, std::string expected,
-                                                   std::string got) const {
+void model_file::refuse_network(std::string const& tensor, std::string expected, std::string got) const {
   throw data_error(
       {.what = "the model belongs to another network",
        .where = {file_.name(), (tensor.empty() ? "" : ", tensor " + detail::quote_for_error(tensor))},
@@ -183,9 +177,8 @@ COHORT_CORE_INLINE void model_file::refuse_network(std::string const& tensor, st
        .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE void model_file::read_all(parameter_set const& layouts,
-                                             std::vector<detail::model_tensor> const& list,
-                                             bool reject_extra) const {
+void model_file::read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
+                          bool reject_extra) const {
   if (auto const found = first_difference(layouts, list, reject_extra))
     refuse_network(found->name, found->expected, found->got);
   std::vector<detail::tensor_to_load> all;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/checkpoint/optimizer_json.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <limits>
@@ -10,20 +8,19 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void write_numbers(io::json_writer& out, named_numbers const& numbers) {
+void write_numbers(io::json_writer& out, named_numbers const& numbers) {
   out.key("fields").begin_object();
   for (named_number const& one : numbers) out.field(one.name, one.value);
   out.end_object();
 }
 
-COHORT_CORE_INLINE void write_schedule(io::json_writer& out, std::string_view key,
-                                       rate_schedule const& schedule) {
+void write_schedule(io::json_writer& out, std::string_view key, rate_schedule const& schedule) {
   out.key(key).begin_object().field("name", schedule.name());
   write_numbers(out, schedule.fields());
   out.end_object();
 }
 
-COHORT_CORE_INLINE void write_updater(io::json_writer& out, std::string_view key, updater const& rule) {
+void write_updater(io::json_writer& out, std::string_view key, updater const& rule) {
   out.key(key).begin_object().field("name", rule.name());
   write_schedule(out, "rate", rule.rate());
   if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
@@ -31,7 +28,7 @@ COHORT_CORE_INLINE void write_updater(io::json_writer& out, std::string_view key
   out.end_object();
 }
 
-COHORT_CORE_INLINE std::vector<named_number> read_numbers(io::json_value fields) {
+std::vector<named_number> read_numbers(io::json_value fields) {
   if (fields.kind() != io::json_kind::object) fields.refuse("an object of numbers");
   std::vector<named_number> numbers;
   for (io::json_value const one : fields.items()) numbers.push_back({one.key(), one.number()});
@@ -52,14 +49,14 @@ auto checked_result(io::json_value value, Make make) {
   }
 }
 
-COHORT_CORE_INLINE rate_schedule read_schedule(io::json_value value) {
+rate_schedule read_schedule(io::json_value value) {
   value.expect_only({"name", "fields"});
   return checked_result(value, [&] {
     return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
   });
 }
 
-COHORT_CORE_INLINE updater read_updater(io::json_value value) {
+updater read_updater(io::json_value value) {
   value.expect_only({"name", "rate", "momentum", "fields"});
   rate_schedule const rate = read_schedule(value.at("rate"));
   auto const momentum = value.find("momentum");
@@ -69,7 +66,7 @@ COHORT_CORE_INLINE updater read_updater(io::json_value value) {
   });
 }
 
-COHORT_CORE_INLINE gradient_normalisation read_normalisation(io::json_value value) {
+gradient_normalisation read_normalisation(io::json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
   return checked_result(
@@ -77,21 +74,20 @@ COHORT_CORE_INLINE gradient_normalisation read_normalisation(io::json_value valu
 }
 
 /// Writes a constraint, including an empty one, because a layer's row may remove the network's constraint.
-COHORT_CORE_INLINE void write_constraint(io::json_writer& out, std::string_view key,
-                                         parameter_constraint const& how) {
+void write_constraint(io::json_writer& out, std::string_view key, parameter_constraint const& how) {
   out.key(key).begin_object().field("name", how.name());
   if (how.has_parameter()) out.field("at", how.at);
   out.end_object();
 }
 
-COHORT_CORE_INLINE parameter_constraint read_constraint(io::json_value value) {
+parameter_constraint read_constraint(io::json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
   return checked_result(
       value, [&] { return parameter_constraint::from(value.at("name").string(), at ? at->number() : 0); });
 }
 
-COHORT_CORE_INLINE void write_row(io::json_writer& out, layer_override const& row) {
+void write_row(io::json_writer& out, layer_override const& row) {
   out.begin_object().field("layer", row.layer);
   if (row.updater) write_updater(out, "updater", *row.updater);
   if (row.bias_updater) write_updater(out, "bias_updater", *row.bias_updater);
@@ -106,7 +102,7 @@ COHORT_CORE_INLINE void write_row(io::json_writer& out, layer_override const& ro
   out.end_object();
 }
 
-COHORT_CORE_INLINE layer_override read_row(io::json_value value) {
+layer_override read_row(io::json_value value) {
   value.expect_only({"layer", "updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "constraint",
                      "bias_constraint", "frozen", "decays"});
   layer_override row{.layer = std::string(value.at("layer").string())};
@@ -127,7 +123,7 @@ COHORT_CORE_INLINE layer_override read_row(io::json_value value) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
+std::string to_json(optimizer_settings const& settings) {
   io::json_writer out;
   out.begin_object();
   detail::write_updater(out, "updater", settings.updater);
@@ -152,7 +148,7 @@ COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE optimizer_settings optimizer_from_json(io::json_value value) {
+optimizer_settings optimizer_from_json(io::json_value value) {
   value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation",
                      "constraint", "bias_constraint", "decay_from_rank", "layers"});
   optimizer_settings settings;
@@ -175,13 +171,13 @@ COHORT_CORE_INLINE optimizer_settings optimizer_from_json(io::json_value value) 
   return detail::checked_result(value, [&] { return settings; });
 }
 
-COHORT_CORE_INLINE std::string to_json(plateau const& seen) {
+std::string to_json(plateau const& seen) {
   io::json_writer out;
   out.begin_object().field("best", seen.best).field("not_better", seen.not_better);
   return out.field("cooling", seen.cooling).field("factor", seen.factor).end_object().text();
 }
 
-COHORT_CORE_INLINE plateau plateau_from_json(io::json_value value) {
+plateau plateau_from_json(io::json_value value) {
   value.expect_only({"best", "not_better", "cooling", "factor"});
   auto const count = [&](char const* key) {
     return static_cast<int>(value.at(key).integer(0, std::numeric_limits<int>::max()));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <unistd.h>
 
 #include <charconv>
 #include <cohort/checkpoint/detail/process_identity.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cstddef>
@@ -17,7 +15,7 @@ inline constexpr std::string_view process_word = ", process ", start_word = ", s
 
 /// Returns field 22 of /proc/PID/stat. Returns "" if there is no such process, or if it is a zombie (field 3
 /// is Z or X), which no longer writes files.
-COHORT_CORE_INLINE std::string start_time(std::string_view process) {
+std::string start_time(std::string_view process) {
   std::ifstream file("/proc/" + std::string(process) + "/stat");
   std::string const text{std::istreambuf_iterator<char>(file), {}};
   std::size_t at = text.rfind(')');  // ends field 2, which may contain spaces
@@ -27,12 +25,12 @@ COHORT_CORE_INLINE std::string start_time(std::string_view process) {
   return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-COHORT_CORE_INLINE std::string process_identity() {
+std::string process_identity() {
   std::string const process = text_of({::getpid()});
   return text_of({host_name(), process_word, process, start_word, start_time(process)});
 }
 
-COHORT_CORE_INLINE bool is_running_here(std::string_view identity) {
+bool is_running_here(std::string_view identity) {
   std::string_view const host = identity.substr(0, identity.find(process_word));
   std::size_t const process = identity.find(process_word), start = identity.find(start_word);
   if (process == identity.npos || start == identity.npos || start < process || host != host_name())

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/checkpoint/detail/read_graph.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
-#include <cohort/layer/detail/kinds_on_demand.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds) {
+std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds) {
   std::span<kind const* const> const built_in = built_in_kinds();
   std::vector<kind const*> kinds(built_in.begin(), built_in.end());
-  kinds.insert(kinds.end(), kinds_on_demand.begin(), kinds_on_demand.end());
   for (kind const* one : user_kinds) {
     for (kind const* other : kinds)
       if (other->name == one->name)
@@ -26,14 +22,14 @@ COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* co
   return kinds;
 }
 
-COHORT_CORE_INLINE std::string hash_text(std::uint64_t hash) {
+std::string hash_text(std::uint64_t hash) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text(16, '0');
   for (std::size_t i = 16; i-- > 0; hash >>= 4) text[i] = digits[hash & 15];
   return text;
 }
 
-COHORT_CORE_INLINE std::uint64_t serialised_hash(graph_view net) {
+std::uint64_t serialised_hash(graph_view net) {
   std::vector<node> nodes(net.nodes.begin(), net.nodes.end());
   for (node& one : nodes) {
     std::string_view const given(net.characters.data() + one.first_character,
@@ -43,8 +39,7 @@ COHORT_CORE_INLINE std::uint64_t serialised_hash(graph_view net) {
   return graph_view{nodes, net.values, net.edges, net.characters}.hash();
 }
 
-COHORT_CORE_INLINE graph read_graph(std::string_view text, std::string_view name,
-                                    std::span<kind const* const> kinds) {
+graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds) {
   io::json_document const document = io::parse_json(text, name);
   io::json_value const root = document.root();
   root.expect_only({"format", "version", "hash", "layers"});

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/json.hpp>
@@ -10,14 +8,14 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
+void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
   throw data_error({.what = "cannot read safetensors",
                     .where = where,
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE bool is_text(std::uint64_t first_bytes) {
+bool is_text(std::uint64_t first_bytes) {
   for (int byte = 0; byte < 8; ++byte, first_bytes >>= 8) {
     std::uint64_t const one = first_bytes & 255;
     bool const is_blank = one == '\t' || one == '\n' || one == '\r';
@@ -26,7 +24,7 @@ COHORT_CORE_INLINE bool is_text(std::uint64_t first_bytes) {
   return true;
 }
 
-COHORT_CORE_INLINE safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
+safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   tensor.expect_only({"dtype", "shape", "data_offsets"});
   safetensors_entry entry;
   entry.name = tensor.key();
@@ -69,7 +67,7 @@ COHORT_CORE_INLINE safetensors_entry read_entry(io::json_value tensor, std::stri
 }
 
 /// Orders the tensors by offset and checks that they cover the data part: from 0, no gap, no overlap.
-COHORT_CORE_INLINE void check_cover(std::vector<safetensors_entry>& entries, std::string const& where) {
+void check_cover(std::vector<safetensors_entry>& entries, std::string const& where) {
   std::stable_sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -89,12 +87,12 @@ COHORT_CORE_INLINE void check_cover(std::vector<safetensors_entry>& entries, std
 
 namespace cohort {
 
-COHORT_CORE_INLINE safetensors safetensors::load(std::string const& path, safetensors_limits limits) {
+safetensors safetensors::load(std::string const& path, safetensors_limits limits) {
   io::file_reader file(path);
   return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
 }
 
-COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
+std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
   auto const found =
       std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
                        [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
@@ -102,13 +100,12 @@ COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view
   return tensors_[*found].view;
 }
 
-COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor) const& {
+tensor_view safetensors::at(std::string_view tensor) const& {
   if (auto view = find(tensor)) return *view;
   refuse(tensor, "a tensor of this name", "no such tensor");
 }
 
-COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor, element_type type,
-                                               shape const& dims) const& {
+tensor_view safetensors::at(std::string_view tensor, element_type type, shape const& dims) const& {
   tensor_view const view = at(tensor);
   if (view.type != type || view.dims != dims) {
     refuse(tensor, to_string(dims) + ' ' + std::string(name_of(type)),
@@ -117,24 +114,23 @@ COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor, element_
   return view;
 }
 
-COHORT_CORE_INLINE void safetensors::refuse(std::string_view tensor, std::string expected,
-                                            std::string got) const {
+void safetensors::refuse(std::string_view tensor, std::string expected, std::string got) const {
   detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(tensor), std::move(expected),
                              std::move(got));
 }
 
-COHORT_CORE_INLINE void safetensors::grow(std::size_t bytes) {
+void safetensors::grow(std::size_t bytes) {
   buffer larger(bytes);
   if (data_.bytes() > 0) std::memcpy(larger.data(), data_.data(), data_.bytes());
   data_ = std::move(larger);
 }
 
-COHORT_CORE_INLINE std::size_t safetensors::next_capacity(std::size_t have, std::size_t needed, bool known) {
+std::size_t safetensors::next_capacity(std::size_t have, std::size_t needed, bool known) {
   return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
 }
 
-COHORT_CORE_INLINE std::vector<detail::safetensors_entry> safetensors::read_entries(
-    std::string const& header, safetensors_limits limits) {
+std::vector<detail::safetensors_entry> safetensors::read_entries(std::string const& header,
+                                                                 safetensors_limits limits) {
   auto const json = io::parse_json(
       header, name_ + " header",
       {.max_bytes = limits.max_header_bytes, .max_values = limits.max_header_values, .max_depth = 3});

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/safetensors_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -15,7 +13,7 @@ namespace cohort::detail {
 
 /// Sorts by element size, largest first, otherwise in the given order, so that every tensor is aligned for
 /// its elements.
-COHORT_CORE_INLINE std::vector<stored_tensor const*> by_element_size(std::span<stored_tensor const> tensors) {
+std::vector<stored_tensor const*> by_element_size(std::span<stored_tensor const> tensors) {
   std::vector<stored_tensor const*> order;
   for (stored_tensor const& tensor : tensors) order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(),
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE std::vector<stored_tensor const*> by_element_size(std::span<s
   return order;
 }
 
-COHORT_CORE_INLINE void check_names(std::vector<stored_tensor const*> order) {
+void check_names(std::vector<stored_tensor const*> order) {
   std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
   for (std::size_t i = 0; i < order.size(); ++i) {
     bool const twice = i > 0 && order[i]->name == order[i - 1]->name;
@@ -36,8 +34,8 @@ COHORT_CORE_INLINE void check_names(std::vector<stored_tensor const*> order) {
 }
 
 /// Returns the length and the JSON header, padded with spaces so that the data is aligned.
-COHORT_CORE_INLINE std::string safetensors_header(std::span<stored_tensor const* const> order,
-                                                  safetensors_metadata const& metadata) {
+std::string safetensors_header(std::span<stored_tensor const* const> order,
+                               safetensors_metadata const& metadata) {
   io::json_writer json;
   json.begin_object();
   if (!metadata.empty()) {
@@ -75,8 +73,8 @@ COHORT_CORE_INLINE std::string safetensors_header(std::span<stored_tensor const*
 
 namespace cohort {
 
-COHORT_CORE_INLINE void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
-                                          safetensors_metadata const& metadata) {
+void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
+                       safetensors_metadata const& metadata) {
   auto const order = detail::by_element_size(tensors);
   detail::check_names(order);
   std::string const header = detail::safetensors_header(order, metadata);
@@ -85,8 +83,8 @@ COHORT_CORE_INLINE void write_safetensors(io::byte_sink_ref sink, std::span<stor
     sink.write(reinterpret_cast<char const*>(tensor->view.data), tensor->view.bytes());
 }
 
-COHORT_CORE_INLINE void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,
-                                         safetensors_metadata const& metadata) {
+void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,
+                      safetensors_metadata const& metadata) {
   io::file_writer file(path);
   write_safetensors(file, tensors, metadata);
   file.commit();

@@ -35,7 +35,3 @@ void add_blocks(message_view const& message, message_reader const& elements, ten
                 float scale, float* dense, team* workers);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/message_reader.ipp>
-#endif

@@ -108,7 +108,3 @@ class message_writer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/message_writer.ipp>
-#endif

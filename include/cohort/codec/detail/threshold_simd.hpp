@@ -33,7 +33,3 @@ void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* 
                              std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/codec/impl/threshold_simd.ipp>
-#endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cohort/codec/message.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <string_view>
@@ -12,11 +10,11 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::uint64_t message_view::end_of_block(std::size_t b) const {
+std::uint64_t message_view::end_of_block(std::size_t b) const {
   return b + 1 < header.blocks ? block(b + 1).bit() : end_;
 }
 
-COHORT_CORE_INLINE std::size_t message_view::length(std::size_t b) const {
+std::size_t message_view::length(std::size_t b) const {
   return static_cast<std::size_t>(
       std::min<std::uint64_t>(block_elements, header.elements - b * std::uint64_t{block_elements}));
 }
@@ -25,38 +23,38 @@ COHORT_CORE_INLINE std::size_t message_view::length(std::size_t b) const {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void refuse_message(clause where, clause expected, clause got) {
+void refuse_message(clause where, clause expected, clause got) {
   throw data_error({.what = "cannot read a message",
                     .where = std::move(where),
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE void require_in_message(bool holds, std::string_view field, std::uint64_t lowest,
-                                           std::uint64_t highest, std::uint64_t got) {
+void require_in_message(bool holds, std::string_view field, std::uint64_t lowest, std::uint64_t highest,
+                        std::uint64_t got) {
   if (holds) return;
   if (lowest == highest) refuse_message({field}, {lowest}, {got});
   refuse_message({field}, {lowest, " to ", highest}, {got});
 }
 
-COHORT_CORE_INLINE void require_in_message(std::string_view field, std::uint64_t lowest,
-                                           std::uint64_t highest, std::uint64_t got) {
+void require_in_message(std::string_view field, std::uint64_t lowest, std::uint64_t highest,
+                        std::uint64_t got) {
   require_in_message(got >= lowest && got <= highest, field, lowest, highest, got);
 }
 
-COHORT_CORE_INLINE std::uint32_t message_crc(isa which, std::span<std::byte const> message) {
+std::uint32_t message_crc(isa which, std::span<std::byte const> message) {
   constexpr std::size_t before = sizeof(message_header) - sizeof(std::uint32_t);
   return io::crc32c(which, message.subspan(sizeof(message_header)), io::crc32c(which, message.first(before)));
 }
 
 /// Returns whether a magnitude is between 0 and largest_value. Compares bit patterns, because those of
 /// negative numbers and NaN are larger.
-COHORT_CORE_INLINE bool is_value(float magnitude) {
+bool is_value(float magnitude) {
   return std::bit_cast<std::uint32_t>(magnitude) <= std::bit_cast<std::uint32_t>(largest_value);
 }
 
 /// Returns whether a multiple has at most 16 significant bits and a magnitude of at least most_thresholds.
-COHORT_CORE_INLINE bool is_multiple(double k) {
+bool is_multiple(double k) {
   constexpr std::uint64_t below = (std::uint64_t{1} << 37) - 1;
   return is_finite(k) && (std::bit_cast<std::uint64_t>(k) & below) == 0
          && (k >= double{most_thresholds} || -k >= double{most_thresholds});
@@ -66,9 +64,8 @@ COHORT_CORE_INLINE bool is_multiple(double k) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE message_view message_view::parse(isa which, std::span<std::byte const> bytes,
-                                                    tensor_table const& table,
-                                                    expected_messages const& expected) {
+message_view message_view::parse(isa which, std::span<std::byte const> bytes, tensor_table const& table,
+                                 expected_messages const& expected) {
   using detail::refuse_message;
   using detail::require_in_message;
   message_view view;
@@ -111,7 +108,7 @@ COHORT_CORE_INLINE message_view message_view::parse(isa which, std::span<std::by
   return view;
 }
 
-COHORT_CORE_INLINE void message_view::check_sparse(tensor_table const& table) {
+void message_view::check_sparse(tensor_table const& table) {
   using detail::refuse_message;
   using detail::require_in_message;
   message_header const& h = header;

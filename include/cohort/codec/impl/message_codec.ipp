@@ -1,59 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/residual_simd.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstring>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE double message_report::density() const {
+double message_report::density() const {
   return elements == 0 ? 0 : static_cast<double>(sent) / static_cast<double>(elements);
 }
 
-COHORT_CORE_INLINE double message_report::entropy_bytes() const {
+double message_report::entropy_bytes() const {
   double const d = density();
   double const h = d == 0 || d == 1 ? 0 : -d * std::log2(d) - (1 - d) * std::log2(1 - d);
   return (h + d) * static_cast<double>(elements) / 8;
 }
 
-COHORT_CORE_INLINE message_codec::message_codec(tensor_table table, team* workers, isa which,
-                                                std::shared_ptr<threshold_device> device_passes)
+message_codec::message_codec(tensor_table table, team* workers, isa which,
+                             std::shared_ptr<threshold_device> device_passes)
     : table_(std::move(table)), workers_(workers), isa_(which), device_passes_(std::move(device_passes)) {}
 
-COHORT_CORE_INLINE message_view message_codec::parse(std::span<std::byte const> message,
-                                                     expected_messages const& expected) const {
+message_view message_codec::parse(std::span<std::byte const> message,
+                                  expected_messages const& expected) const {
   return message_view::parse(isa_, message, table_, expected);
 }
 
-COHORT_CORE_INLINE void message_codec::decode_add(message_view const& message, float scale,
-                                                  std::span<float> dense) {
+void message_codec::decode_add(message_view const& message, float scale, std::span<float> dense) {
   require_shape("dense sum", dense.size());
   read(message, reader_);
   add(message, reader_, scale, dense.data());
 }
 
-COHORT_CORE_INLINE message_header message_codec::decode_add(std::span<std::byte const> message,
-                                                            expected_messages const& expected, float scale,
-                                                            std::span<float> dense) {
+message_header message_codec::decode_add(std::span<std::byte const> message,
+                                         expected_messages const& expected, float scale,
+                                         std::span<float> dense) {
   message_view const view = parse(message, expected);
   decode_add(view, scale, dense);
   return view.header;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::not_finite(message_stamp const& stamp) {
+std::span<std::byte const> message_codec::not_finite(message_stamp const& stamp) {
   return write_header_only(header_of(stamp, message_kind::not_finite));
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::nothing(message_stamp const& stamp) {
+std::span<std::byte const> message_codec::nothing(message_stamp const& stamp) {
   return write_header_only(header_of(stamp, message_kind::nothing));
 }
 
-COHORT_CORE_INLINE message_header message_codec::header_of(message_stamp const& stamp,
-                                                           message_kind kind) const {
+message_header message_codec::header_of(message_stamp const& stamp, message_kind kind) const {
   message_header header;
   header.kind = kind;
   header.run = stamp.run;
@@ -67,7 +63,7 @@ COHORT_CORE_INLINE message_header message_codec::header_of(message_stamp const& 
   return header;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::write_header_only(message_header header) {
+std::span<std::byte const> message_codec::write_header_only(message_header header) {
   header.coding = message_coding::ternary;
   header.thresholds = header.blocks = 0;
   header.multiples = header.payload_bytes = 0;
@@ -76,8 +72,7 @@ COHORT_CORE_INLINE std::span<std::byte const> message_codec::write_header_only(m
   return bytes;
 }
 
-COHORT_CORE_INLINE void message_codec::read(message_view const& message,
-                                            detail::message_reader& elements) const {
+void message_codec::read(message_view const& message, detail::message_reader& elements) const {
   if (message.header.kind != message_kind::sparse) return;
   if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
   // Without device passes, this call reads the elements. With them, the device has rejected the message, and
@@ -86,9 +81,8 @@ COHORT_CORE_INLINE void message_codec::read(message_view const& message,
   if (device_passes_) detail::refuse_message("codes", "codes that match the block table", "other codes");
 }
 
-COHORT_CORE_INLINE void message_codec::add(message_view const& message,
-                                           detail::message_reader const& elements, float scale,
-                                           float* dense) const {
+void message_codec::add(message_view const& message, detail::message_reader const& elements, float scale,
+                        float* dense) const {
   if (message.header.kind != message_kind::sparse) return;
   if (!device_passes_) return detail::add_blocks(message, elements, table_, scale, dense, workers_);
   std::uint64_t const all[]{table_.elements()};
@@ -97,7 +91,7 @@ COHORT_CORE_INLINE void message_codec::add(message_view const& message,
                       scale, dense);
 }
 
-COHORT_CORE_INLINE void message_codec::require_shape(char const* what, std::size_t got) const {
+void message_codec::require_shape(char const* what, std::size_t got) const {
   if (got != table_.elements())
     throw shape_error({.what = "an array does not match the tensor table",
                        .where = what,
@@ -105,13 +99,11 @@ COHORT_CORE_INLINE void message_codec::require_shape(char const* what, std::size
                        .got = {got, " elements"}});
 }
 
-COHORT_CORE_INLINE threshold_device::side message_codec::side_of(
-    detail::message_reader const& elements) const {
+threshold_device::side message_codec::side_of(detail::message_reader const& elements) const {
   return &elements == &reader_ ? threshold_device::side::lower : threshold_device::side::upper;
 }
 
-COHORT_CORE_INLINE message_header message_codec::merged_header(message_header const& lower,
-                                                               message_header const& upper) {
+message_header message_codec::merged_header(message_header const& lower, message_header const& upper) {
   if (lower.step != upper.step)
     throw data_error({.what = "cannot merge messages of different steps",
                       .where = {"message of rank ", upper.rank},
@@ -134,8 +126,8 @@ COHORT_CORE_INLINE message_header message_codec::merged_header(message_header co
   return header;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::copy_with_header(
-    message_header header, std::span<std::byte const> message) {
+std::span<std::byte const> message_codec::copy_with_header(message_header header,
+                                                           std::span<std::byte const> message) {
   message_header theirs;
   std::memcpy(static_cast<void*>(&theirs), message.data(), sizeof theirs);
   header.coding = theirs.coding;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cohort/codec/detail/message_reader.hpp>
 #include <cohort/codec/detail/message_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void message_reader::read(message_view const& message, team* workers) {
+void message_reader::read(message_view const& message, team* workers) {
   std::size_t const blocks = message.header.blocks;
   starts_.resize(blocks + 1);
   starts_[0] = 0;
@@ -20,12 +18,12 @@ COHORT_CORE_INLINE void message_reader::read(message_view const& message, team* 
   });
 }
 
-COHORT_CORE_INLINE std::span<sent_element const> message_reader::block(std::size_t b) const {
+std::span<sent_element const> message_reader::block(std::size_t b) const {
   return std::span(list_).subspan(starts_[b], starts_[b + 1] - starts_[b]);
 }
 
-COHORT_CORE_INLINE void add_blocks(message_view const& message, message_reader const& elements,
-                                   tensor_table const& table, float scale, float* dense, team* workers) {
+void add_blocks(message_view const& message, message_reader const& elements, tensor_table const& table,
+                float scale, float* dense, team* workers) {
   bool const ternary = message.header.coding == message_coding::ternary;
   bool const global = message.header.thresholds == 1;
   auto const ends = table.ends();

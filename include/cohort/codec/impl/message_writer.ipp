@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/detail/message_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void message_part::begin(std::size_t thresholds) {
+void message_part::begin(std::size_t thresholds) {
   codes.clear();
   entries.clear();
   multiples.clear();
@@ -14,9 +12,9 @@ COHORT_CORE_INLINE void message_part::begin(std::size_t thresholds) {
   sent.assign(thresholds, 0);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_writer::write_coded(isa which, message_header header,
-                                                                          std::span<bf16 const> thresholds,
-                                                                          coded_elements const& coded) {
+std::span<std::byte const> message_writer::write_coded(isa which, message_header header,
+                                                       std::span<bf16 const> thresholds,
+                                                       coded_elements const& coded) {
   header.blocks = static_cast<std::uint32_t>(coded.blocks.size());
   header.thresholds = static_cast<std::uint32_t>(thresholds.size());
   header.multiples = coded.multiples.size();
@@ -36,17 +34,17 @@ COHORT_CORE_INLINE std::span<std::byte const> message_writer::write_coded(isa wh
                      });
 }
 
-COHORT_CORE_INLINE bool message_writer::is_latest(std::span<std::byte const> message) const {
+bool message_writer::is_latest(std::span<std::byte const> message) const {
   return !message.empty() && message.data() == bytes_.data();
 }
 
-COHORT_CORE_INLINE void message_writer::begin(std::size_t parts) {
+void message_writer::begin(std::size_t parts) {
   if (parts_.size() < parts) parts_.resize(parts);
   used_ = parts;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_writer::join(isa which, message_header header,
-                                                                   std::span<bf16 const> thresholds) {
+std::span<std::byte const> message_writer::join(isa which, message_header header,
+                                                std::span<bf16 const> thresholds) {
   std::uint64_t bits = 0;
   std::size_t values = 0;
   header.blocks = static_cast<std::uint32_t>(blocks_of(header.elements));
@@ -88,7 +86,7 @@ COHORT_CORE_INLINE std::span<std::byte const> message_writer::join(isa which, me
   return write_header(which, header);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_writer::write_header(isa which, message_header header) {
+std::span<std::byte const> message_writer::write_header(isa which, message_header header) {
   std::memcpy(bytes_.data(), &header, sizeof header);
   header.crc = message_crc(which, bytes_);
   std::memcpy(bytes_.data(), &header, sizeof header);

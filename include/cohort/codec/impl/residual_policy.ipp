@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/residual_policy.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/named_number.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void residual_policy::check() const {
+void residual_policy::check() const {
   detail::require_setting(every >= 1, name(), "every", "at least 1", every);
   if (which == kind::clip) detail::require_setting(number >= 1, name(), "at", "at least 1 threshold", number);
   if (which == kind::decay)

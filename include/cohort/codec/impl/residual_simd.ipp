@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/codec/residual_simd.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 
@@ -24,7 +22,7 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE void refuse_residual(std::uint64_t element) {
+void refuse_residual(std::uint64_t element) {
   throw numeric_error({.what = "a residual is not finite",
                        .where = {"element ", element},
                        .expected = "finite gradients with magnitudes of at most 2^100",
@@ -35,7 +33,7 @@ COHORT_CORE_INLINE void refuse_residual(std::uint64_t element) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE bool within_range([[maybe_unused]] isa which, std::span<float const> x) {
+bool within_range([[maybe_unused]] isa which, std::span<float const> x) {
   constexpr auto limit = std::bit_cast<std::uint32_t>(largest_gradient);
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return detail::avx512_f32::all_within(x.data(), x.size(), limit);
@@ -44,7 +42,7 @@ COHORT_CORE_INLINE bool within_range([[maybe_unused]] isa which, std::span<float
   return detail::baseline_f32::all_within(x.data(), x.size(), limit);
 }
 
-COHORT_CORE_INLINE double clip_residual([[maybe_unused]] isa which, std::span<float> r, float c) {
+double clip_residual([[maybe_unused]] isa which, std::span<float> r, float c) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return detail::avx512_f32::clip(r.data(), r.size(), c);
   if (which == isa::avx2) return detail::avx2_f32::clip(r.data(), r.size(), c);
@@ -52,7 +50,7 @@ COHORT_CORE_INLINE double clip_residual([[maybe_unused]] isa which, std::span<fl
   return detail::baseline_f32::clip(r.data(), r.size(), c);
 }
 
-COHORT_CORE_INLINE void scale_residual([[maybe_unused]] isa which, std::span<float> r, float factor) {
+void scale_residual([[maybe_unused]] isa which, std::span<float> r, float factor) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return detail::avx512_f32::scale(r.data(), r.size(), factor);
   if (which == isa::avx2) return detail::avx2_f32::scale(r.data(), r.size(), factor);
@@ -60,7 +58,7 @@ COHORT_CORE_INLINE void scale_residual([[maybe_unused]] isa which, std::span<flo
   detail::baseline_f32::scale(r.data(), r.size(), factor);
 }
 
-COHORT_CORE_INLINE double residual_square_sum([[maybe_unused]] isa which, std::span<float const> r) {
+double residual_square_sum([[maybe_unused]] isa which, std::span<float const> r) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return detail::avx512_f32::sum_of_squares(r.data(), r.size());
   if (which == isa::avx2) return detail::avx2_f32::sum_of_squares(r.data(), r.size());

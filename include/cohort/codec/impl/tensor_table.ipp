@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/tensor_table.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE tensor_table::tensor_table(std::initializer_list<tensor> tensors)
+tensor_table::tensor_table(std::initializer_list<tensor> tensors)
     : tensor_table(std::span<tensor const>(tensors.begin(), tensors.size())) {}
 
-COHORT_CORE_INLINE tensor_table::tensor_table(std::span<tensor const> tensors) {
+tensor_table::tensor_table(std::span<tensor const> tensors) {
   constexpr std::uint64_t most = std::uint64_t{1} << 44;
   for (tensor const& one : tensors) {
     if (one.elements == 0 || one.elements > most - elements())

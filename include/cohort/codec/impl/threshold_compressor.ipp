@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/detail/block_merge.hpp>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE threshold_compressor::threshold_compressor(tensor_table table, threshold_compression how,
-                                                              team* workers, isa which,
-                                                              std::shared_ptr<threshold_device> device_passes)
+threshold_compressor::threshold_compressor(tensor_table table, threshold_compression how, team* workers,
+                                           isa which, std::shared_ptr<threshold_device> device_passes)
     : message_codec(std::move(table), workers, which, std::move(device_passes)),
       how_(how),
       ends_(how.per_tensor || table_.size() == 0
@@ -21,9 +18,8 @@ COHORT_CORE_INLINE threshold_compressor::threshold_compressor(tensor_table table
   how.residual.check();
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::encode(message_stamp const& stamp,
-                                                                           std::span<float> r,
-                                                                           std::span<float const> x) {
+std::span<std::byte const> threshold_compressor::encode(message_stamp const& stamp, std::span<float> r,
+                                                        std::span<float const> x) {
   require_shape("residual", r.size());
   require_shape("gradient", x.size());
   message_header const header = header_of(stamp, message_kind::sparse);
@@ -54,9 +50,10 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::encode(messa
   return bytes;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::merge(
-    std::span<std::byte const> lower_bytes, std::span<std::byte const> upper_bytes,
-    expected_messages const& expected, std::span<float> r) {
+std::span<std::byte const> threshold_compressor::merge(std::span<std::byte const> lower_bytes,
+                                                       std::span<std::byte const> upper_bytes,
+                                                       expected_messages const& expected,
+                                                       std::span<float> r) {
   return read_and_merge(
       lower_bytes, upper_bytes, expected, r,
       [&](message_header const& header, message_view const& lower, message_view const& upper) {
@@ -79,19 +76,20 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::merge(
       });
 }
 
-COHORT_CORE_INLINE std::size_t threshold_compressor::threshold_of(std::uint64_t index) const {
+std::size_t threshold_compressor::threshold_of(std::uint64_t index) const {
   return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::write_extracted(
-    message_header const& header, std::span<bf16 const> t, threshold_device::extracted const& all) {
+std::span<std::byte const> threshold_compressor::write_extracted(message_header const& header,
+                                                                 std::span<bf16 const> t,
+                                                                 threshold_device::extracted const& all) {
   auto const bytes = writer_.write_coded(isa_, header, t, all.coded);
   sent_.assign(all.sent.begin(), all.sent.end());
   return fill_report(bytes, t);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::fill_report(
-    std::span<std::byte const> bytes, std::span<bf16 const> t) {
+std::span<std::byte const> threshold_compressor::fill_report(std::span<std::byte const> bytes,
+                                                             std::span<bf16 const> t) {
   report_ = {.elements = table_.elements(), .bytes = bytes.size()};
   for (std::size_t k = 0; k < t.size(); ++k) {
     double const value = double{t[k].value()};
@@ -102,8 +100,7 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::fill_report(
   return bytes;
 }
 
-COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy(std::span<float> r,
-                                                                    std::span<bf16 const> t) {
+void threshold_compressor::apply_residual_policy(std::span<float> r, std::span<bf16 const> t) {
   if (device_passes_) return apply_residual_policy_on_device(r, t);
   clipped_.assign(static_cast<std::size_t>(blocks_of(r.size())), 0);
   detail::for_block_ranges(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
@@ -125,8 +122,7 @@ COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy(std::span<fl
   for (double const mass : clipped_) report_.clipped_mass += mass;
 }
 
-COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy_on_device(std::span<float> r,
-                                                                              std::span<bf16 const> t) {
+void threshold_compressor::apply_residual_policy_on_device(std::span<float> r, std::span<bf16 const> t) {
   auto const number = static_cast<float>(how_.residual.number);
   if (how_.residual.which != residual_policy::kind::clip)
     return device_passes_->arrays().scale(reinterpret_cast<std::byte*>(r.data()), r.size(), number);
@@ -137,7 +133,7 @@ COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy_on_device(st
   }
 }
 
-COHORT_CORE_INLINE void threshold_compressor::require_thresholds(message_header const& header) const {
+void threshold_compressor::require_thresholds(message_header const& header) const {
   if (header.coding == message_coding::ternary && header.thresholds == ends_.size()) return;
   throw data_error({.what = "cannot merge a message of another encoding",
                     .where = {"rank ", header.rank},

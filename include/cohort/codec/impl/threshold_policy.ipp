@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/threshold_policy.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void threshold_policy::check() const {
+void threshold_policy::check() const {
   constexpr double smallest = smallest_threshold, largest = largest_threshold;
   bool const steps = which == kind::adaptive || which == kind::target_density;
   detail::require_setting(initial >= smallest && initial <= largest, name(), "initial", "2^-100 to 2^100",
@@ -21,7 +19,7 @@ COHORT_CORE_INLINE void threshold_policy::check() const {
   if (which == kind::quantile) detail::require_setting(sample > 0, name(), "sample", "at least 1", sample);
 }
 
-COHORT_CORE_INLINE double threshold_policy::next(double t, double density) const {
+double threshold_policy::next(double t, double density) const {
   double wanted = t;
   if (which == kind::adaptive || which == kind::target_density)
     wanted = density < lo ? t * factor : density > hi ? t / factor : t;
@@ -32,15 +30,15 @@ COHORT_CORE_INLINE double threshold_policy::next(double t, double density) const
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE element_sample::element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_)
+element_sample::element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_)
     : elements(n), runs(std::max<std::size_t>(wanted / run, 1)), stride(n / runs), key(key_) {}
 
-COHORT_CORE_INLINE std::size_t element_sample::run_begin(std::size_t k) const {
+std::size_t element_sample::run_begin(std::size_t k) const {
   return static_cast<std::size_t>(place_of_run(key, k, stride, run));
 }
 
-COHORT_CORE_INLINE void threshold_sampler::count(element_sample const& from, float const* r, float const* x,
-                                                 std::span<std::uint32_t> counts) {
+void threshold_sampler::count(element_sample const& from, float const* r, float const* x,
+                              std::span<std::uint32_t> counts) {
   auto const look = [&](std::size_t begin, std::size_t n) {
     for (std::size_t i = begin; i < begin + n; ++i) ++counts[level_of(r[i] + x[i])];
   };
@@ -52,22 +50,20 @@ COHORT_CORE_INLINE void threshold_sampler::count(element_sample const& from, flo
 
 namespace cohort {
 
-COHORT_CORE_INLINE thresholds::thresholds(threshold_policy policy, std::size_t count)
+thresholds::thresholds(threshold_policy policy, std::size_t count)
     : policy_(policy), values_(count, policy.initial) {
   rounded_.resize(count);
 }
 
-COHORT_CORE_INLINE std::span<bf16 const> thresholds::choose(std::span<float const> r,
-                                                            std::span<float const> x,
-                                                            std::span<std::uint64_t const> ends,
-                                                            std::uint64_t step) {
+std::span<bf16 const> thresholds::choose(std::span<float const> r, std::span<float const> x,
+                                         std::span<std::uint64_t const> ends, std::uint64_t step) {
   return choose(ends, step,
                 [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> to) {
                   detail::threshold_sampler::count(from, r.data() + begin, x.data() + begin, to);
                 });
 }
 
-COHORT_CORE_INLINE void thresholds::restore(std::span<double const> state) {
+void thresholds::restore(std::span<double const> state) {
   bool fits = state.size() == values_.size();
   for (double const t : state)
     fits = fits && is_finite(t) && t >= double{smallest_threshold} && t <= double{largest_threshold};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/detail/threshold_simd.hpp>
 #include <cohort/codec/residual_simd.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/tensor/finite.hpp>
 
@@ -58,8 +56,8 @@ inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements)
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
-                                    std::vector<sent_multiple>& multiples) {
+void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
+                 std::vector<sent_multiple>& multiples) {
   std::uint32_t const pattern = std::bit_cast<std::uint32_t>(y);
   std::uint32_t const magnitude = pattern & ~sent_element::negative;
   if (!is_finite(y)) refuse_residual(index);
@@ -77,9 +75,9 @@ COHORT_CORE_INLINE void extract_one(float& r, float y, float t, std::uint64_t in
   }
 }
 
-COHORT_CORE_INLINE void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* x,
-                                                std::size_t n, float t, std::uint64_t first,
-                                                sent_element*& list, std::vector<sent_multiple>& multiples) {
+void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
+                             std::uint64_t first, sent_element*& list,
+                             std::vector<sent_multiple>& multiples) {
   auto const pattern = std::bit_cast<std::int32_t>(t);
   auto const limit = std::bit_cast<std::int32_t>(most_thresholds * t);
   auto const pass =

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE top_k_compressor::top_k_compressor(tensor_table table, top_k_compression how,
-                                                      team* workers, isa which)
+top_k_compressor::top_k_compressor(tensor_table table, top_k_compression how, team* workers, isa which)
     : message_codec(std::move(table), workers, which) {
   detail::require_setting(how.density > 0 && how.density <= 1, "top_k", "density", "above 0, at most 1",
                           how.density);
   target_count_ = static_cast<std::uint64_t>(std::ceil(how.density * static_cast<double>(table_.elements())));
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::encode(message_stamp const& stamp,
-                                                                       std::span<float> r,
-                                                                       std::span<float const> x) {
+std::span<std::byte const> top_k_compressor::encode(message_stamp const& stamp, std::span<float> r,
+                                                    std::span<float const> x) {
   require_shape("residual", r.size());
   require_shape("gradient", x.size());
   auto const each = [&](std::size_t b, auto see) {
@@ -32,10 +28,9 @@ COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::encode(message_s
   return select(header_of(stamp, message_kind::sparse), r, each, add);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::merge(std::span<std::byte const> lower_bytes,
-                                                                      std::span<std::byte const> upper_bytes,
-                                                                      expected_messages const& expected,
-                                                                      std::span<float> r) {
+std::span<std::byte const> top_k_compressor::merge(std::span<std::byte const> lower_bytes,
+                                                   std::span<std::byte const> upper_bytes,
+                                                   expected_messages const& expected, std::span<float> r) {
   return read_and_merge(
       lower_bytes, upper_bytes, expected, r,
       [&](message_header const& header, message_view const& lower, message_view const& upper) {
@@ -64,13 +59,13 @@ COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::merge(std::span<
       });
 }
 
-COHORT_CORE_INLINE void top_k_compressor::restore(std::span<double const> state) {
+void top_k_compressor::restore(std::span<double const> state) {
   if (!state.empty())
     throw data_error(
         {.what = "cannot restore top_k", .expected = "an empty state", .got = {state.size(), " numbers"}});
 }
 
-COHORT_CORE_INLINE void top_k_compressor::refuse_not_finite(std::span<float const> y) {
+void top_k_compressor::refuse_not_finite(std::span<float const> y) {
   std::size_t first = 0;
   while (is_finite(y[first])) ++first;
   detail::refuse_residual(first);

@@ -42,7 +42,3 @@ bool (*advance_of(allreduce_algorithm algorithm))(task&);
 std::size_t scratch_of(allreduce_algorithm algorithm, port const& at, elements const& data, int ranks);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/allreduce_algorithm.ipp>
-#endif

@@ -32,7 +32,3 @@ std::int64_t nanoseconds(std::chrono::steady_clock::time_point time);
 std::vector<clock_reading> read_clocks(communicator& world);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/clock_readings.ipp>
-#endif

@@ -34,7 +34,3 @@ T sum_of(T a, T b) {
 void combine(isa which, elements dst, std::byte const* src, reduction how);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/combine.ipp>
-#endif

@@ -11,7 +11,3 @@ namespace cohort::detail {
 bool dissemination_barrier(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/dissemination_barrier.ipp>
-#endif

@@ -177,7 +177,3 @@ class engine final : public port {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/engine.ipp>
-#endif

@@ -10,7 +10,3 @@ namespace cohort::detail {
 [[noreturn, gnu::cold]] void exit_at_once(int status);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/exit_at_once.ipp>
-#endif

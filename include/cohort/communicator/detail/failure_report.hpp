@@ -31,7 +31,3 @@ inline constexpr int own_error_status = 1;
 failure_report failure_of(std::exception_ptr const& thrown);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/failure_report.ipp>
-#endif

@@ -73,7 +73,3 @@ class memory_ring {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/memory_ring.ipp>
-#endif

@@ -94,7 +94,3 @@ class message_communicator final : public communicator {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/message_communicator.ipp>
-#endif

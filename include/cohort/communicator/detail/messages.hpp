@@ -20,7 +20,3 @@ inline bool probe_until_found(task& t) { return probe_once(t) && t.found.has_val
 bool query_all_ranks(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/messages.ipp>
-#endif

@@ -28,7 +28,3 @@ class poll_rhythm {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/poll_rhythm.ipp>
-#endif

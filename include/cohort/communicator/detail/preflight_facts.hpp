@@ -40,7 +40,3 @@ void judge(preflight_report& of, std::vector<rank_facts> const& all, preflight_s
            std::string_view communicator);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/preflight.ipp>
-#endif

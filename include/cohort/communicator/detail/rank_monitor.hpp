@@ -226,7 +226,3 @@ class rank_monitor {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/rank_monitor.ipp>
-#endif

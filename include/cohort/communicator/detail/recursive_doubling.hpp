@@ -73,7 +73,3 @@ inline std::size_t scratch_of_doubling(elements const& data) { return data.bytes
 bool recursive_doubling_allreduce(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/recursive_doubling.ipp>
-#endif

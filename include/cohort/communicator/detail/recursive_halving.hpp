@@ -19,7 +19,3 @@ std::size_t scratch_of_halving(port const& at, elements const& data, int ranks);
 bool recursive_halving_allreduce(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/recursive_halving.ipp>
-#endif

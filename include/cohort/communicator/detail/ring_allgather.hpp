@@ -23,7 +23,3 @@ bool pass_around_ring(task& t, Part part) {
 bool ring_allgather(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/ring_allgather.ipp>
-#endif

@@ -11,7 +11,3 @@ namespace cohort::detail {
 bool ring_allgatherv(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/ring_allgatherv.ipp>
-#endif

@@ -23,7 +23,3 @@ elements segment_of_ring(elements const& all, std::size_t k, int ranks);
 bool ring_allreduce(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/ring_allreduce.ipp>
-#endif

@@ -16,7 +16,3 @@ std::size_t scratch_of_ring(port const& at, elements const& data, int ranks);
 bool ring_reduce_scatter(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/ring_reduce_scatter.ipp>
-#endif

@@ -42,7 +42,3 @@ struct ranks_with_status {
 [[gnu::cold]] std::string describe_late_ranks(std::span<rank_status const> all, std::span<int const> late);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/stall_report.ipp>
-#endif

@@ -103,7 +103,3 @@ struct task final : activity {
 inline std::span<std::byte> bytes_in(elements const& some) { return {some.data, some.bytes()}; }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/task.ipp>
-#endif

@@ -16,7 +16,3 @@ namespace cohort::detail {
 std::vector<std::string> texts_of_all(communicator& world, std::string_view call, std::string_view mine);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/texts_of_all.ipp>
-#endif

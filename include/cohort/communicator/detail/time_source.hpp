@@ -22,7 +22,3 @@ class time_source {
 time_source& system_time();
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/time_source.ipp>
-#endif

@@ -112,7 +112,3 @@ class transport {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/transport.ipp>
-#endif

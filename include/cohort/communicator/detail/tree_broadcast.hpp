@@ -10,7 +10,3 @@ namespace cohort::detail {
 bool tree_broadcast(task& t);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/tree_broadcast.ipp>
-#endif

@@ -78,7 +78,3 @@ class work_queue {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/communicator/impl/work_queue.ipp>
-#endif

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/clock_readings.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::int64_t clock_reading::on_rank_0(std::int64_t time,
-                                                         clock_reading const& later) const {
+std::int64_t clock_reading::on_rank_0(std::int64_t time, clock_reading const& later) const {
   double const rate = later.there > there
                           ? static_cast<double>(later.here - here) / static_cast<double>(later.there - there)
                           : 1;
   return here + static_cast<std::int64_t>(rate * static_cast<double>(time - there));
 }
 
-COHORT_CORE_INLINE std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-COHORT_CORE_INLINE std::vector<clock_reading> read_clocks(communicator& world) {
+std::vector<clock_reading> read_clocks(communicator& world) {
   constexpr int rounds = 8;
   auto const now = [] { return nanoseconds(std::chrono::steady_clock::now()); };
   std::int64_t time = 0;

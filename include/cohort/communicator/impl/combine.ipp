@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/combine.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/flat_simd.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool is_nan(double x) {
+bool is_nan(double x) {
   return (std::bit_cast<std::uint64_t>(x) & ~(std::uint64_t{1} << 63)) > std::uint64_t{0x7ff} << 52;
 }
 
@@ -35,7 +33,7 @@ void combine_as(isa which, T* dst, T const* src, std::size_t n, reduction how) {
     for (std::size_t i = 0; i < n; ++i) dst[i] = maximum_of(src[i], dst[i]);
 }
 
-COHORT_CORE_INLINE void combine(isa which, elements dst, std::byte const* src, reduction how) {
+void combine(isa which, elements dst, std::byte const* src, reduction how) {
   auto const as = [&](auto* typed) {
     using T = std::remove_pointer_t<decltype(typed)>;
     combine_as(which, typed, reinterpret_cast<T const*>(src), dst.count, how);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/dissemination_barrier.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool dissemination_barrier(task& t) {
+bool dissemination_barrier(task& t) {
   while (t.all_complete()) {
     int const distance = 1 << t.step;
     if (distance >= t.size()) return true;

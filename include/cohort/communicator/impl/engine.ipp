@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -9,7 +8,6 @@
 #include <cohort/communicator/detail/messages.hpp>
 #include <cohort/communicator/detail/poll_rhythm.hpp>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
 #include <exception>
@@ -17,8 +15,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE engine::engine(std::unique_ptr<transport> through, communicator_settings how)
-    : settings(std::move(how)) {
+engine::engine(std::unique_ptr<transport> through, communicator_settings how) : settings(std::move(how)) {
   check_settings(settings);
   wire = std::move(through);
   threaded_ = wire->needs_progress_thread();
@@ -26,7 +23,7 @@ COHORT_CORE_INLINE engine::engine(std::unique_ptr<transport> through, communicat
   if (threaded_) progress_thread_ = std::thread([this] { run_progress_thread(); });
 }
 
-COHORT_CORE_INLINE bool engine::done(task& one) {
+bool engine::done(task& one) {
   if (one.ended.load(std::memory_order_acquire)) return true;
   if (!threaded_) make_progress();
   if (one.ended.load(std::memory_order_acquire)) return true;
@@ -34,7 +31,7 @@ COHORT_CORE_INLINE bool engine::done(task& one) {
   return false;
 }
 
-COHORT_CORE_INLINE void engine::await(task& one) {
+void engine::await(task& one) {
   if (done(one)) return;
   begin_wait(one);
   auto const begin = wire->time().now();
@@ -56,38 +53,38 @@ COHORT_CORE_INLINE void engine::await(task& one) {
   if (slowly) report(wire->time().now() - begin, late);
 }
 
-COHORT_CORE_INLINE void engine::fail(failure_report why) noexcept try {
+void engine::fail(failure_report why) noexcept try {
   wire->announce(why);
   set_failure(wire->trouble().value_or(std::move(why)));
 } catch (...) {
   poisoned_.store(true);  // no memory for the text
 }
 
-COHORT_CORE_INLINE void engine::wait_until_abandoned() {
+void engine::wait_until_abandoned() {
   if (!threaded_) make_progress();
   std::unique_lock lock(state_mutex_);
   changed_.wait_for(lock, patience,
                     [&] { return abandoned_; });  // set by the progress thread, unless it hangs
 }
 
-COHORT_CORE_INLINE failure_report engine::failure() {
+failure_report engine::failure() {
   std::lock_guard const lock(state_mutex_);
   return failure_;
 }
 
-COHORT_CORE_INLINE std::uint32_t engine::next_context() {
+std::uint32_t engine::next_context() {
   std::lock_guard const lock(state_mutex_);
   return next_context_;
 }
 
-COHORT_CORE_INLINE bool engine::reserve_context(std::uint32_t one) {
+bool engine::reserve_context(std::uint32_t one) {
   std::lock_guard const lock(state_mutex_);
   if (one < next_context_) return false;
   next_context_ = one + 1;
   return true;
 }
 
-COHORT_CORE_INLINE double engine::progress_seconds() {
+double engine::progress_seconds() {
   clockid_t its{};
   timespec now{};
   if (!threaded_ || ::pthread_getcpuclockid(progress_thread_.native_handle(), &its) != 0
@@ -96,7 +93,7 @@ COHORT_CORE_INLINE double engine::progress_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
+void engine::close(engine* one) noexcept {
   bool const unwinding = std::uncaught_exceptions() > 0;
   if (unwinding && !one->poisoned())
     one->fail(
@@ -116,24 +113,24 @@ COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   one->leak();
 }
 
-COHORT_CORE_INLINE int engine::awaited_rank(task const& one) {
+int engine::awaited_rank(task const& one) {
   if (one.advance == probe_once) return rank_status::nobody;
   return one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : rank_status::several;
 }
 
-COHORT_CORE_INLINE void engine::begin_wait(task const& one) {
+void engine::begin_wait(task const& one) {
   std::lock_guard const lock(state_mutex_);
   ++waiters_;
   wire->note_wait(awaited_rank(one));
   if (threaded_) wake_progress_thread();
 }
 
-COHORT_CORE_INLINE void engine::end_wait() noexcept {
+void engine::end_wait() noexcept {
   std::lock_guard const lock(state_mutex_);
   if (--waiters_ == 0) wire->note_wait(rank_status::nobody);
 }
 
-COHORT_CORE_INLINE void engine::set_failure(failure_report const& why) {
+void engine::set_failure(failure_report const& why) {
   std::lock_guard const lock(state_mutex_);
   if (!abandoned_) failure_ = why;
   poisoned_.store(true, std::memory_order_release);
@@ -142,13 +139,13 @@ COHORT_CORE_INLINE void engine::set_failure(failure_report const& why) {
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE void engine::throw_failure() {
+void engine::throw_failure() {
   wait_until_abandoned();
   failure_report const why = failure();
   throw communicator_error({.what = why.text}, why.exit_status);
 }
 
-COHORT_CORE_INLINE void engine::make_progress() {
+void engine::make_progress() {
   std::lock_guard const moving(transport_mutex_);
   bool const lost = poisoned();
   try {
@@ -186,7 +183,7 @@ COHORT_CORE_INLINE void engine::make_progress() {
   }
 }
 
-COHORT_CORE_INLINE void engine::abandon() {
+void engine::abandon() {
   if (std::exchange(asked_to_abandon_, true)) return;
   wire->abandon();
   std::lock_guard const lock(state_mutex_);
@@ -194,7 +191,7 @@ COHORT_CORE_INLINE void engine::abandon() {
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
+void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
   constexpr auto spinning = std::chrono::microseconds(20);
   constexpr auto yielding = std::chrono::microseconds(200);
   if (threaded_) {
@@ -211,8 +208,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   }
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::vector<rank_status> engine::query_ranks(
-    std::chrono::milliseconds wait) {
+[[gnu::cold]] std::vector<rank_status> engine::query_ranks(std::chrono::milliseconds wait) {
   std::shared_ptr<task> const question = start(0, [&](task& t) {
     t.advance = query_all_ranks;
     t.patience = wait;
@@ -222,7 +218,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   return question->ended.load() ? std::move(question->standings) : std::vector<rank_status>();
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE void engine::fail_at_deadline(task& one) {
+[[gnu::cold]] void engine::fail_at_deadline(task& one) {
   auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all =
       query_ranks(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience));
@@ -233,7 +229,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   throw_failure();
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string engine::describe_late(task& one) {
+[[gnu::cold]] std::string engine::describe_late(task& one) {
   auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all = query_ranks({});
   if (all.empty()) return text_of({"in ", name});
@@ -243,24 +239,24 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
                       : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE void engine::report(clock::duration waited, std::string const& late) {
+[[gnu::cold]] void engine::report(clock::duration waited, std::string const& late) {
   std::lock_guard const lock(log_mutex_);
   if (settings.log)
     settings.log(text_of({"rank ", wire->rank(), " waited ", in_seconds(waited), " s ", late}));
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string engine::in_seconds(clock::duration time) {
+[[gnu::cold]] std::string engine::in_seconds(clock::duration time) {
   auto const tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
   return text_of({tenths / 10, ".", tenths % 10});
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE engine::description engine::describe(task const& one) {
+[[gnu::cold]] engine::description engine::describe(task const& one) {
   std::lock_guard const lock(state_mutex_);
   int const peer = awaited_rank(one);
   return {std::string(one.name), one.ranks->members, peer < 0 ? one.ranks->members : std::vector{peer}};
 }
 
-COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
+std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
   auto const room = [&](task const& t) {
     return t.scratch.capacity() - scratch_bytes;
   };  // wraps to a very large number if the capacity is too small
@@ -276,20 +272,20 @@ COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratc
   return *best;
 }
 
-COHORT_CORE_INLINE void engine::enqueue(task& one) {
+void engine::enqueue(task& one) {
   new_tasks_.reserve(tasks_.capacity());
   new_tasks_.push_back(&one);
   one.ended.store(false);
 }
 
-COHORT_CORE_INLINE std::shared_ptr<task> engine::pending_task() {
+std::shared_ptr<task> engine::pending_task() {
   std::lock_guard const lock(state_mutex_);
   for (auto const& one : tasks_)
     if (!one->ended.load()) return one;
   return nullptr;
 }
 
-COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
+void engine::run_progress_thread() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns; otherwise a sleep of 50 µs takes 100 µs
   std::uint64_t last_moves = 0;
   poll_rhythm polls;
@@ -332,7 +328,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE bool engine::end_thread() {
+bool engine::end_thread() {
   if (!progress_thread_.joinable()) return true;
   std::unique_lock lock(state_mutex_);
   ending_ = true;
@@ -348,16 +344,16 @@ COHORT_CORE_INLINE bool engine::end_thread() {
   return ended;
 }
 
-COHORT_CORE_INLINE void engine::leak() {
+void engine::leak() {
   static std::mutex mutex;
   static auto& kept = *new std::vector<engine*>;
   std::lock_guard const lock(mutex);
   kept.push_back(this);
 }
 
-COHORT_CORE_INLINE bool task::done() { return ended.load(std::memory_order_acquire) || home.done(*this); }
+bool task::done() { return ended.load(std::memory_order_acquire) || home.done(*this); }
 
-COHORT_CORE_INLINE std::chrono::steady_clock::time_point task::wait() {
+std::chrono::steady_clock::time_point task::wait() {
   if (!ended.load(std::memory_order_acquire)) home.await(*this);
   return ended_at;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/failure_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::byte> failure_report::encoded() const {
+std::vector<std::byte> failure_report::encoded() const {
   std::vector<std::int32_t> numbers{exit_status, static_cast<std::int32_t>(std::min(lost.size(), most_lost))};
   numbers.insert(numbers.end(), lost.begin(), lost.begin() + numbers[1]);
   std::span<std::byte const> const begin = std::as_bytes(std::span(numbers));
@@ -19,7 +17,7 @@ COHORT_CORE_INLINE std::vector<std::byte> failure_report::encoded() const {
   return bytes;
 }
 
-COHORT_CORE_INLINE failure_report failure_report::decoded(std::span<std::byte const> bytes) {
+failure_report failure_report::decoded(std::span<std::byte const> bytes) {
   auto const number = [&] {
     std::int32_t value = 0;
     std::size_t const count = std::min(bytes.size(), sizeof value);
@@ -35,7 +33,7 @@ COHORT_CORE_INLINE failure_report failure_report::decoded(std::span<std::byte co
   return report;
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE failure_report failure_of(std::exception_ptr const& thrown) {
+[[gnu::cold]] failure_report failure_of(std::exception_ptr const& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (communicator_error const& e) {

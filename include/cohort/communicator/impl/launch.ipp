@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/detail/failure_report.hpp>
@@ -7,7 +6,6 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <condition_variable>
@@ -33,7 +31,7 @@ struct outcome {
   std::exception_ptr cause;  // the first failure that is not a communicator_error and has no other cause
 };
 
-[[gnu::cold]] COHORT_CORE_INLINE bool is_communicator_error(std::exception_ptr const& thrown) {
+[[gnu::cold]] bool is_communicator_error(std::exception_ptr const& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (communicator_error const&) {
@@ -44,8 +42,7 @@ struct outcome {
 }
 
 /// Runs the body on one rank, announces its exception to the other ranks, and records the result.
-COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator> world, rank_body body,
-                                 outcome& all) noexcept {
+void run_rank(std::size_t rank, std::unique_ptr<communicator> world, rank_body body, outcome& all) noexcept {
   std::exception_ptr failure;
   launch_scope const launched(world->size());
   try {
@@ -70,7 +67,7 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
 
 /// Logs the ranks that hang and the exceptions of the others, then exits the process with the status of the
 /// first failure.
-COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all, int status) {
+void exit_with_hung_ranks(outcome const& all, int status) {
   sink const say = stderr_sink();
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
     if (!all.ended[rank])
@@ -81,7 +78,7 @@ COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all, int status) {
 }
 
 /// Waits until all ranks have ended, or exits the process if a rank hangs after another one failed.
-COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
+void watch(thread_ranks const& hub, outcome& all) {
   using clock = std::chrono::steady_clock;
   constexpr auto notification_time =
       std::chrono::seconds(1);  // in this time, other ranks receive the failure and end
@@ -106,7 +103,7 @@ COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, detail::rank_body body) {
+int threads::run(int ranks, communicator_settings settings, detail::rank_body body) {
   thread_ranks hub(ranks, std::move(settings));
   std::vector<std::unique_ptr<communicator>> worlds;
   for (int rank = 0; rank < ranks; ++rank) worlds.push_back(hub.make(rank));
@@ -135,7 +132,7 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
   return 0;
 }
 
-COHORT_CORE_INLINE int self::run(communicator_settings settings, detail::rank_body body) {
+int self::run(communicator_settings settings, detail::rank_body body) {
   detail::launch_scope const launched(1);
   body(*make_self(std::move(settings)));
   return 0;

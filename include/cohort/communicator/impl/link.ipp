@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/link.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 #include <vector>
 
@@ -11,7 +9,7 @@ namespace cohort::detail {
 
 /// Median time in which each rank receives `bytes` bytes from the rank before it, while all ranks do the
 /// same.
-COHORT_CORE_INLINE double seconds_per_transfer(communicator& world, std::size_t bytes) {
+double seconds_per_transfer(communicator& world, std::size_t bytes) {
   constexpr int rounds = 9;
   using clock = std::chrono::steady_clock;
   std::vector<std::byte> out(bytes), in(bytes);
@@ -34,7 +32,7 @@ COHORT_CORE_INLINE double seconds_per_transfer(communicator& world, std::size_t 
 
 namespace cohort {
 
-COHORT_CORE_INLINE link_cost measure_link(communicator& world) {
+link_cost measure_link(communicator& world) {
   constexpr std::size_t small = 8, large = std::size_t{256} << 10;
   if (world.size() == 1) return {};
   auto const apart = world.duplicate();

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/message_communicator.hpp>
-#include <cohort/detail/config.hpp>
 #include <numeric>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transport> over,
-                                                                   communicator_settings settings) {
+std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transport> over,
+                                                communicator_settings settings) {
   auto const all = std::make_shared<detail::rank_group>();
   all->rank = over->rank();
   all->members.resize(static_cast<std::size_t>(over->size()));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cohort/communicator/detail/memory_ring.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstring>
 #include <utility>
@@ -17,11 +15,11 @@ namespace cohort::detail {
 
 static_assert(sizeof(ring_location) == ring_location::bytes);
 
-COHORT_CORE_INLINE std::array<std::byte, ring_location::bytes> ring_location::encoded() const {
+std::array<std::byte, ring_location::bytes> ring_location::encoded() const {
   return std::bit_cast<std::array<std::byte, bytes>>(*this);
 }
 
-COHORT_CORE_INLINE ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
+ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
   ring_location made;
   std::memcpy(&made, from.data(), bytes);
   return made;
@@ -59,17 +57,13 @@ struct memory_ring::mapping {
   void* at;
 };
 
-COHORT_CORE_INLINE memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
+memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
     : memory_(std::move(memory)), where_(where) {}
 
-COHORT_CORE_INLINE memory_ring::header& memory_ring::head() const {
-  return *static_cast<header*>(memory_->at);
-}
-COHORT_CORE_INLINE std::byte* memory_ring::data() const {
-  return static_cast<std::byte*>(memory_->at) + mapping::data_at;
-}
+memory_ring::header& memory_ring::head() const { return *static_cast<header*>(memory_->at); }
+std::byte* memory_ring::data() const { return static_cast<std::byte*>(memory_->at) + mapping::data_at; }
 
-COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::create() {
+std::optional<memory_ring> memory_ring::create() {
   int const file = ::memfd_create("cohort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return std::nullopt;
   // Sealed, so that the reader can rely on the memory: a shorter file would end it by SIGBUS.
@@ -88,7 +82,7 @@ COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::create() {
   return memory_ring(std::move(memory), where);
 }
 
-COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::map(ring_location const& at) {
+std::optional<memory_ring> memory_ring::map(ring_location const& at) {
   std::string const path = text_of({"/proc/", at.process, "/fd/", at.descriptor});
   int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
@@ -105,12 +99,12 @@ COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::map(ring_location con
   return memory_ring(std::move(memory), at);
 }
 
-COHORT_CORE_INLINE std::uint64_t memory_ring::difference() const {
+std::uint64_t memory_ring::difference() const {
   std::uint64_t const read = head().read.load(std::memory_order_acquire);
   return head().written.load(std::memory_order_acquire) - read;
 }
 
-COHORT_CORE_INLINE std::size_t memory_ring::used() const {
+std::size_t memory_ring::used() const {
   std::uint64_t const bytes = difference();
   if (bytes > capacity)
     throw communicator_error({.what = "the memory shared with another process is damaged",
@@ -119,7 +113,7 @@ COHORT_CORE_INLINE std::size_t memory_ring::used() const {
   return bytes;
 }
 
-COHORT_CORE_INLINE std::size_t memory_ring::write(std::span<std::byte const> bytes) {
+std::size_t memory_ring::write(std::span<std::byte const> bytes) {
   std::size_t const count = std::min(bytes.size(), capacity - used());
   std::uint64_t const from = head().written.load(std::memory_order_relaxed);
   std::size_t const at = from % capacity, first = std::min(count, capacity - at);
@@ -129,32 +123,32 @@ COHORT_CORE_INLINE std::size_t memory_ring::write(std::span<std::byte const> byt
   return count;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> memory_ring::readable() const {
+std::span<std::byte const> memory_ring::readable() const {
   std::size_t const at = head().read.load(std::memory_order_relaxed) % capacity;
   return {data() + at, std::min(used(), capacity - at)};
 }
 
-COHORT_CORE_INLINE void memory_ring::consume(std::size_t count) {
+void memory_ring::consume(std::size_t count) {
   head().read.store(head().read.load(std::memory_order_relaxed) + count, std::memory_order_release);
 }
 
 // Each side sets its flag, then looks at the position of the other side. The other side moves its position,
 // then looks at the flag. All four in one total order: one of them sees the other.
-COHORT_CORE_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
+bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == 0;
 }
-COHORT_CORE_INLINE bool memory_ring::writer_waits(bool waits) {
+bool memory_ring::writer_waits(bool waits) {
   head().writer_waits.store(waits ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == capacity;
 }
-COHORT_CORE_INLINE bool memory_ring::must_wake_reader() {
+bool memory_ring::must_wake_reader() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return head().reader_sleeps.load(std::memory_order_relaxed) != 0 && head().reader_sleeps.exchange(0) != 0;
 }
-COHORT_CORE_INLINE bool memory_ring::must_wake_writer() {
+bool memory_ring::must_wake_writer() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return head().writer_waits.load(std::memory_order_relaxed) != 0 && head().writer_waits.exchange(0) != 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/dissemination_barrier.hpp>
 #include <cohort/communicator/detail/message_communicator.hpp>
@@ -8,44 +7,41 @@
 #include <cohort/communicator/detail/ring_allgatherv.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
 #include <cohort/communicator/detail/tree_broadcast.hpp>
-#include <cohort/detail/config.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE message_communicator::message_communicator(std::shared_ptr<engine> shared_engine,
-                                                              std::shared_ptr<rank_group const> ranks)
+message_communicator::message_communicator(std::shared_ptr<engine> shared_engine,
+                                           std::shared_ptr<rank_group const> ranks)
     : engine_(std::move(shared_engine)), ranks_(std::move(ranks)) {}
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_broadcast(elements data, int root) {
+pending_operation message_communicator::start_broadcast(elements data, int root) {
   check_rank("a broadcast", root);
   return collective("broadcast", tree_broadcast, data, reduction::sum, 0, root);
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(elements data, reduction how) {
+pending_operation message_communicator::start_allreduce(elements data, reduction how) {
   return start_allreduce(data, how, choose_allreduce_algorithm(data.bytes(), size()));
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(elements data, reduction how,
-                                                                           allreduce_algorithm algorithm) {
+pending_operation message_communicator::start_allreduce(elements data, reduction how,
+                                                        allreduce_algorithm algorithm) {
   return collective("allreduce", advance_of(algorithm), data, how,
                     scratch_of(algorithm, *engine_, data, size()));
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_reduce_scatter(elements data,
-                                                                                reduction how) {
+pending_operation message_communicator::start_reduce_scatter(elements data, reduction how) {
   return collective("reduce_scatter", ring_reduce_scatter, data, how,
                     scratch_of_ring(*engine_, data, size()));
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_allgather(elements data) {
+pending_operation message_communicator::start_allgather(elements data) {
   return collective("allgather", ring_allgather, data, reduction::sum);
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_allgatherv(std::span<std::byte const> mine,
-                                                                            gathered& all) {
+pending_operation message_communicator::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
   all.first.resize(ranks_->members.size() + 1);
   all.first[static_cast<std::size_t>(rank()) + 1] = mine.size();
   elements const sizes(std::span(all.first).subspan(1));
@@ -56,33 +52,31 @@ COHORT_CORE_INLINE pending_operation message_communicator::start_allgatherv(std:
   });
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_barrier() {
+pending_operation message_communicator::start_barrier() {
   return collective("barrier", dissemination_barrier, {}, reduction::sum);
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_send(std::span<std::byte const> data, int to,
-                                                                      int tag) {
+pending_operation message_communicator::start_send(std::span<std::byte const> data, int to, int tag) {
   check_rank("a message", to);
   return message("send", send_message, to, tag, [&](task& t) { t.mine = data; });
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_receive(std::span<std::byte> data, int from,
-                                                                         int tag) {
+pending_operation message_communicator::start_receive(std::span<std::byte> data, int from, int tag) {
   check_rank("a message", from);
   return message("receive", receive_message, from, tag, [&](task& t) {
     t.data = {data.data(), element_type::u8, data.size()};
   });
 }
 
-COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe(int from, int tag) {
+std::optional<arrival> message_communicator::probe(int from, int tag) {
   return probe_message("probe", probe_once, from, tag);
 }
 
-COHORT_CORE_INLINE arrival message_communicator::wait_for_message(int from, int tag) {
+arrival message_communicator::wait_for_message(int from, int tag) {
   return *probe_message("wait_for_message", probe_until_found, from, tag);
 }
 
-COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int color, int order) {
+std::unique_ptr<communicator> message_communicator::split(int color, int order) {
   constexpr std::size_t entries = 3;  // per rank: color, order, first free context
   auto const ranks = ranks_->members.size();
   auto const me = static_cast<std::size_t>(rank());
@@ -116,7 +110,7 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int
   return std::make_unique<message_communicator>(engine_, its);
 }
 
-COHORT_CORE_INLINE int message_communicator::abort(std::string const& why, int exit_status) noexcept {
+int message_communicator::abort(std::string const& why, int exit_status) noexcept {
   try {
     engine_->fail({text_of({"rank ", engine_->wire->rank(), " failed: ", why}), exit_status});
   } catch (...) {
@@ -126,14 +120,13 @@ COHORT_CORE_INLINE int message_communicator::abort(std::string const& why, int e
   return engine_->failure().exit_status;
 }
 
-COHORT_CORE_INLINE traffic message_communicator::sent() const {
+traffic message_communicator::sent() const {
   return {engine_->bytes_sent.load(), engine_->messages_sent.load(), engine_->progress_seconds()};
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::collective(std::string_view name,
-                                                                      bool (*advance)(task&), elements data,
-                                                                      reduction how, std::size_t scratch,
-                                                                      int root) {
+pending_operation message_communicator::collective(std::string_view name, bool (*advance)(task&),
+                                                   elements data, reduction how, std::size_t scratch,
+                                                   int root) {
   if (data.space)
     throw setting_error({.what = "this communicator cannot access device memory",
                          .where = {this->name(), ", ", name},
@@ -145,9 +138,8 @@ COHORT_CORE_INLINE pending_operation message_communicator::collective(std::strin
   });
 }
 
-COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe_message(std::string_view name,
-                                                                              bool (*advance)(task&),
-                                                                              int from, int tag) {
+std::optional<arrival> message_communicator::probe_message(std::string_view name, bool (*advance)(task&),
+                                                           int from, int tag) {
   if (from != any_source) check_rank("a probe", from);
   task* looking = nullptr;
   pending_operation under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
@@ -160,7 +152,7 @@ COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe_message(st
                  found->bytes};
 }
 
-COHORT_CORE_INLINE void message_communicator::check_rank(char const* what, int rank) const {
+void message_communicator::check_rank(char const* what, int rank) const {
   if (rank < 0 || rank >= size())
     throw setting_error(
         {.what = {what, " has a rank out of range"}, .expected = {"0 to ", size() - 1}, .got = {rank}});

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/communicator/detail/poll_rhythm.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void poll_rhythm::after_poll(bool moved, bool awaited) {
+void poll_rhythm::after_poll(bool moved, bool awaited) {
   if (!moved)
     idle_polls_ = std::min(idle_polls_ + 1, polls_without_nap + longest_awaited);
   else
     idle_polls_ = awaited ? 0 : std::max(std::min(idle_polls_, polls_without_nap + growths) - 4, 0);
 }
 
-COHORT_CORE_INLINE std::chrono::microseconds poll_rhythm::nap(bool awaited) const {
+std::chrono::microseconds poll_rhythm::nap(bool awaited) const {
   int const over = idle_polls_ - polls_without_nap;
   if (over <= 0) return {};
   return std::chrono::microseconds(awaited ? over

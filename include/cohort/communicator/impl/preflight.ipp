@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
@@ -30,15 +28,14 @@
 namespace cohort::detail {
 
 /// Free bytes of a file system that this user can use; 0 if it does not exist.
-COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
+std::uint64_t free_bytes(char const* path) {
   std::error_code failure;
   std::filesystem::space_info const found = std::filesystem::space(path, failure);
   return failure ? 0 : found.available;
 }
 
 /// The number that a file contains, behind `key` if there is one; nullopt for other contents.
-COHORT_CORE_INLINE std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path,
-                                                               std::string const& key = "") {
+std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path, std::string const& key = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(key)) continue;
@@ -49,7 +46,7 @@ COHORT_CORE_INLINE std::optional<std::uint64_t> number_in_file(std::filesystem::
   return std::nullopt;
 }
 
-COHORT_CORE_INLINE std::uint64_t free_memory_of_group(std::string const& root, std::string_view group) {
+std::uint64_t free_memory_of_group(std::string const& root, std::string_view group) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   group.remove_prefix(std::min(group.find_first_not_of('/'), group.size()));
   std::filesystem::path const top = root;
@@ -65,7 +62,7 @@ COHORT_CORE_INLINE std::uint64_t free_memory_of_group(std::string const& root, s
 }
 
 /// Free memory of the control group (version 2) of this process.
-COHORT_CORE_INLINE std::uint64_t free_memory_of_own_group() {
+std::uint64_t free_memory_of_own_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("0::/")) return free_memory_of_group("/sys/fs/cgroup", line.substr(3));
@@ -74,7 +71,7 @@ COHORT_CORE_INLINE std::uint64_t free_memory_of_own_group() {
 
 /// Memory that the system can give to new programs, as /proc/meminfo says, but not more than the control
 /// group of this process may use; 0 if it is unknown.
-COHORT_CORE_INLINE std::uint64_t available_memory() {
+std::uint64_t available_memory() {
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
   if (!file) return 0;
   unsigned long long kib = 0;
@@ -112,8 +109,8 @@ class preflight_file {
 
 /// Returns whether a folder has a file. Repeats the look-up, because a network file system may show a new
 /// file late.
-COHORT_CORE_INLINE bool has_file(std::filesystem::path const& folder, std::string const& name,
-                                 std::chrono::milliseconds at_most) {
+bool has_file(std::filesystem::path const& folder, std::string const& name,
+              std::chrono::milliseconds at_most) {
   constexpr int attempts = 10;
   for (int k = 0; k < attempts; ++k) {
     if (k > 0) std::this_thread::sleep_for(at_most / attempts);
@@ -125,12 +122,12 @@ COHORT_CORE_INLINE bool has_file(std::filesystem::path const& folder, std::strin
 }
 
 /// Returns whether all ranks have a folder.
-COHORT_CORE_INLINE bool have_folders(std::vector<rank_facts> const& all) {
+bool have_folders(std::vector<rank_facts> const& all) {
   return std::ranges::none_of(all, &std::string::empty, &rank_facts::folder);
 }
 
 /// Finds the ranks whose folder does not have rank 0's file. Collective.
-COHORT_CORE_INLINE void compare_folders(communicator& world, std::vector<rank_facts>& all) {
+void compare_folders(communicator& world, std::vector<rank_facts>& all) {
   if (!have_folders(all) || all[0].file.empty()) return;
   rank_facts const& mine = all[static_cast<std::size_t>(world.rank())];
   auto const at_most = std::min(std::chrono::milliseconds(1000), world.settings().deadline / 4);
@@ -139,7 +136,7 @@ COHORT_CORE_INLINE void compare_folders(communicator& world, std::vector<rank_fa
   for (std::size_t r = 0; r < all.size(); ++r) all[r].sees_first = seen[r] == "yes";
 }
 
-COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
+rank_facts rank_facts::found(preflight_settings const& what) {
   rank_facts made{.needed_memory = what.memory,
                   .needed_disk = what.disk,
                   .folder = what.folder,
@@ -153,7 +150,7 @@ COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) 
   return made;
 }
 
-COHORT_CORE_INLINE std::string rank_facts::encoded() const {
+std::string rank_facts::encoded() const {
   std::string made;
   for (std::string const& one :
        {its.host, its.version, std::to_string(its.processors), std::to_string(its.memory),
@@ -163,7 +160,7 @@ COHORT_CORE_INLINE std::string rank_facts::encoded() const {
   return made + run;
 }
 
-COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
+rank_facts rank_facts::decoded(std::string_view text) {
   auto const next = [&] {
     std::size_t const end = std::min(text.find('\0'), text.size());
     std::string made(text.substr(0, end));
@@ -255,7 +252,7 @@ class pair_probe {
   std::vector<std::byte> data_;
 };
 
-COHORT_CORE_INLINE int partner_of(int rank, int round, int size) {
+int partner_of(int rank, int round, int size) {
   int const ring = size % 2 == 0 ? size - 1 : size;  // the last rank of an even size stays outside
   auto const opposite = [&](int one) { return ((2 * round - one) % ring + ring) % ring; };
   if (rank == ring) return round;
@@ -265,7 +262,7 @@ COHORT_CORE_INLINE int partner_of(int rank, int round, int size) {
 }
 
 /// Measures all pairs. Returns those of each rank, in the order of ranks.
-COHORT_CORE_INLINE std::vector<pair_times> all_pairs(communicator& world, std::size_t bytes) {
+std::vector<pair_times> all_pairs(communicator& world, std::size_t bytes) {
   std::unique_ptr<communicator> const over = world.duplicate();
   auto const size = static_cast<std::size_t>(world.size());
   std::vector<pair_times> mine(size);
@@ -286,14 +283,11 @@ COHORT_CORE_INLINE std::vector<pair_times> all_pairs(communicator& world, std::s
   return made;
 }
 
-COHORT_CORE_INLINE std::string megabytes(std::uint64_t bytes) {
-  return text_of({(bytes + 500'000) / 1'000'000, " MB"});
-}
+std::string megabytes(std::uint64_t bytes) { return text_of({(bytes + 500'000) / 1'000'000, " MB"}); }
 
 /// Collects the facts of all ranks, and compares their folders. The file exists during this call only, so a
 /// rank that is killed later leaves no file. Collective.
-COHORT_CORE_INLINE std::vector<rank_facts> facts_of_ranks(communicator& world,
-                                                          preflight_settings const& what) {
+std::vector<rank_facts> facts_of_ranks(communicator& world, preflight_settings const& what) {
   rank_facts mine = rank_facts::found(what);
   preflight_file const file(what.folder, mine);
   std::vector<rank_facts> all;
@@ -422,8 +416,8 @@ class preflight_rules {
   preflight_settings const& what_;
 };
 
-COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> const& all,
-                              preflight_settings const& what, std::string_view communicator) {
+void judge(preflight_report& of, std::vector<rank_facts> const& all, preflight_settings const& what,
+           std::string_view communicator) {
   preflight_rules(of, what).check(all, communicator);
 }
 
@@ -431,7 +425,7 @@ COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> cons
 
 namespace cohort {
 
-COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_settings const& what) {
+preflight_report preflight(communicator& world, preflight_settings const& what) {
   std::vector<detail::rank_facts> const all = detail::facts_of_ranks(world, what);
   preflight_report made;
   for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
@@ -451,7 +445,7 @@ COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_set
   return made;
 }
 
-COHORT_CORE_INLINE std::string preflight_report::text() const {
+std::string preflight_report::text() const {
   constexpr std::size_t most_ranks = 16;
   std::size_t const shown = std::min(ranks.size(), most_ranks);
   constexpr detail::table_layout layout{.others = detail::columns::right, .indent = 0};
@@ -490,7 +484,7 @@ COHORT_CORE_INLINE std::string preflight_report::text() const {
   return made;
 }
 
-COHORT_CORE_INLINE void preflight_report::require_none() const {
+void preflight_report::require_none() const {
   if (problems.empty()) return;
   std::string got;
   for (std::string const& one : problems) got += (got.empty() ? "" : ". ") + one;

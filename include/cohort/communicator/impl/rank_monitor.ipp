@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/rank_monitor.hpp>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstring>
 #include <utility>
 
@@ -12,8 +10,7 @@ namespace cohort::detail {
 /// Time between two polls of a thread that waits.
 inline constexpr std::chrono::microseconds time_between_polls{200};
 
-COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat,
-                                              time_source& time)
+rank_monitor::rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat, time_source& time)
     : time_(time),
       heartbeat_(heartbeat),
       rank_(rank),
@@ -22,22 +19,22 @@ COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::m
       next_beat_(last_round_),
       last_beat_to_(rank) {}
 
-COHORT_CORE_INLINE std::size_t rank_monitor::longest_message() const {
+std::size_t rank_monitor::longest_message() const {
   return std::max(failure_report::longest, peers_.size() * sizeof(rank_entry));
 }
 
-COHORT_CORE_INLINE void rank_monitor::note(rank_progress here) noexcept {
+void rank_monitor::note(rank_progress here) noexcept {
   std::lock_guard const hold(mutex_);
   here_ = here;
   ++note_count_;
 }
 
-COHORT_CORE_INLINE void rank_monitor::note_wait(int waits_for) noexcept {
+void rank_monitor::note_wait(int waits_for) noexcept {
   waits_for_ = waits_for;
   ++note_count_;
 }
 
-COHORT_CORE_INLINE void rank_monitor::announce(failure_report report) noexcept {
+void rank_monitor::announce(failure_report report) noexcept {
   std::lock_guard const hold(mutex_);
   if (trouble_) return;  // what happens after the first failure follows from it
   report.text.resize(std::min(report.text.size(), failure_report::longest_text));
@@ -46,7 +43,7 @@ COHORT_CORE_INLINE void rank_monitor::announce(failure_report report) noexcept {
   delivered_ = false;
 }
 
-COHORT_CORE_INLINE void rank_monitor::accept(failure_report report) {
+void rank_monitor::accept(failure_report report) {
   std::lock_guard const hold(mutex_);
   if (trouble_) return;
   if (report.lost == std::vector{rank_}) {  // the others do not wait for this rank any more
@@ -60,21 +57,21 @@ COHORT_CORE_INLINE void rank_monitor::accept(failure_report report) {
   delivered_ = false;
 }
 
-COHORT_CORE_INLINE std::optional<failure_report> rank_monitor::trouble() const {
+std::optional<failure_report> rank_monitor::trouble() const {
   std::lock_guard const hold(mutex_);
   return trouble_;
 }
 
-COHORT_CORE_INLINE void rank_monitor::wait_for_delivery() const {
+void rank_monitor::wait_for_delivery() const {
   auto const end = time_.now() + longest_delivery;
   while (!delivered() && !stopped_ && time_.now() < end) time_.let_pass(time_between_polls);
 }
 
-COHORT_CORE_INLINE void rank_monitor::make_progress() {
+void rank_monitor::make_progress() {
   if (time_.now() - last_round_ >= poll_interval) poll_once();
 }
 
-COHORT_CORE_INLINE std::vector<rank_status> rank_monitor::query_ranks(std::chrono::milliseconds patience) {
+std::vector<rank_status> rank_monitor::query_ranks(std::chrono::milliseconds patience) {
   auto const end = time_.now() + patience;
   poll_once();
   for (int r = 0; r < size(); ++r) at(r).answers = r == rank_ || patience.count() == 0;
@@ -89,14 +86,14 @@ COHORT_CORE_INLINE std::vector<rank_status> rank_monitor::query_ranks(std::chron
   return all;
 }
 
-COHORT_CORE_INLINE void rank_monitor::leave() noexcept {
+void rank_monitor::leave() noexcept {
   std::vector<std::byte> const table = progress_table();
   for (int r = 0; r < size(); ++r)
     if (r != rank_ && is_linked(r)) send_once(r, control_message::farewell, table);
   at(rank_).left = true;
 }
 
-COHORT_CORE_INLINE bool rank_monitor::wait_for_farewells(std::chrono::milliseconds limit) {
+bool rank_monitor::wait_for_farewells(std::chrono::milliseconds limit) {
   auto end = time_.now() + limit;
   for (bool fails = false; !finished(); time_.let_pass(poll_interval)) {
     if (!fails && trouble()) {
@@ -110,19 +107,19 @@ COHORT_CORE_INLINE bool rank_monitor::wait_for_farewells(std::chrono::millisecon
   return true;
 }
 
-COHORT_CORE_INLINE bool rank_monitor::finished() const {
+bool rank_monitor::finished() const {
   bool waits = is_sending() || !at(rank_).left;
   for (int r = 0; r < size(); ++r) waits = waits || expects_messages(r);
   return !waits;
 }
 
-COHORT_CORE_INLINE void rank_monitor::report_lost(int r, std::string const& how) {
+void rank_monitor::report_lost(int r, std::string const& how) {
   if (at(r).ended_at) return;
   at(r).ended_at = listened_;
   at(r).ended_how = how;
 }
 
-COHORT_CORE_INLINE void rank_monitor::announce_ended_ranks() {
+void rank_monitor::announce_ended_ranks() {
   auto const grace = std::min<clock::duration>(longest_grace, heartbeat_ / 8);
   for (int r = 0; r < size(); ++r) {
     peer& one = at(r);
@@ -135,11 +132,11 @@ COHORT_CORE_INLINE void rank_monitor::announce_ended_ranks() {
   }
 }
 
-COHORT_CORE_INLINE void rank_monitor::poll_once() noexcept {
+void rank_monitor::poll_once() noexcept {
   if (!stopped_) guard([this] { exchange(); });
 }
 
-COHORT_CORE_INLINE void rank_monitor::exchange() {
+void rank_monitor::exchange() {
   auto const now = time_.now();
   listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
   last_round_ = now;
@@ -156,7 +153,7 @@ COHORT_CORE_INLINE void rank_monitor::exchange() {
   detect_lost_ranks();
 }
 
-COHORT_CORE_INLINE void rank_monitor::beat(clock::time_point now) {
+void rank_monitor::beat(clock::time_point now) {
   auto const others = size() - 1;
   for (int k = 0; k < others && now >= next_beat_; ++k) {
     next_beat_ += beat_interval();
@@ -167,8 +164,7 @@ COHORT_CORE_INLINE void rank_monitor::beat(clock::time_point now) {
   next_beat_ = std::max(next_beat_, now);
 }
 
-COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
-                                             std::span<std::byte const> bytes) {
+void rank_monitor::handle(int from, control_message what, std::span<std::byte const> bytes) {
   peer& one = at(from);
   one.last_heard = listened_;
   one.last_message = listened_;
@@ -199,7 +195,7 @@ COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
     send(from, control_message::beat, progress_table());
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> rank_monitor::progress_table() {
+std::vector<std::byte> rank_monitor::progress_table() {
   {
     std::lock_guard const hold(mutex_);
     at(rank_).where = here_;
@@ -221,17 +217,16 @@ COHORT_CORE_INLINE std::vector<std::byte> rank_monitor::progress_table() {
   return bytes;
 }
 
-COHORT_CORE_INLINE void rank_monitor::send_to_all(control_message what, std::span<std::byte const> bytes) {
+void rank_monitor::send_to_all(control_message what, std::span<std::byte const> bytes) {
   for (int r = 0; r < size(); ++r)
     if (r != rank_) send_once(r, what, bytes);
 }
 
-COHORT_CORE_INLINE void rank_monitor::send_once(int to, control_message what,
-                                                std::span<std::byte const> bytes) {
+void rank_monitor::send_once(int to, control_message what, std::span<std::byte const> bytes) {
   if (!is_sending(to, what)) guard([&] { send(to, what, bytes); });
 }
 
-COHORT_CORE_INLINE void rank_monitor::announce_failure() {
+void rank_monitor::announce_failure() {
   if (delivered_) return;
   if (!std::exchange(announced_, true)) {
     std::vector<std::byte> report;
@@ -249,12 +244,12 @@ COHORT_CORE_INLINE void rank_monitor::announce_failure() {
   delivered_ = !waits;
 }
 
-COHORT_CORE_INLINE void rank_monitor::asked(int from, int silent) {
+void rank_monitor::asked(int from, int silent) {
   handle(from, control_message::beat, {});
   if (silent != rank_) at(silent).asked_until = listened_ + heartbeat_ / 2;
 }
 
-COHORT_CORE_INLINE void rank_monitor::ask_silent_ranks() {
+void rank_monitor::ask_silent_ranks() {
   int missed = -1;
   bool hears_linked = false;  // ranks, which receive this one's table with beats
   for (int r = 0; r < size(); ++r) {
@@ -275,8 +270,7 @@ COHORT_CORE_INLINE void rank_monitor::ask_silent_ranks() {
   }
 }
 
-COHORT_CORE_INLINE std::string rank_monitor::describe_silence(std::span<int const> silent,
-                                                              clock::duration shortest) const {
+std::string rank_monitor::describe_silence(std::span<int const> silent, clock::duration shortest) const {
   std::vector<rank_status> all(peers_.size());
   for (int const r : silent) all[static_cast<std::size_t>(r)].where = at(r).where;
   auto const tenths = shortest / std::chrono::milliseconds(100);
@@ -290,7 +284,7 @@ COHORT_CORE_INLINE std::string rank_monitor::describe_silence(std::span<int cons
   return text;
 }
 
-COHORT_CORE_INLINE void rank_monitor::detect_lost_ranks() {
+void rank_monitor::detect_lost_ranks() {
   std::vector<int> silent, unreachable;  // unreachable: others hear them
   auto longest = clock::duration::zero(), shortest = clock::duration::max();
   int others = 0;

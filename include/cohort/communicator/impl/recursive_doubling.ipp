@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/communicator/detail/recursive_doubling.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE folded_ranks::folded_ranks(task const& t)
+folded_ranks::folded_ranks(task const& t)
     : ranks(static_cast<int>(std::bit_floor(static_cast<unsigned>(t.size())))), pairs(t.size() - ranks) {
   bool const in_pair = t.rank() < 2 * pairs;
   participates = !in_pair || t.rank() % 2 == 1;
@@ -15,7 +13,7 @@ COHORT_CORE_INLINE folded_ranks::folded_ranks(task const& t)
   index = in_pair ? t.rank() / 2 : t.rank() - pairs;
 }
 
-COHORT_CORE_INLINE bool recursive_doubling_allreduce(task& t) {
+bool recursive_doubling_allreduce(task& t) {
   return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
     while (of.all_complete()) {
       if (of.step > 0) {

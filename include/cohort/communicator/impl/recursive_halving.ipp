@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/detail/recursive_doubling.hpp>
 #include <cohort/communicator/detail/recursive_halving.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::size_t scratch_of_halving(port const& at, elements const& data, int ranks) {
+std::size_t scratch_of_halving(port const& at, elements const& data, int ranks) {
   if (at.wire->combines()) return 0;
   bool const folds = !std::has_single_bit(static_cast<unsigned>(ranks));
   return folds ? data.bytes() : (data.count / 2 + static_cast<std::size_t>(ranks)) * bytes_of(data.type);
 }
 
 /// Elements of the parts [first, first + count), of `ranks` parts in total.
-COHORT_CORE_INLINE elements consecutive_parts(task const& t, int ranks, int first, int count) {
+elements consecutive_parts(task const& t, int ranks, int first, int count) {
   index_slice const all{0, static_cast<std::int64_t>(t.data.count)};
   index_slice const a = part_of(all, first, ranks), b = part_of(all, first + count - 1, ranks);
   return slice_of(t.data, {a.first, b.first + b.count - a.first});
 }
 
-COHORT_CORE_INLINE bool recursive_halving_allreduce(task& t) {
+bool recursive_halving_allreduce(task& t) {
   return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
     int const rounds = std::countr_zero(static_cast<unsigned>(folded.ranks));
     bool const in_place = of.at.wire->combines();

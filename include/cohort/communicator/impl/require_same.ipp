@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool are_equal(std::span<std::string const> values) {
+bool are_equal(std::span<std::string const> values) {
   return std::ranges::count(values, values[0]) == std::ssize(values);
 }
 
 /// Text of the form "ranks 0, 2": the ranks with this value.
-COHORT_CORE_INLINE std::string ranks_with(std::span<std::string const> values, std::string const& value) {
+std::string ranks_with(std::span<std::string const> values, std::string const& value) {
   std::string list;
   int count = 0;
   for (std::size_t r = 0; r < values.size(); ++r)
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE std::string ranks_with(std::span<std::string const> values, s
   return (count == 1 ? "rank " : "ranks ") + list;
 }
 
-COHORT_CORE_INLINE std::string by_rank(std::span<std::string const> values) {
+std::string by_rank(std::span<std::string const> values) {
   std::string text;
   int different = 0;
   for (std::size_t r = 0; r < values.size(); ++r) {
@@ -51,7 +49,7 @@ void for_each_fact(std::string_view remaining, Visit visit) {
   }
 }
 
-COHORT_CORE_INLINE std::string encoded_facts(std::span<shared_fact const> facts) {
+std::string encoded_facts(std::span<shared_fact const> facts) {
   std::string text;
   for (shared_fact const& one : facts)
     text.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE std::string encoded_facts(std::span<shared_fact const> facts)
 }
 
 /// Removes the clauses at the beginning and the end that all texts have in common. "; " separates clauses.
-COHORT_CORE_INLINE void remove_common_clauses(std::vector<std::string>& texts) {
+void remove_common_clauses(std::vector<std::string>& texts) {
   std::vector<std::vector<std::string_view>> clauses(texts.size());
   std::size_t least = std::string::npos;
   for (std::size_t r = 0; r < texts.size(); ++r) {
@@ -83,7 +81,7 @@ COHORT_CORE_INLINE void remove_common_clauses(std::vector<std::string>& texts) {
   texts = std::move(shorter);
 }
 
-COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::string const> all) {
+std::vector<shared_fact> differing_facts(std::span<std::string const> all) {
   std::vector<std::string_view> known;  // names of the facts of any rank, in the order of ranks
   for (std::string const& text : all)
     for_each_fact(text, [&](std::string_view name, std::string_view) {
@@ -103,8 +101,7 @@ COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::strin
   return different;
 }
 
-COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
-                                     std::span<shared_fact const> facts) {
+void require_same(communicator& world, std::string_view call, std::span<shared_fact const> facts) {
   std::vector<std::string> const all = texts_of_all(world, call, encoded_facts(facts));
   std::string names, what;
   for (auto const& [name, values] : differing_facts(all)) {
@@ -122,7 +119,7 @@ COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
 
 namespace cohort {
 
-COHORT_CORE_INLINE void require_same(communicator& world, std::span<shared_fact const> facts) {
+void require_same(communicator& world, std::span<shared_fact const> facts) {
   detail::require_same(world, "require_same", facts);
 }
 

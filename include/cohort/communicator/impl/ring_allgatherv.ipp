@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/ring_allgatherv.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool ring_allgatherv(task& t) {
+bool ring_allgatherv(task& t) {
   static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
   auto& first = t.all->first;
   if (t.phase == 0) {

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/ring_allreduce.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cstdint>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE elements segment_of_ring(elements const& all, std::size_t k, int ranks) {
+elements segment_of_ring(elements const& all, std::size_t k, int ranks) {
   auto const segments = static_cast<std::int64_t>(segments_of_ring(all.bytes(), ranks));
   return slice_of(all,
                   part_of({0, static_cast<std::int64_t>(all.count)}, static_cast<std::int64_t>(k), segments));
 }
 
-COHORT_CORE_INLINE bool ring_allreduce(task& t) {
+bool ring_allreduce(task& t) {
   enum { begins, reduces, gathers };
   for (;;) switch (t.phase) {
       case begins:

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::size_t scratch_of_ring(port const& at, elements const& data, int ranks) {
+std::size_t scratch_of_ring(port const& at, elements const& data, int ranks) {
   return at.wire->combines() ? 0 : (data.count / static_cast<std::size_t>(ranks) + 1) * bytes_of(data.type);
 }
 
-COHORT_CORE_INLINE bool ring_reduce_scatter(task& t) {
+bool ring_reduce_scatter(task& t) {
   bool const in_place = t.at.wire->combines();
   while (t.all_complete()) {
     elements const arrived = t.part(t.rank() - t.step - 1);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cstddef>
 #include <iterator>
@@ -11,7 +9,7 @@
 
 namespace cohort::detail {
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string named_ranks(std::span<int const> ranks) {
+[[gnu::cold]] std::string named_ranks(std::span<int const> ranks) {
   constexpr std::size_t most = 16;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i)
@@ -19,7 +17,7 @@ namespace cohort::detail {
   return ranks.size() > most ? text_of({text, " and ", ranks.size() - most, " more"}) : text;
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string describe_progress(rank_progress w) {
+[[gnu::cold]] std::string describe_progress(rank_progress w) {
   if (w.doing != rank_progress::activity::training) {
     constexpr std::string_view names[]{"training", "evaluating", "saving", "loading"};
     std::string_view const name = names[static_cast<std::size_t>(w.doing)];
@@ -29,8 +27,8 @@ namespace cohort::detail {
   return w.bucket < 0 ? text_of({"at step ", w.step}) : text_of({"at step ", w.step, ", bucket ", w.bucket});
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::vector<ranks_with_status> group_by_status(
-    std::span<rank_status const> all, std::span<int const> ranks) {
+[[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
+                                                             std::span<int const> ranks) {
   std::vector<ranks_with_status> stands;
   for (int const rank : ranks) {
     rank_status const& its = all[static_cast<std::size_t>(rank)];
@@ -47,8 +45,7 @@ namespace cohort::detail {
 
 /// Adds to `some` the ranks for which ranks in `some` wait. For a rank that waits for several ranks, adds all
 /// ranks if `of_all` is true, otherwise none.
-[[gnu::cold]] COHORT_CORE_INLINE void follow_waits(std::span<rank_status const> all, std::vector<int>& some,
-                                                   bool of_all) {
+[[gnu::cold]] void follow_waits(std::span<rank_status const> all, std::vector<int>& some, bool of_all) {
   auto const add = [&](int rank) {
     if (std::find(some.begin(), some.end(), rank) == some.end()) some.push_back(rank);
   };
@@ -61,8 +58,7 @@ namespace cohort::detail {
   }
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::vector<int> late_ranks(std::span<rank_status const> all,
-                                                             std::span<int const> awaited) {
+[[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited) {
   auto const status = [&](int rank) -> rank_status const& { return all[static_cast<std::size_t>(rank)]; };
   auto const is_lost = [&](int rank) { return status(rank).ended || !status(rank).answers; };
   auto const does_not_wait = [&](int rank) { return status(rank).waits_for == rank_status::nobody; };
@@ -90,9 +86,8 @@ namespace cohort::detail {
   return at_the_end();
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string describe_stall(std::span<rank_status const> all,
-                                                            std::span<int const> members,
-                                                            std::span<int const> awaited) {
+[[gnu::cold]] std::string describe_stall(std::span<rank_status const> all, std::span<int const> members,
+                                         std::span<int const> awaited) {
   std::vector<int> const late = late_ranks(all, awaited);
   if (late.empty()) {
     std::vector<int> all_awaited(awaited.begin(), awaited.end());
@@ -131,8 +126,7 @@ namespace cohort::detail {
   return same_place || there == rank_progress{} ? text : text_of({text, " ", describe_progress(there)});
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string describe_late_ranks(std::span<rank_status const> all,
-                                                                 std::span<int const> late) {
+[[gnu::cold]] std::string describe_late_ranks(std::span<rank_status const> all, std::span<int const> late) {
   std::string text;
   for (ranks_with_status const& s : group_by_status(all, late))
     text +=

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <span>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::string> texts_of_all(communicator& world, std::string_view call,
-                                                         std::string_view mine) {
+std::vector<std::string> texts_of_all(communicator& world, std::string_view call, std::string_view mine) {
   constexpr char mark = '\1';  // around the call's name; other collectives' messages do not begin with it
   std::string message(1, mark);
   message.append(call).append(1, mark).append(mine);

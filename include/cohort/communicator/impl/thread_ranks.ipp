@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstring>
 #include <thread>
@@ -12,14 +10,14 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void thread_hub::wake(rank_state& one) {
+void thread_hub::wake(rank_state& one) {
   one.events.fetch_add(1);
   if (one.sleepers.load() == 0) return;
   { std::lock_guard const lock(one.mutex); }
   one.changed.notify_all();
 }
 
-COHORT_CORE_INLINE void thread_hub::announce(failure_report const& reason) {
+void thread_hub::announce(failure_report const& reason) {
   {
     std::lock_guard const lock(mutex);
     if (lost.load()) return;
@@ -29,19 +27,19 @@ COHORT_CORE_INLINE void thread_hub::announce(failure_report const& reason) {
   for (rank_state& one : places) wake(one);
 }
 
-COHORT_CORE_INLINE std::optional<failure_report> thread_hub::trouble() {
+std::optional<failure_report> thread_hub::trouble() {
   if (!lost.load()) return std::nullopt;
   std::lock_guard const lock(mutex);
   return why;
 }
 
-COHORT_CORE_INLINE thread_transport::thread_transport(std::shared_ptr<thread_hub> shared, int rank)
+thread_transport::thread_transport(std::shared_ptr<thread_hub> shared, int rank)
     : hub_(std::move(shared)), own_state_(hub_->of(rank)), rank_(rank) {
   grow_messages();
 }
 
-COHORT_CORE_INLINE thread_transport::ticket thread_transport::send(int to, channel on, std::uint32_t tag,
-                                                                   std::span<std::byte const> data) {
+thread_transport::ticket thread_transport::send(int to, channel on, std::uint32_t tag,
+                                                std::span<std::byte const> data) {
   ticket const one = acquire_message();
   posted_message& p = *messages_[one - 1];
   p.peer = to;
@@ -60,19 +58,17 @@ COHORT_CORE_INLINE thread_transport::ticket thread_transport::send(int to, chann
   return one;
 }
 
-COHORT_CORE_INLINE thread_transport::ticket thread_transport::receive(int from, channel on, std::uint32_t tag,
-                                                                      std::span<std::byte> data) {
+thread_transport::ticket thread_transport::receive(int from, channel on, std::uint32_t tag,
+                                                   std::span<std::byte> data) {
   return post_receive(from, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt);
 }
 
-COHORT_CORE_INLINE thread_transport::ticket thread_transport::receive_combining(int from, channel on,
-                                                                                std::uint32_t tag,
-                                                                                elements into,
-                                                                                reduction how) {
+thread_transport::ticket thread_transport::receive_combining(int from, channel on, std::uint32_t tag,
+                                                             elements into, reduction how) {
   return post_receive(from, on, tag, into, how);
 }
 
-COHORT_CORE_INLINE bool thread_transport::done(ticket one) {
+bool thread_transport::done(ticket one) {
   if (has_new_receives_ || own_state_.events.load() != matched_events_) match_and_copy();
   posted_message& p = *messages_[one - 1];
   int const is = p.is.load(std::memory_order_acquire);
@@ -86,8 +82,7 @@ COHORT_CORE_INLINE bool thread_transport::done(ticket one) {
   return true;
 }
 
-COHORT_CORE_INLINE std::optional<thread_transport::waiting> thread_transport::probe(int from, channel on,
-                                                                                    std::uint32_t tag) {
+std::optional<thread_transport::waiting> thread_transport::probe(int from, channel on, std::uint32_t tag) {
   std::lock_guard const lock(own_state_.mutex);
   auto const& sent = own_state_.sent;
   for (auto p = sent.begin(); p != sent.end(); ++p) {
@@ -100,7 +95,7 @@ COHORT_CORE_INLINE std::optional<thread_transport::waiting> thread_transport::pr
   return std::nullopt;
 }
 
-COHORT_CORE_INLINE void thread_transport::wait_for_event(std::chrono::microseconds longest) {
+void thread_transport::wait_for_event(std::chrono::microseconds longest) {
   std::unique_lock lock(own_state_.mutex);
   own_state_.sleepers.fetch_add(1);
   own_state_.changed.wait_for(lock, longest, [&] { return own_state_.events.load() != slept_events_; });
@@ -108,13 +103,12 @@ COHORT_CORE_INLINE void thread_transport::wait_for_event(std::chrono::microsecon
   slept_events_ = own_state_.events.load();
 }
 
-COHORT_CORE_INLINE void thread_transport::note(rank_progress here) noexcept {
+void thread_transport::note(rank_progress here) noexcept {
   std::lock_guard const lock(own_state_.mutex);
   own_state_.where = here;
 }
 
-COHORT_CORE_INLINE std::vector<rank_status> thread_transport::query_ranks(
-    std::chrono::milliseconds patience) {
+std::vector<rank_status> thread_transport::query_ranks(std::chrono::milliseconds patience) {
   auto const asked = now();
   auto const answered = [&](thread_hub::rank_state const& p) {
     constexpr auto just_before = thread_hub::clock::duration(std::chrono::milliseconds(20)).count();
@@ -142,7 +136,7 @@ COHORT_CORE_INLINE std::vector<rank_status> thread_transport::query_ranks(
   }
 }
 
-COHORT_CORE_INLINE void thread_transport::abandon() noexcept {
+void thread_transport::abandon() noexcept {
   for (auto const& p : messages_) {
     if (!p->used || !p->sends) continue;
     thread_hub::rank_state& there = hub_->of(p->peer);
@@ -154,16 +148,14 @@ COHORT_CORE_INLINE void thread_transport::abandon() noexcept {
   }
 }
 
-COHORT_CORE_INLINE void thread_transport::leave() noexcept {
+void thread_transport::leave() noexcept {
   std::lock_guard const lock(own_state_.mutex);
   own_state_.ended = true;
 }
 
-COHORT_CORE_INLINE thread_hub::clock::rep thread_transport::now() {
-  return thread_hub::clock::now().time_since_epoch().count();
-}
+thread_hub::clock::rep thread_transport::now() { return thread_hub::clock::now().time_since_epoch().count(); }
 
-COHORT_CORE_INLINE void thread_transport::grow_messages() {
+void thread_transport::grow_messages() {
   constexpr std::size_t at_first = 64;
   std::size_t const many = std::max(at_first, 2 * messages_.size());
   while (messages_.size() < many) messages_.push_back(std::make_unique<posted_message>());
@@ -173,7 +165,7 @@ COHORT_CORE_INLINE void thread_transport::grow_messages() {
   own_state_.sent.reserve(many);
 }
 
-COHORT_CORE_INLINE thread_transport::ticket thread_transport::acquire_message() {
+thread_transport::ticket thread_transport::acquire_message() {
   std::size_t free = 0;
   while (free < messages_.size() && messages_[free]->used) ++free;
   if (free == messages_.size()) grow_messages();
@@ -182,9 +174,8 @@ COHORT_CORE_INLINE thread_transport::ticket thread_transport::acquire_message() 
   return free + 1;
 }
 
-COHORT_CORE_INLINE thread_transport::ticket thread_transport::post_receive(int from, channel on,
-                                                                           std::uint32_t tag, elements into,
-                                                                           std::optional<reduction> how) {
+thread_transport::ticket thread_transport::post_receive(int from, channel on, std::uint32_t tag,
+                                                        elements into, std::optional<reduction> how) {
   ticket const one = acquire_message();
   posted_message& p = *messages_[one - 1];
   p.peer = p.from = from;
@@ -199,7 +190,7 @@ COHORT_CORE_INLINE thread_transport::ticket thread_transport::post_receive(int f
   return one;
 }
 
-COHORT_CORE_INLINE void thread_transport::match_and_copy() {
+void thread_transport::match_and_copy() {
   has_new_receives_ = false;
   matched_events_ = own_state_.events.load();
   matched_.clear();
@@ -232,7 +223,7 @@ COHORT_CORE_INLINE void thread_transport::match_and_copy() {
 
 namespace cohort {
 
-COHORT_CORE_INLINE thread_ranks::thread_ranks(int size, communicator_settings settings, std::string_view name)
+thread_ranks::thread_ranks(int size, communicator_settings settings, std::string_view name)
     : settings_(std::move(settings)), made_(static_cast<std::size_t>(std::max(size, 0))) {
   if (size < 1)
     throw setting_error({.what = "the number of ranks of a communicator is not positive",
@@ -246,7 +237,7 @@ COHORT_CORE_INLINE thread_ranks::thread_ranks(int size, communicator_settings se
     };
 }
 
-COHORT_CORE_INLINE std::unique_ptr<communicator> thread_ranks::make(int rank) {
+std::unique_ptr<communicator> thread_ranks::make(int rank) {
   std::lock_guard const lock(mutex_);
   if (rank < 0 || rank >= size() || made_[static_cast<std::size_t>(rank)])
     throw setting_error({.what = "cannot make the communicator of this rank",
@@ -257,12 +248,12 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> thread_ranks::make(int rank) {
   return made;
 }
 
-COHORT_CORE_INLINE std::chrono::steady_clock::time_point thread_ranks::last_activity(int rank) const {
+std::chrono::steady_clock::time_point thread_ranks::last_activity(int rank) const {
   using clock = detail::thread_hub::clock;
   return clock::time_point(clock::duration(hub_->of(rank).last_activity.load(std::memory_order_relaxed)));
 }
 
-COHORT_CORE_INLINE std::unique_ptr<communicator> make_self(communicator_settings settings) {
+std::unique_ptr<communicator> make_self(communicator_settings settings) {
   return thread_ranks(1, std::move(settings), "self").make(0);
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/time_source.hpp>
-#include <cohort/detail/config.hpp>
 #include <thread>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE time_source& system_time() {
+time_source& system_time() {
   class steady final : public time_source {
     clock::time_point now() override { return clock::now(); }
     void let_pass(clock::duration time) override { std::this_thread::sleep_for(time); }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/communicator/detail/tree_broadcast.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool tree_broadcast(task& t) {
+bool tree_broadcast(task& t) {
   int const root = t.peer;
   auto const ranks = static_cast<unsigned>(t.size());
   auto const from_root = static_cast<unsigned>(t.wrapped(t.rank() - root));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/work_queue.hpp>
-#include <cohort/detail/config.hpp>
 #include <span>
 #include <utility>
 
@@ -10,20 +8,20 @@ namespace cohort::detail {
 
 inline constexpr int work_queue_tag = 0;
 
-COHORT_CORE_INLINE work_queue::work_queue(communicator& world, std::int64_t items)
+work_queue::work_queue(communicator& world, std::int64_t items)
     : world_(world.size() > 1 ? world.duplicate() : nullptr),
       items_(items),
       interval_(std::min<clock::duration>(std::chrono::seconds(1), world.settings().deadline / 4)),
       joined_(static_cast<std::size_t>(world.size()), false) {}
 
-COHORT_CORE_INLINE work_queue::~work_queue() {
+work_queue::~work_queue() {
   try {
     finish_sends(true);
   } catch (...) {  // a poisoned communicator no longer reads the messages
   }
 }
 
-COHORT_CORE_INLINE std::optional<std::int64_t> work_queue::next() {
+std::optional<std::int64_t> work_queue::next() {
   if (!make_progress()) return {};
   if (is_root()) return next_item_ < items_ ? std::optional(next_item_++) : std::nullopt;
   send(0, word::request);
@@ -38,7 +36,7 @@ COHORT_CORE_INLINE std::optional<std::int64_t> work_queue::next() {
   }
 }
 
-COHORT_CORE_INLINE bool work_queue::make_progress() {
+bool work_queue::make_progress() {
   if (!world_) return !failed_;
   int const from = is_root() ? communicator::any_source : 0;
   while (auto const next = world_->probe(from, work_queue_tag))
@@ -48,7 +46,7 @@ COHORT_CORE_INLINE bool work_queue::make_progress() {
   return !failed_;
 }
 
-COHORT_CORE_INLINE bool work_queue::join(bool failed) {
+bool work_queue::join(bool failed) {
   if (!world_) return !(failed_ = failed_ || failed);
   if (is_root()) {
     if (failed) fail();
@@ -67,20 +65,20 @@ COHORT_CORE_INLINE bool work_queue::join(bool failed) {
   }
 }
 
-COHORT_CORE_INLINE void work_queue::release() {
+void work_queue::release() {
   if (!world_ || !is_root()) return;
   for (int rank = 1; rank < world_->size(); ++rank) send(rank, word::over, failed_ ? 1 : 0);
   finish_sends(true);
 }
 
-COHORT_CORE_INLINE void work_queue::send(int to, word what, std::int64_t item) {
+void work_queue::send(int to, word what, std::int64_t item) {
   message& next = sent_.emplace_back();
   next.words = {static_cast<std::int64_t>(what), item};
   next.sending = world_->start_send(std::as_bytes(std::span(next.words)), to, work_queue_tag);
   if (!is_root()) last_sign_ = clock::now();
 }
 
-COHORT_CORE_INLINE std::pair<work_queue::word, std::int64_t> work_queue::receive(arrival const& from) {
+std::pair<work_queue::word, std::int64_t> work_queue::receive(arrival const& from) {
   std::array<std::int64_t, 2> words{};
   world_->receive(std::as_writable_bytes(std::span(words)), from.from, work_queue_tag);
   auto const what = static_cast<word>(words[0]);
@@ -88,7 +86,7 @@ COHORT_CORE_INLINE std::pair<work_queue::word, std::int64_t> work_queue::receive
   return {what, words[1]};
 }
 
-COHORT_CORE_INLINE void work_queue::handle(int from, word what) {
+void work_queue::handle(int from, word what) {
   if (what == word::request) {
     if (failed_)
       send(from, word::stop);
@@ -103,13 +101,13 @@ COHORT_CORE_INLINE void work_queue::handle(int from, word what) {
   }
 }
 
-COHORT_CORE_INLINE void work_queue::fail() {
+void work_queue::fail() {
   if (std::exchange(failed_, true)) return;
   for (int rank = 1; rank < world_->size(); ++rank)
     if (!joined_[static_cast<std::size_t>(rank)]) send(rank, word::stop);
 }
 
-COHORT_CORE_INLINE void work_queue::keep_alive() {
+void work_queue::keep_alive() {
   if (clock::now() - last_sign_ < interval_) return;
   last_sign_ = clock::now();
   if (!is_root()) {
@@ -120,7 +118,7 @@ COHORT_CORE_INLINE void work_queue::keep_alive() {
     if (joined_[static_cast<std::size_t>(rank)]) send(rank, word::alive);
 }
 
-COHORT_CORE_INLINE void work_queue::finish_sends(bool all) {
+void work_queue::finish_sends(bool all) {
   while (!sent_.empty()) {
     if (all)
       sent_.front().sending.wait();

@@ -24,7 +24,3 @@ struct layers_codec {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/configuration/impl/layers_codec.ipp>
-#endif

@@ -63,14 +63,12 @@ void document_fields(Visitor& v, layer_override& s) {
   v.field("l2", s.l2, nullable_codec<real_codec>{});
   v.field("bias_l1", s.bias_l1, nullable_codec<real_codec>{});
   v.field("bias_l2", s.bias_l2, nullable_codec<real_codec>{});
-  v.field("constraint", s.constraint, nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
-  v.field("bias_constraint", s.bias_constraint, nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
+  v.field("constraint", s.constraint,
+          nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
+  v.field("bias_constraint", s.bias_constraint,
+          nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
   v.field("frozen", s.frozen, nullable_codec<boolean_codec>{});
   v.field("decays", s.decays, nullable_codec<boolean_codec>{});
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/configuration/impl/optimizer_fields.ipp>
-#endif

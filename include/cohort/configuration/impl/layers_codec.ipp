@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/checkpoint/detail/read_graph.hpp>
 #include <cohort/configuration/detail/layers_codec.hpp>
 #include <cohort/configuration/detail/optimizer_fields.hpp>
-#include <cohort/detail/config.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 #include <map>
 #include <utility>
 
@@ -49,8 +48,6 @@ class layers_reader {
       if (one->name == name) return *one;
       names.push_back(one->name);
     }
-    if (std::string_view const header = header_on_demand(name); !header.empty())
-      entry.refuse(text_of({"a kind that a source of the program includes: add #include <", header, ">"}));
     std::string_view const nearest = nearest_name(name, names);
     entry.refuse(nearest.empty() ? "a kind of layer, such as conv2d"
                                  : "a kind of layer; the nearest name is " + std::string(nearest),
@@ -167,21 +164,21 @@ class layers_reader {
     return text;
   }
 
-  std::vector<kind const*> kinds_ = known_kinds({});
+  std::span<kind const* const> kinds_ = built_in_kinds();
   builder net_;
   std::map<std::string, int, std::less<>> ids_;
   std::map<kind const*, int> counts_;
   int last_ = -1;
 };
 
-COHORT_CORE_INLINE void layers_codec::read(io::json_value from, std::optional<graph>& value) const {
+void layers_codec::read(io::json_value from, std::optional<graph>& value) const {
   if (from.is_null())
     value.reset();
   else
     value.emplace(layers_reader().read(from));
 }
 
-COHORT_CORE_INLINE void write_layer(io::json_writer& out, graph_view net, int id) {
+void write_layer(io::json_writer& out, graph_view net, int id) {
   kind const& which = net.kind(id);
   auto const inputs = net.inputs(id);
   bool const is_next = inputs.empty() || (inputs.size() == 1 && inputs[0] == id - 1);
@@ -213,7 +210,7 @@ COHORT_CORE_INLINE void write_layer(io::json_writer& out, graph_view net, int id
   out.end_object().end_object();
 }
 
-COHORT_CORE_INLINE void layers_codec::write(io::json_writer& out, std::optional<graph> const& value) const {
+void layers_codec::write(io::json_writer& out, std::optional<graph> const& value) const {
   if (!value) {
     out.value(nullptr);
     return;
@@ -224,7 +221,7 @@ COHORT_CORE_INLINE void layers_codec::write(io::json_writer& out, std::optional<
   out.end_array();
 }
 
-COHORT_CORE_INLINE void layers_codec::schema(io::json_writer& out) const {
+void layers_codec::schema(io::json_writer& out) const {
   out.begin_object().key("anyOf").begin_array();
   out.begin_object().field("type", "array").field("minItems", 1);
   write_reference(out.key("items"), "layer");
@@ -234,13 +231,13 @@ COHORT_CORE_INLINE void layers_codec::schema(io::json_writer& out) const {
 }
 
 /// Writes the schema of a list of `least` to `most` integers.
-COHORT_CORE_INLINE void write_integers_schema(io::json_writer& out, int least, int most) {
+void write_integers_schema(io::json_writer& out, int least, int most) {
   out.begin_object(io::json_lines::one).field("type", "array").key("items");
   write_type(out, "integer");
   out.field("minItems", least).field("maxItems", most).end_object();
 }
 
-COHORT_CORE_INLINE void write_layer_field_schema(io::json_writer& out, field_info const& info) {
+void write_layer_field_schema(io::json_writer& out, field_info const& info) {
   auto const either = [&](auto first, int numbers) {
     out.begin_object(io::json_lines::one).key("anyOf").begin_array(io::json_lines::one);
     first();
@@ -265,7 +262,7 @@ COHORT_CORE_INLINE void write_layer_field_schema(io::json_writer& out, field_inf
   }
 }
 
-COHORT_CORE_INLINE void write_kind_schema(io::json_writer& out, kind const& which) {
+void write_kind_schema(io::json_writer& out, kind const& which) {
   auto const is_required = [](field_info const& info) { return info.required; };
   out.begin_object().field("type", "object").field("additionalProperties", false);
   if (std::any_of(which.fields.begin(), which.fields.end(), is_required)) {
@@ -288,8 +285,8 @@ COHORT_CORE_INLINE void write_kind_schema(io::json_writer& out, kind const& whic
   out.end_object().end_object();
 }
 
-COHORT_CORE_INLINE void layers_codec::define(io::json_writer& out) {
-  std::vector<kind const*> const kinds = known_kinds({});
+void layers_codec::define(io::json_writer& out) {
+  std::span<kind const* const> const kinds = built_in_kinds();
   auto const count_required = [](kind const& which) {
     return std::count_if(which.fields.begin(), which.fields.end(),
                          [](field_info const& info) { return info.required; });

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/configuration/detail/optimizer_fields.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 #include <string>
 
@@ -15,7 +13,7 @@ inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
 inline bool is_unit(std::string_view field) { return field == "by" || field == "warm_up_by"; }
 
 /// Names of the fields of a schedule in documents. A map has a list of entries instead of numbered fields.
-COHORT_CORE_INLINE std::vector<std::string_view> schedule_field_names(schedule_row const& row) {
+std::vector<std::string_view> schedule_field_names(schedule_row const& row) {
   std::vector<std::string_view> names;
   if (row.name == "map")
     names.push_back("values");
@@ -28,7 +26,7 @@ COHORT_CORE_INLINE std::vector<std::string_view> schedule_field_names(schedule_r
   return names;
 }
 
-COHORT_CORE_INLINE std::vector<std::string_view> names_of_schedules() {
+std::vector<std::string_view> names_of_schedules() {
   std::vector<std::string_view> names;
   for (schedule_row const& row : schedule_rows) names.push_back(row.name);
   return names;
@@ -47,7 +45,7 @@ void document_fields(Visitor& v, map_entry& s) {
 inline constexpr list_codec<object_codec<map_entry>> map_entries_codec{};
 
 /// Replaces the numbered fields of a map with the entries of a list.
-COHORT_CORE_INLINE void read_map(io::json_value from, std::vector<named_number>& numbers) {
+void read_map(io::json_value from, std::vector<named_number>& numbers) {
   std::vector<map_entry> entries;
   map_entries_codec.read(from, entries);
   if (entries.empty() || entries.size() > schedule::map::capacity)
@@ -60,7 +58,7 @@ COHORT_CORE_INLINE void read_map(io::json_value from, std::vector<named_number>&
   }
 }
 
-COHORT_CORE_INLINE void schedule_codec::read(io::json_value from, rate_schedule& value) const {
+void schedule_codec::read(io::json_value from, rate_schedule& value) const {
   if (from.kind() == io::json_kind::number) {
     rate_schedule const fixed = from.number();
     with_path(from, [&] { fixed.check(); });
@@ -96,7 +94,7 @@ COHORT_CORE_INLINE void schedule_codec::read(io::json_value from, rate_schedule&
   });
 }
 
-COHORT_CORE_INLINE void schedule_codec::write(io::json_writer& out, rate_schedule const& value) const {
+void schedule_codec::write(io::json_writer& out, rate_schedule const& value) const {
   if (value.is_fixed()) {
     out.value(value.fields().items[0].value);
     return;
@@ -119,7 +117,7 @@ COHORT_CORE_INLINE void schedule_codec::write(io::json_writer& out, rate_schedul
   out.end_object().end_object();
 }
 
-COHORT_CORE_INLINE void schedule_codec::define(io::json_writer& out) {
+void schedule_codec::define(io::json_writer& out) {
   out.begin_object().key("anyOf").begin_array();
   real_codec{}.schema(out);
   write_choice_schema(out, names_of_schedules(), [&] {
@@ -141,14 +139,14 @@ COHORT_CORE_INLINE void schedule_codec::define(io::json_writer& out) {
   out.end_array().end_object();
 }
 
-COHORT_CORE_INLINE std::vector<std::string_view> names_of_updaters() {
+std::vector<std::string_view> names_of_updaters() {
   std::vector<std::string_view> names;
   for (update_row const& row : update_rows) names.push_back(row.name);
   return names;
 }
 
 /// Names of the fields of an updater in documents.
-COHORT_CORE_INLINE std::vector<std::string_view> updater_field_names(update_row const& row) {
+std::vector<std::string_view> updater_field_names(update_row const& row) {
   std::vector<std::string_view> names;
   if (row.name != "no_op") names.push_back("rate");
   if (row.momentum) names.push_back("momentum");
@@ -157,7 +155,7 @@ COHORT_CORE_INLINE std::vector<std::string_view> updater_field_names(update_row 
   return names;
 }
 
-COHORT_CORE_INLINE void updater_codec::read(io::json_value from, updater& value) const {
+void updater_codec::read(io::json_value from, updater& value) const {
   chosen_name const chosen = read_chosen_name(from, "updaters");
   std::size_t const index = chosen.index(from, "updaters", names_of_updaters());
   update_row const& row = update_rows[index];
@@ -189,7 +187,7 @@ COHORT_CORE_INLINE void updater_codec::read(io::json_value from, updater& value)
   });
 }
 
-COHORT_CORE_INLINE void updater_codec::write(io::json_writer& out, updater const& value) const {
+void updater_codec::write(io::json_writer& out, updater const& value) const {
   if (value.name() == "no_op") {
     out.value(value.name());
     return;
@@ -202,7 +200,7 @@ COHORT_CORE_INLINE void updater_codec::write(io::json_writer& out, updater const
   out.end_object().end_object();
 }
 
-COHORT_CORE_INLINE void updater_codec::define(io::json_writer& out) {
+void updater_codec::define(io::json_writer& out) {
   write_choice_schema(out, names_of_updaters(), [&] {
     for (update_row const& row : update_rows) {
       out.key(row.name);
@@ -220,13 +218,13 @@ COHORT_CORE_INLINE void updater_codec::define(io::json_writer& out) {
 }
 
 /// Name of an initialiser's parameter, as in namespace init; empty if it has none.
-COHORT_CORE_INLINE std::string_view parameter_name(initialiser const& how) {
+std::string_view parameter_name(initialiser const& how) {
   if (how.which == initialiser::kind::constant) return "value";
   if (how.which == initialiser::kind::normal) return "deviation";
   return how.which == initialiser::kind::uniform ? "bound" : "";
 }
 
-COHORT_CORE_INLINE initialiser default_initialiser(std::size_t index) {
+initialiser default_initialiser(std::size_t index) {
   initialiser how;
   how.which = static_cast<initialiser::kind>(index);
   if (how.which == initialiser::kind::normal) how.parameter = init::normal{}.deviation;
@@ -234,7 +232,7 @@ COHORT_CORE_INLINE initialiser default_initialiser(std::size_t index) {
   return how;
 }
 
-COHORT_CORE_INLINE void initialiser_codec::read(io::json_value from, initialiser& value) const {
+void initialiser_codec::read(io::json_value from, initialiser& value) const {
   chosen_name const chosen = read_chosen_name(from, "initialisers");
   std::size_t const index = chosen.index(from, "initialisers", initialiser::names);
   initialiser made = value.name() == chosen.name ? value : default_initialiser(index);
@@ -247,7 +245,7 @@ COHORT_CORE_INLINE void initialiser_codec::read(io::json_value from, initialiser
   value = made;
 }
 
-COHORT_CORE_INLINE void initialiser_codec::write(io::json_writer& out, initialiser const& value) const {
+void initialiser_codec::write(io::json_writer& out, initialiser const& value) const {
   if (!value.has_parameter()) {
     out.value(value.name());
     return;
@@ -256,7 +254,7 @@ COHORT_CORE_INLINE void initialiser_codec::write(io::json_writer& out, initialis
   out.field(parameter_name(value), value.parameter).end_object().end_object();
 }
 
-COHORT_CORE_INLINE void initialiser_codec::define(io::json_writer& out) {
+void initialiser_codec::define(io::json_writer& out) {
   write_choice_schema(out, initialiser::names, [&] {
     for (std::size_t k = 0; k < initialiser::names.size(); ++k) {
       initialiser const how = default_initialiser(k);

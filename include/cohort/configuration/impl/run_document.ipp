@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/configuration/detail/document_fields.hpp>
@@ -8,7 +7,6 @@
 #include <cohort/configuration/detail/pipeline_codec.hpp>
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/data/detail/rescaling_names.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <limits>
@@ -20,7 +18,7 @@ namespace cohort::detail {
 inline constexpr std::array<std::string_view, 7> backend_names{
     "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
 inline constexpr std::array<std::string_view, 6> communicator_names{"auto", "self", "threads",
-                                                                 "mpi",  "nccl", "tcp"};
+                                                                    "mpi",  "nccl", "tcp"};
 inline constexpr std::array<std::string_view, 8> data_names{"digits", "mnist",  "idx",    "table",
                                                             "text",   "series", "images", "records"};
 inline constexpr std::array<std::string_view, 5> token_names{"characters", "bytes", "byte_pairs", "gpt2",
@@ -750,7 +748,7 @@ inline void check_source(records_source const& s) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE run_document run_document::from(io::json_value root) {
+run_document run_document::from(io::json_value root) {
   try {
     if (root.kind() != io::json_kind::object) root.refuse("an object");
     if (!root.find("version"))
@@ -765,13 +763,12 @@ COHORT_CORE_INLINE run_document run_document::from(io::json_value root) {
   }
 }
 
-COHORT_CORE_INLINE run_document run_document::from_json(std::string_view text, std::string_view name) {
+run_document run_document::from_json(std::string_view text, std::string_view name) {
   io::json_document const parsed = io::parse_json(text, name);
   return from(parsed.root());
 }
 
-COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_view value,
-                                          std::string_view origin) {
+void run_document::set(std::string_view path, std::string_view value, std::string_view origin) {
   auto const refuse = [&](std::string expected, std::string got) {
     throw data_error({.what = "cannot set a field of the document",
                       .where = std::string(origin),
@@ -827,7 +824,7 @@ COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_vie
   *this = std::move(changed);
 }
 
-COHORT_CORE_INLINE void run_document::check() const {
+void run_document::check() const {
   if (network.layers.has_value() == !network.model.empty())
     detail::refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
   if (network.updater_state && network.model.empty())
@@ -844,25 +841,19 @@ COHORT_CORE_INLINE void run_document::check() const {
     detail::refuse_field("training.workers", "at least 1, or training.tune: true to choose the number", "0");
 }
 
-COHORT_CORE_INLINE std::span<std::string_view const> run_document::backends() {
-  return detail::backend_names;
-}
+std::span<std::string_view const> run_document::backends() { return detail::backend_names; }
 
-COHORT_CORE_INLINE bool operator==(run_document const& a, run_document const& b) {
-  return to_json(a) == to_json(b);
-}
+bool operator==(run_document const& a, run_document const& b) { return to_json(a) == to_json(b); }
 
-COHORT_CORE_INLINE std::string_view name_of(strategy_source const& how) {
-  return detail::strategy_names[how.index()];
-}
+std::string_view name_of(strategy_source const& how) { return detail::strategy_names[how.index()]; }
 
-COHORT_CORE_INLINE std::string to_json(run_document const& run) {
+std::string to_json(run_document const& run) {
   io::json_writer out(2);
   detail::object_codec<run_document>().write(out, run);
   return out.text();
 }
 
-COHORT_CORE_INLINE std::string run_document_schema() {
+std::string run_document_schema() {
   io::json_writer out(2);
   out.begin_object().field("$schema", "https://json-schema.org/draft/2020-12/schema");
   out.field("title", "Cohort run document").field("type", "object").field("additionalProperties", false);

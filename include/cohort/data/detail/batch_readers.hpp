@@ -71,7 +71,3 @@ class batch_readers {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/batch_readers.ipp>
-#endif

@@ -50,7 +50,3 @@ class batch_source {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/batch_source.ipp>
-#endif

@@ -71,7 +71,3 @@ class batch_writer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/batch_writer.ipp>
-#endif

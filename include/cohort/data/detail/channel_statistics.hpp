@@ -60,7 +60,3 @@ class channel_statistics {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/channel_statistics.ipp>
-#endif

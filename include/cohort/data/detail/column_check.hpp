@@ -37,7 +37,3 @@ std::string description_of_texts(table_column const& column);
 bool is_date(std::string_view text);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/column_check.ipp>
-#endif

@@ -28,7 +28,3 @@ class digit_glyph {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/digit_glyph.ipp>
-#endif

@@ -32,7 +32,3 @@ std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
 std::vector<std::int64_t> labels_of(dataset const& data);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/divide_indices.ipp>
-#endif

@@ -46,7 +46,3 @@ class epoch_sequence {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/epoch_sequence.ipp>
-#endif

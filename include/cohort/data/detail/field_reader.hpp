@@ -186,7 +186,3 @@ class field_reader {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/field_reader.ipp>
-#endif

@@ -65,7 +65,3 @@ class prefetcher {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/prefetcher.ipp>
-#endif

@@ -14,7 +14,3 @@ enum class direction : std::uint8_t { forth, back };
 void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps, direction which);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/rescale.ipp>
-#endif

@@ -16,7 +16,3 @@ namespace cohort::detail {
 void require_same_examples(std::vector<dataset> const& parts, std::string_view user);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/same_examples.ipp>
-#endif

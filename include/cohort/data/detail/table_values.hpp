@@ -90,7 +90,3 @@ std::vector<std::string> input_names(std::vector<std::string> const& wanted,
                                      std::vector<std::string> const& all, std::string const& target);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/table_values.ipp>
-#endif

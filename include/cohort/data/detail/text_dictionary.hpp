@@ -94,7 +94,3 @@ class text_dictionary {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/text_dictionary.ipp>
-#endif

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/data/arrays.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <limits>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool not_finite(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000U) == 0x7f800000U;
-}
+bool not_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7f800000U) == 0x7f800000U; }
 
-COHORT_CORE_INLINE bool not_finite(double value) {
+bool not_finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & 0x7ff0000000000000U) == 0x7ff0000000000000U;
 }
 
-COHORT_CORE_INLINE std::string location_in(array_view const& a, std::size_t element) {
+std::string location_in(array_view const& a, std::size_t element) {
   auto const per_example = static_cast<std::size_t>(a.values.dims.example().elements());
   std::string text = a.name + ", example " + std::to_string(element / per_example);
   if (per_example > 1) text += ", element " + std::to_string(element % per_example);
@@ -37,7 +33,7 @@ void require_labels(array_view const& a) {
                       .got = {*bad}});
 }
 
-COHORT_CORE_INLINE void require_fit_f32(array_view const& a) {
+void require_fit_f32(array_view const& a) {
   std::span<double const> const values = a.values.as<double>();
   auto const bad = std::find_if(values.begin(), values.end(), [](double value) { return !fits_f32(value); });
   if (bad != values.end())
@@ -47,7 +43,7 @@ COHORT_CORE_INLINE void require_fit_f32(array_view const& a) {
                       .got = {*bad}});
 }
 
-COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool input) {
+tensor_description checked_part(array_view const& a, bool input) {
   using enum element_type;
   if (a.values.dims.rank < 1)
     throw shape_error({.what = "the array has no dimension for the examples",
@@ -111,8 +107,8 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
 
 namespace cohort {
 
-COHORT_CORE_INLINE arrays::arrays(std::vector<array_view> const& inputs,
-                                  std::vector<array_view> const& targets, std::shared_ptr<void const> owner)
+arrays::arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets,
+               std::shared_ptr<void const> owner)
     : owner_(std::move(owner)) {
   if (inputs.empty())
     throw shape_error(
@@ -122,12 +118,12 @@ COHORT_CORE_INLINE arrays::arrays(std::vector<array_view> const& inputs,
   for (array_view const& a : targets) description_.targets.push_back(add_part(a, false));
 }
 
-COHORT_CORE_INLINE void arrays::get(std::int64_t i, example_view& out) const {
+void arrays::get(std::int64_t i, example_view& out) const {
   for (std::size_t part = 0; part < rows_.size(); ++part)
     out.point(part, rows_[part].first + static_cast<std::size_t>(i) * rows_[part].stride_bytes);
 }
 
-COHORT_CORE_INLINE int arrays::checked_class_count(int classes) {
+int arrays::checked_class_count(int classes) {
   if (classes < 1)
     throw setting_error({.what = "the number of classes is not positive",
                          .where = "classes",
@@ -136,7 +132,7 @@ COHORT_CORE_INLINE int arrays::checked_class_count(int classes) {
   return classes;
 }
 
-COHORT_CORE_INLINE tensor_description arrays::add_part(array_view const& a, bool input) {
+tensor_description arrays::add_part(array_view const& a, bool input) {
   tensor_description part = detail::checked_part(a, input);
   if (a.values.dims[0] != size_)
     throw shape_error({.what = "the arrays differ in their number of examples",

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/batch.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE double detail::total_weight(std::span<float const> weights, int count) {
+double detail::total_weight(std::span<float const> weights, int count) {
   double sum = 0;
   for (float const one : weights) sum += static_cast<double>(one);
   return weights.empty() ? count : sum;
 }
 
-COHORT_CORE_INLINE named_tensor const& batch::tensor_at(std::vector<named_tensor> const& tensors,
-                                                        std::size_t which, char const* kind) {
+named_tensor const& batch::tensor_at(std::vector<named_tensor> const& tensors, std::size_t which,
+                                     char const* kind) {
   if (which >= tensors.size())
     throw shape_error({.what = {"the batch has no such ", kind},
                        .where = {kind, ' ', which},

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/detail/batch_readers.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE batch_reading::batch_reading(dataset from, int readers)
+batch_reading::batch_reading(dataset from, int readers)
     : data(std::move(from)), writer(data.describe()), examples(static_cast<std::size_t>(readers)) {
   for (example_view& one : examples) one.allocate(data.describe());
 }
 
-COHORT_CORE_INLINE void batch_reading::read_rows(std::unique_lock<std::mutex>& lock, example_view& example) {
+void batch_reading::read_rows(std::unique_lock<std::mutex>& lock, example_view& example) {
   while (next_row < indices.size()) {
     std::size_t const row = next_row++;
     std::int64_t const index = indices[row];
@@ -39,7 +37,7 @@ COHORT_CORE_INLINE void batch_reading::read_rows(std::unique_lock<std::mutex>& l
   }
 }
 
-COHORT_CORE_INLINE void batch_reading::run(std::size_t reader) {
+void batch_reading::run(std::size_t reader) {
   std::unique_lock lock(mutex);
   while (!stopping) {
     read_rows(lock, examples[reader]);
@@ -50,7 +48,7 @@ COHORT_CORE_INLINE void batch_reading::run(std::size_t reader) {
   changed.notify_all();
 }
 
-COHORT_CORE_INLINE batch_readers::batch_readers(dataset data, int readers, std::chrono::milliseconds deadline)
+batch_readers::batch_readers(dataset data, int readers, std::chrono::milliseconds deadline)
     : deadline_(deadline), state_(std::make_shared<batch_reading>(std::move(data), readers)) {
   try {
     for (std::size_t reader = 1; reader < state_->examples.size(); ++reader) {
@@ -64,7 +62,7 @@ COHORT_CORE_INLINE batch_readers::batch_readers(dataset data, int readers, std::
   }
 }
 
-COHORT_CORE_INLINE void batch_readers::stop() {
+void batch_readers::stop() {
   std::unique_lock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
@@ -77,7 +75,7 @@ COHORT_CORE_INLINE void batch_readers::stop() {
       one.detach();
 }
 
-COHORT_CORE_INLINE void batch_readers::gather(std::span<std::int64_t const> indices, batch& out) {
+void batch_readers::gather(std::span<std::int64_t const> indices, batch& out) {
   batch_reading& s = *state_;
   std::unique_lock lock(s.mutex);
   if (s.abandoned) refuse_late_readers();
@@ -96,7 +94,7 @@ COHORT_CORE_INLINE void batch_readers::gather(std::span<std::int64_t const> indi
   if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
 }
 
-COHORT_CORE_INLINE void batch_readers::refuse_late_readers() const {
+void batch_readers::refuse_late_readers() const {
   throw deadline_error({.what = "the data set did not provide an example in time",
                         .where = {threads_.size() + 1, " readers"},
                         .expected = {"each example of a batch within ", deadline_.count(), " ms"},

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/batch_readers.hpp>
 #include <cohort/data/detail/batch_source.hpp>
 #include <cohort/data/order.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE batch_source::batch_source(dataset data, loader_settings settings)
+batch_source::batch_source(dataset data, loader_settings settings)
     : data_(std::move(data)), settings_(settings), writer_(data_.describe()) {
   if (settings_.readers > 1 && !data_.model().in_memory())
     readers_ = std::make_unique<batch_readers>(data_, settings_.readers, settings_.deadline);
@@ -17,9 +15,9 @@ COHORT_CORE_INLINE batch_source::batch_source(dataset data, loader_settings sett
     example_.allocate(data_.describe());
 }
 
-COHORT_CORE_INLINE batch_source::~batch_source() = default;
+batch_source::~batch_source() = default;
 
-COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t position) {
+void batch_source::start(std::int64_t epoch, std::int64_t position) {
   epoch_ = epoch;
   position_ = position;
   example_.epoch = epoch;
@@ -30,7 +28,7 @@ COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t pos
     cursor_ = data_.model().open(local ? 0 : settings_.rank, local ? 1 : settings_.ranks, epoch, position);
 }
 
-COHORT_CORE_INLINE void batch_source::order_examples(int rank) {
+void batch_source::order_examples(int rank) {
   if (settings_.bucket > 0)
     for (std::int64_t i = std::ssize(lengths_); i < data_.size(); ++i)
       lengths_.push_back(data_.length(i).value_or(0));
@@ -44,7 +42,7 @@ COHORT_CORE_INLINE void batch_source::order_examples(int rank) {
                 .lengths = lengths_});
 }
 
-COHORT_CORE_INLINE bool batch_source::fill(batch& out) {
+bool batch_source::fill(batch& out) {
   detail::resize_batch(out, data_.describe(), settings_.batch);
   out.epoch = epoch_;
   out.ranks = settings_.ranks;
@@ -53,7 +51,7 @@ COHORT_CORE_INLINE bool batch_source::fill(batch& out) {
   return settings_.is_local() ? fill_local(out) : fill_indexed(out);
 }
 
-COHORT_CORE_INLINE bool batch_source::fill_local(batch& out) {
+bool batch_source::fill_local(batch& out) {
   auto const part = [&](std::int64_t size) {
     return global_batch(size, position_, settings_.batch, 1).count;
   };
@@ -78,7 +76,7 @@ COHORT_CORE_INLINE bool batch_source::fill_local(batch& out) {
   return true;
 }
 
-COHORT_CORE_INLINE bool batch_source::fill_indexed(batch& out) {
+bool batch_source::fill_indexed(batch& out) {
   index_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
   std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
   if (whole.count == 0 || (settings_.drop_last && whole.count < full)) return false;
@@ -93,7 +91,7 @@ COHORT_CORE_INLINE bool batch_source::fill_indexed(batch& out) {
   return true;
 }
 
-COHORT_CORE_INLINE void batch_source::gather(batch& out) {
+void batch_source::gather(batch& out) {
   writer_.begin(out, out.indices.size());
   if (readers_)
     readers_->gather(out.indices, out);
@@ -101,7 +99,7 @@ COHORT_CORE_INLINE void batch_source::gather(batch& out) {
     writer_.gather(data_.model(), out.indices, example_, out);
 }
 
-COHORT_CORE_INLINE bool batch_source::fill_stream(batch& out) {
+bool batch_source::fill_stream(batch& out) {
   auto const wanted = static_cast<std::size_t>(settings_.batch);
   std::size_t row = 0;
   writer_.begin(out, wanted);

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/batch_view.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE batch_view::batch_view(tensor_view input, tensor_view target,
-                                          std::span<float const> weights)
+batch_view::batch_view(tensor_view input, tensor_view target, std::span<float const> weights)
     : batch_view(std::vector{input}, std::vector{target}, weights) {}
 
-COHORT_CORE_INLINE batch_view::batch_view(std::vector<tensor_view> all_inputs,
-                                          std::vector<tensor_view> all_targets,
-                                          std::span<float const> all_weights)
+batch_view::batch_view(std::vector<tensor_view> all_inputs, std::vector<tensor_view> all_targets,
+                       std::span<float const> all_weights)
     : inputs(std::move(all_inputs)), targets(std::move(all_targets)), weights(all_weights) {
   if (!inputs.empty() && inputs[0].dims.rank > 0) count = inputs[0].dims[0];
 }
 
-COHORT_CORE_INLINE void batch_view::refer_to(batch const& from) {
+void batch_view::refer_to(batch const& from) {
   inputs.clear();
   targets.clear();
   masks.clear();
@@ -34,9 +30,9 @@ COHORT_CORE_INLINE void batch_view::refer_to(batch const& from) {
   even = from.even;
 }
 
-COHORT_CORE_INLINE double batch_view::weight() const { return detail::total_weight(weights, count); }
+double batch_view::weight() const { return detail::total_weight(weights, count); }
 
-COHORT_CORE_INLINE batch_view batch_view::rows(int first, int rows) const {
+batch_view batch_view::rows(int first, int rows) const {
   if (first < 0 || rows < 0 || rows > count - first)
     throw setting_error({.what = "the batch does not have these rows",
                          .where = "batch_view::rows",

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/detail/class_label.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void resize_batch(batch& b, data_description const& description, int capacity) {
+void resize_batch(batch& b, data_description const& description, int capacity) {
   auto const resize_list = [&](std::vector<named_tensor>& tensors,
                                std::vector<tensor_description> const& parts) {
     tensors.resize(parts.size());
@@ -29,7 +27,7 @@ COHORT_CORE_INLINE void resize_batch(batch& b, data_description const& descripti
 }
 
 // Tests bits, so it also works with -ffast-math.
-COHORT_CORE_INLINE float checked_weight(float weight, std::int64_t example) {
+float checked_weight(float weight, std::int64_t example) {
   constexpr std::uint32_t infinity = 0x7f800000U, minus_zero = 0x80000000U;
   std::uint32_t const bits = std::bit_cast<std::uint32_t>(weight);
   if (bits < infinity || bits == minus_zero) return weight;
@@ -41,7 +39,7 @@ COHORT_CORE_INLINE float checked_weight(float weight, std::int64_t example) {
                     .got = {weight}});
 }
 
-COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
+part_writer::part_writer(tensor_description const& part)
     : transform(transform_of(part)),
       elements(static_cast<std::size_t>(part.example.elements())),
       bytes(elements * bytes_of(part.type)),
@@ -56,7 +54,7 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
   for (channel_scaling const& one : maps) channels.push_back(channel_scaling{scale, offset}.then(one));
 }
 
-COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {
+void part_writer::operator()(std::byte const* source, std::byte* destination) const {
   if (channels.empty()) return transform(source, destination, elements, scale, offset);
   for (channel_scaling const& one : channels) {
     transform(source, destination, elements / channels.size(), one.scale, one.offset);
@@ -65,7 +63,7 @@ COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::by
   }
 }
 
-COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& description)
+batch_writer::batch_writer(data_description const& description)
     : weighted_(description.weighted), keyed_(description.keyed) {
   for (std::size_t part = 0; part < description.parts(); ++part) {
     writers_.emplace_back(description.part(part));
@@ -76,23 +74,23 @@ COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& descriptio
   }
 }
 
-COHORT_CORE_INLINE named_tensor& batch_writer::tensor(batch& b, std::size_t part) {
+named_tensor& batch_writer::tensor(batch& b, std::size_t part) {
   if (part < b.inputs.size()) return b.inputs[part];
   part -= b.inputs.size();
   return part < b.targets.size() ? b.targets[part] : b.masks[part - b.targets.size()];
 }
 
-COHORT_CORE_INLINE void batch_writer::begin(batch& b, std::size_t count) const {
+void batch_writer::begin(batch& b, std::size_t count) const {
   b.weights.resize(weighted_ ? count : 0);
   b.keys.resize(keyed_ ? count : 0);
 }
 
-COHORT_CORE_INLINE void batch_writer::check(example_view const& example, std::int64_t index) const {
+void batch_writer::check(example_view const& example, std::int64_t index) const {
   for (class_check const& one : class_labels_) checked_class_label(one.label, example.at(one.part), index);
   if (weighted_) checked_weight(example.weight, index);
 }
 
-COHORT_CORE_INLINE void batch_writer::write(example_view const& example, batch& b, std::size_t row) const {
+void batch_writer::write(example_view const& example, batch& b, std::size_t row) const {
   for (class_check const& one : class_labels_)
     checked_class_label(one.label, example.at(one.part), b.indices[row]);
   for (std::size_t part = 0; part < writers_.size(); ++part)

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <atomic>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/detail/indexed_view.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/scratch_memory.hpp>
 #include <cstring>
@@ -113,7 +111,7 @@ class cached_examples final : public indexed_view {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset cache(dataset const& data, cache_settings const& settings) {
+dataset cache(dataset const& data, cache_settings const& settings) {
   data.require_random_access("cache");
   if (data.model().in_memory() || data.size() == 0) return data;
   std::size_t const each = detail::cached_examples::bytes_of_example(data.describe());

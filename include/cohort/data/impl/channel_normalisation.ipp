@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/channel_normalisation.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <string>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void normalise(tensor_description& part, channel_normalisation const& how) {
+void normalise(tensor_description& part, channel_normalisation const& how) {
   if (how.mean.empty() && how.deviation.empty()) return;
   bool const is_number = part.type == element_type::f32 || part.type == element_type::f64;
   if (!is_number || part.example.rank == 0)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/channel_statistics.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <limits>
@@ -14,8 +12,7 @@ namespace cohort::detail {
 
 inline constexpr std::size_t sums_of_feature = 5;
 
-COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const& description,
-                                                          normalisation_settings const& how)
+channel_statistics::channel_statistics(data_description const& description, normalisation_settings const& how)
     : inputs_(description.inputs.size()), targets_(description.targets.size()) {
   auto const add_parts = [&](std::vector<tensor_description> const& all, bool input, rescaling rescaled) {
     for (std::size_t which = 0; rescaled != rescaling::none && which < all.size(); ++which) {
@@ -43,7 +40,7 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
        .got = labels ? "class labels" : "probabilities, or numbers without features"});
 }
 
-COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) {
+void channel_statistics::feature::merge(feature const& more) {
   if (!(more.count > 0)) return;
   if (!(count > 0)) {
     *this = more;
@@ -57,8 +54,7 @@ COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) 
   highest = std::max(highest, more.highest);
 }
 
-COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& of,
-                                                                    std::size_t channel) const {
+channel_scaling channel_statistics::feature::map(part const& of, std::size_t channel) const {
   if (!(count > 0))
     throw data_error({.what = "there are no examples to fit a normalisation to",
                       .where = "fit_normalisation",
@@ -105,7 +101,7 @@ void channel_statistics::add_to(part& to, std::span<T const> values, std::uint8_
   }
 }
 
-COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
+void channel_statistics::add(batch const& examples) {
   for (part& one : parts_) {
     tensor_view const values = one.input ? examples.input(one.which) : examples.target(one.which);
     auto const* const steps =
@@ -119,7 +115,7 @@ COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
   }
 }
 
-COHORT_CORE_INLINE std::vector<double> channel_statistics::sums() const {
+std::vector<double> channel_statistics::sums() const {
   std::vector<double> all;
   for (part const& one : parts_)
     for (feature const& f : one.features)
@@ -127,7 +123,7 @@ COHORT_CORE_INLINE std::vector<double> channel_statistics::sums() const {
   return all;
 }
 
-COHORT_CORE_INLINE void channel_statistics::merge(std::span<double const> sums) {
+void channel_statistics::merge(std::span<double const> sums) {
   for (part& one : parts_)
     for (feature& f : one.features) {
       f.merge({sums[0], sums[1], sums[2], sums[3], sums[4]});
@@ -135,7 +131,7 @@ COHORT_CORE_INLINE void channel_statistics::merge(std::span<double const> sums) 
     }
 }
 
-COHORT_CORE_INLINE normalisation channel_statistics::result() const {
+normalisation channel_statistics::result() const {
   normalisation made;
   for (part const& one : parts_) {
     std::vector<channel_scaling> maps;

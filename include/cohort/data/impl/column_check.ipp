@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/column_check.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <type_traits>
@@ -12,24 +10,24 @@
 namespace cohort::detail {
 
 /// "1 text", "2 texts"
-COHORT_CORE_INLINE std::string count_text(std::int64_t count, char const* what) {
+std::string count_text(std::int64_t count, char const* what) {
   return text_of({count, " ", what, count == 1 ? "" : "s"});
 }
 
-COHORT_CORE_INLINE std::string description_of_texts(table_column const& column) {
+std::string description_of_texts(table_column const& column) {
   if (column.number_fields == 0) return column.first_text;
   return text_of({count_text(column.number_fields, "number"), " and ", count_text(column.text_fields, "text"),
                   ", the first ", column.first_text});
 }
 
 /// Returns the number of digits at the beginning of a text, and removes them.
-COHORT_CORE_INLINE std::size_t remove_digits(std::string_view& text) {
+std::size_t remove_digits(std::string_view& text) {
   std::size_t const count = std::min(text.find_first_not_of("0123456789"), text.size());
   text.remove_prefix(count);
   return count;
 }
 
-COHORT_CORE_INLINE bool is_date(std::string_view text) {
+bool is_date(std::string_view text) {
   std::size_t const first = remove_digits(text);
   if (first == 0 || text.empty()) return false;
   char const separator = text.front();
@@ -46,7 +44,7 @@ COHORT_CORE_INLINE bool is_date(std::string_view text) {
   return (year_first || year_last) && (text.empty() || text.front() == ' ' || text.front() == 'T');
 }
 
-COHORT_CORE_INLINE column_facts facts_of(data_table const& table, std::string const& name) {
+column_facts facts_of(data_table const& table, std::string const& name) {
   table_column const& column = table.find(name);
   column_facts facts{.place = text_of({table.name(), ", column ", name}), .is_text = column.is_text};
   if (!column.is_text) {
@@ -79,7 +77,7 @@ COHORT_CORE_INLINE column_facts facts_of(data_table const& table, std::string co
   return facts;
 }
 
-COHORT_CORE_INLINE void check_column(column_facts const& facts, std::vector<std::string>* notices) {
+void check_column(column_facts const& facts, std::vector<std::string>* notices) {
   constexpr std::int64_t few_values = 10;  // too few to tell names from categories
   if (facts.number_fields > facts.text_fields)
     throw data_error({.what = "a column of numbers contains texts",

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/detail/indexed_view.hpp>
 #include <cohort/data/detail/same_examples.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -57,7 +55,7 @@ class concatenated_examples final : public indexed_view {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset concat(std::vector<dataset> parts) {
+dataset concat(std::vector<dataset> parts) {
   detail::require_same_examples(parts, "concat");
   return dataset(std::make_shared<detail::concatenated_examples const>(std::move(parts)));
 }

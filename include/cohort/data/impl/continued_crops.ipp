@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cohort/data/continued_crops.hpp>
 #include <cohort/data/detail/indexed_view.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <memory>
 #include <utility>
@@ -40,7 +38,7 @@ class crops_in_rows final : public indexed_view {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE dataset continued_crops(dataset const& crops, int rows) {
+dataset continued_crops(dataset const& crops, int rows) {
   crops.require_random_access("continued_crops");
   if (rows < 1 || crops.size() < rows)
     throw setting_error({.what = "the crops cannot be divided into rows",

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/divide_indices.hpp>
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <iterator>
@@ -14,29 +12,29 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE int data_table::rows() const { return content_->rows; }
-COHORT_CORE_INLINE std::int64_t data_table::row_number(int row) const {
+int data_table::rows() const { return content_->rows; }
+std::int64_t data_table::row_number(int row) const {
   std::vector<std::int32_t> const& numbers = content_->row_numbers;
   return content_->rows_before + (numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)]);
 }
-COHORT_CORE_INLINE bool data_table::is_prepared() const { return content_->is_prepared; }
-COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const& { return content_->names; }
-COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
-COHORT_CORE_INLINE std::string const& data_table::name() const& { return content_->where; }
+bool data_table::is_prepared() const { return content_->is_prepared; }
+std::vector<std::string> const& data_table::columns() const& { return content_->names; }
+element_type data_table::number_type() const { return content_->number_type; }
+std::string const& data_table::name() const& { return content_->where; }
 
-COHORT_CORE_INLINE bool data_table::has(std::string_view column) const {
+bool data_table::has(std::string_view column) const {
   return content_->by_name.find(column) != content_->by_name.end();
 }
 
-COHORT_CORE_INLINE detail::table_column const& data_table::find(std::string_view column) const {
+detail::table_column const& data_table::find(std::string_view column) const {
   auto const found = content_->by_name.find(column);
   if (found != content_->by_name.end()) return content_->columns[found->second];
   detail::refuse_column(name(), columns(), column);
 }
 
-COHORT_CORE_INLINE bool data_table::has_texts(std::string_view column) const { return find(column).is_text; }
+bool data_table::has_texts(std::string_view column) const { return find(column).is_text; }
 
-COHORT_CORE_INLINE tensor_view data_table::number_view(std::string_view column) const {
+tensor_view data_table::number_view(std::string_view column) const {
   detail::table_column const& found = find(column);
   if (found.is_text)
     throw data_error({.what = "a column contains texts",
@@ -48,14 +46,14 @@ COHORT_CORE_INLINE tensor_view data_table::number_view(std::string_view column) 
                                             : tensor_view(found.f64.data(), dims);
 }
 
-COHORT_CORE_INLINE void data_table::refuse_type(element_type type) const {
+void data_table::refuse_type(element_type type) const {
   throw shape_error({.what = "numbers were requested in another type than the table's",
                      .where = name(),
                      .expected = {name_of(number_type()), " (table_settings::number_type)"},
                      .got = {name_of(type)}});
 }
 
-COHORT_CORE_INLINE text_column data_table::texts(std::string_view column) const& {
+text_column data_table::texts(std::string_view column) const& {
   detail::table_column const& found = find(column);
   if (!found.is_text)
     throw data_error({.what = "a column contains numbers",
@@ -65,7 +63,7 @@ COHORT_CORE_INLINE text_column data_table::texts(std::string_view column) const&
   return {found.codes, found.vocabulary};
 }
 
-COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> rows) const {
+data_table data_table::select(std::span<std::int64_t const> rows) const {
   for (std::size_t k = 0; k < rows.size(); ++k)
     if (rows[k] < 0 || rows[k] >= this->rows())
       throw setting_error({.what = "the table has no such row",
@@ -103,7 +101,7 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
   return data_table(std::move(part));
 }
 
-COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) const {
+arrays data_table::examples(table_examples const& settings) const {
   std::vector<std::string> const inputs = detail::input_names(settings.inputs, columns(), settings.target);
   if (!settings.target.empty()) find(settings.target);
   struct memory {
@@ -154,7 +152,7 @@ COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) c
   });
 }
 
-COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const& columns) const {
+time_series data_table::series(std::vector<std::string> const& columns) const {
   std::vector<std::string> const& used = columns.empty() ? this->columns() : columns;
   return detail::with_real(number_type(), [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
@@ -169,7 +167,7 @@ COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const
 namespace cohort::detail {
 
 /// Returns one number per row, equal for equal values of the column; −1 for a missing value.
-COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
+std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
   if (table.has_texts(column)) {
     text_column const by = table.texts(column);
     return {by.codes.begin(), by.codes.end()};
@@ -191,9 +189,8 @@ COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, 
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::vector<data_table> split(data_table const& table,
-                                                 std::vector<double> const& fractions,
-                                                 table_split_settings const& settings) {
+std::vector<data_table> split(data_table const& table, std::vector<double> const& fractions,
+                              table_split_settings const& settings) {
   detail::check_fractions(fractions);
   std::vector<std::int64_t> const labels = settings.stratified_by.empty()
                                                ? std::vector<std::int64_t>()
@@ -205,8 +202,7 @@ COHORT_CORE_INLINE std::vector<data_table> split(data_table const& table,
   return parts;
 }
 
-COHORT_CORE_INLINE table_split split(data_table const& table, double training_fraction,
-                                     table_split_settings const& settings) {
+table_split split(data_table const& table, double training_fraction, table_split_settings const& settings) {
   std::vector<data_table> parts =
       split(table, std::vector<double>{training_fraction, 1 - training_fraction}, settings);
   return {std::move(parts[0]), std::move(parts[1])};

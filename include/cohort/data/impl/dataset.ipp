@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/data/dataset.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void dataset::require_random_access(char const* user) const {
+void dataset::require_random_access(char const* user) const {
   if (!indexed())
     throw setting_error({.what = "this data set is a stream, whose examples cannot be accessed by index",
                          .where = user,
@@ -20,9 +18,8 @@ COHORT_CORE_INLINE void dataset::require_random_access(char const* user) const {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void batch_writer::gather(dataset_interface const& data,
-                                             std::span<std::int64_t const> indices, example_view& scratch,
-                                             batch& b) const {
+void batch_writer::gather(dataset_interface const& data, std::span<std::int64_t const> indices,
+                          example_view& scratch, batch& b) const {
   if (!data.in_memory()) {
     for (std::size_t row = 0; row < indices.size(); ++row) {
       data.get(indices[row], scratch);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/digit_glyph.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE digit_glyph::digit_glyph(char const* strokes) {
+digit_glyph::digit_glyph(char const* strokes) {
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x)
       ink_[static_cast<std::size_t>(y * side + x)] =
@@ -15,7 +13,7 @@ COHORT_CORE_INLINE digit_glyph::digit_glyph(char const* strokes) {
                  (static_cast<float>(y) + 0.5F) * 10 / side - 0.5F);
 }
 
-COHORT_CORE_INLINE float digit_glyph::at(float x, float y) const {
+float digit_glyph::at(float x, float y) const {
   float const px = x * side - 0.5F;
   float const py = y * side - 0.5F;
   if (!(px >= 0 && py >= 0 && px < side - 1 && py < side - 1)) return 0;
@@ -28,7 +26,7 @@ COHORT_CORE_INLINE float digit_glyph::at(float x, float y) const {
          + (ink[side] * (1 - right) + ink[side + 1] * right) * down;
 }
 
-COHORT_CORE_INLINE float digit_glyph::ink_at(char const* strokes, float x, float y) {
+float digit_glyph::ink_at(char const* strokes, float x, float y) {
   float nearest = 100;
   char const* from = nullptr;
   for (char const* p = strokes; *p != '\0';) {
@@ -45,7 +43,7 @@ COHORT_CORE_INLINE float digit_glyph::ink_at(char const* strokes, float x, float
   return std::clamp(half_width + 0.5F - nearest, 0.0F, 1.0F);
 }
 
-COHORT_CORE_INLINE float digit_glyph::distance(char const* from, char const* to, float x, float y) {
+float digit_glyph::distance(char const* from, char const* to, float x, float y) {
   auto const at = [](char c) { return static_cast<float>(c - '0'); };
   float const dx = at(to[0]) - at(from[0]);
   float const dy = at(to[1]) - at(from[1]);

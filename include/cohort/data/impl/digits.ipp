@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/data/digits.hpp>
-#include <cohort/detail/config.hpp>
 #include <memory>
 
 namespace cohort::detail {
@@ -27,11 +25,11 @@ inline constexpr std::array<char const*, 10> digit_strokes = {
 
 namespace cohort {
 
-COHORT_CORE_INLINE digit_drawer::digit_drawer(std::uint64_t seed) : stream_(seed, "digits") {
+digit_drawer::digit_drawer(std::uint64_t seed) : stream_(seed, "digits") {
   for (char const* strokes : detail::digit_strokes) glyphs_.emplace_back(strokes);
 }
 
-COHORT_CORE_INLINE int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t, pixels> out) const {
+int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t, pixels> out) const {
   random_stream const chance = stream_.at(static_cast<std::uint64_t>(i));
   auto between = [&, n = std::uint64_t{1} << 32](float low, float high) mutable {
     return low + (high - low) * chance.uniform01(n++);
@@ -60,7 +58,7 @@ COHORT_CORE_INLINE int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t
   return label;
 }
 
-COHORT_CORE_INLINE arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
+arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
   if (count < 1)
     throw setting_error({.what = "the number of digits is not positive",
                          .where = "drawn_digits, count",

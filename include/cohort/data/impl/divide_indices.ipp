@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/class_label.hpp>
 #include <cohort/data/detail/divide_indices.hpp>
 #include <cohort/data/detail/shuffle.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <numeric>
 #include <optional>
@@ -13,9 +11,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::int64_t> order_to_divide(std::int64_t count,
-                                                             std::span<std::int64_t const> labels,
-                                                             std::uint64_t seed, std::string_view purpose) {
+std::vector<std::int64_t> order_to_divide(std::int64_t count, std::span<std::int64_t const> labels,
+                                          std::uint64_t seed, std::string_view purpose) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   shuffle(order, random_stream(seed, purpose));
@@ -24,7 +21,7 @@ COHORT_CORE_INLINE std::vector<std::int64_t> order_to_divide(std::int64_t count,
   return order;
 }
 
-COHORT_CORE_INLINE void check_fractions(std::span<double const> fractions) {
+void check_fractions(std::span<double const> fractions) {
   for (double const fraction : fractions)
     if (!(fraction > 0 && fraction < 1))
       throw setting_error({.what = "the fraction of a split is not between 0 and 1",
@@ -39,8 +36,8 @@ COHORT_CORE_INLINE void check_fractions(std::span<double const> fractions) {
                          .got = {sum}});
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
-                                                                 std::span<double const> fractions) {
+std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
+                                              std::span<double const> fractions) {
   std::size_t const size = order.size();
   std::vector<std::vector<std::int64_t>> parts(fractions.size());
   double remaining = std::accumulate(fractions.begin(), fractions.end(), 0.0);
@@ -66,7 +63,7 @@ COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std
   return parts;
 }
 
-COHORT_CORE_INLINE std::vector<std::int64_t> labels_of(dataset const& data) {
+std::vector<std::int64_t> labels_of(dataset const& data) {
   data_description const& what = data.describe();
   if (what.targets.empty() || what.targets[0].classes < 1)
     throw setting_error({.what = "cannot stratify",

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/detail/shuffle.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/random/stream.hpp>
 #include <numeric>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void epoch_sequence::start(epoch_settings const& settings) {
+void epoch_sequence::start(epoch_settings const& settings) {
   settings_ = settings;
   window_ = -1;
   blocks_.clear();
@@ -31,19 +29,19 @@ COHORT_CORE_INLINE void epoch_sequence::start(epoch_settings const& settings) {
   short_block_place_ = last - blocks_.begin();
 }
 
-COHORT_CORE_INLINE std::int64_t epoch_sequence::window_blocks() const {
+std::int64_t epoch_sequence::window_blocks() const {
   block_shuffle const& blocks = settings_.blocks;
   return blocks.window == 0 ? 64 : std::max<std::int64_t>(1, blocks.window / blocks.block);
 }
 
-COHORT_CORE_INLINE std::int64_t epoch_sequence::window_begin(std::int64_t window) const {
+std::int64_t epoch_sequence::window_begin(std::int64_t window) const {
   std::int64_t const block = settings_.blocks.block;
   std::int64_t const before = std::min(window * window_blocks(), std::ssize(blocks_));
   std::int64_t const missing = std::ssize(blocks_) * block - settings_.size;
   return before * block - (before > short_block_place_ ? missing : 0);
 }
 
-COHORT_CORE_INLINE void epoch_sequence::shuffle_window(std::int64_t window) {
+void epoch_sequence::shuffle_window(std::int64_t window) {
   order_.clear();
   std::int64_t const block = settings_.blocks.block, first = window * window_blocks();
   for (std::int64_t at = first; at < std::min(first + window_blocks(), std::ssize(blocks_)); ++at) {
@@ -55,7 +53,7 @@ COHORT_CORE_INLINE void epoch_sequence::shuffle_window(std::int64_t window) {
   window_ = window;
 }
 
-COHORT_CORE_INLINE void epoch_sequence::copy(index_slice positions, std::vector<std::int64_t>& to) {
+void epoch_sequence::copy(index_slice positions, std::vector<std::int64_t>& to) {
   to.resize(static_cast<std::size_t>(positions.count));
   if (!settings_.shuffle) return std::iota(to.begin(), to.end(), positions.first);
   if (blocks_.empty()) {

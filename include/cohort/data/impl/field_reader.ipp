@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/field_reader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cstring>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string field_reader::location(char const* position) const {
+std::string field_reader::location(char const* position) const {
   if (position < located_.position) located_ = {begin_, how_.first_line};
   char const* p = located_.position;
   while (p != position) {
@@ -25,16 +23,15 @@ COHORT_CORE_INLINE std::string field_reader::location(char const* position) cons
   return text_of({where_, ':', located_.line, ':', located_.column});
 }
 
-COHORT_CORE_INLINE void field_reader::refuse(char const* what, char const* position, std::string expected,
-                                             std::string got, std::string_view column) const {
+void field_reader::refuse(char const* what, char const* position, std::string expected, std::string got,
+                          std::string_view column) const {
   throw data_error({.what = what,
                     .where = {location(position), column.empty() ? "" : ", column ", column},
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE std::string_view field_reader::unescaped(char const* opening, std::string& storage,
-                                                            char const*& nul) {
+std::string_view field_reader::unescaped(char const* opening, std::string& storage, char const*& nul) {
   char const* piece = opening + 1;
   storage.clear();
   while (end_ - at_ > 1 && at_[1] == '"') {
@@ -45,26 +42,26 @@ COHORT_CORE_INLINE std::string_view field_reader::unescaped(char const* opening,
   return storage.append(piece, at_);
 }
 
-COHORT_CORE_INLINE void field_reader::refuse_size(std::size_t size, char const* start) const {
+void field_reader::refuse_size(std::size_t size, char const* start) const {
   refuse("a field is too long", start, text_of({"at most ", how_.max_bytes, " bytes"}),
          text_of({size, " bytes"}));
 }
 
-COHORT_CORE_INLINE void field_reader::refuse_unquoted() const {
+void field_reader::refuse_unquoted() const {
   if (*at_ == '\0') refuse_nul(at_);
   refuse("a carriage return is not followed by a line feed", at_, "LF or CR LF at the end of a line", "CR");
 }
 
-COHORT_CORE_INLINE void field_reader::refuse_unterminated(char const* opening) const {
+void field_reader::refuse_unterminated(char const* opening) const {
   refuse("a quoted field does not end", opening, "a closing quote", "the end of the text");
 }
 
-COHORT_CORE_INLINE void field_reader::refuse_continued() const {
+void field_reader::refuse_continued() const {
   refuse("a quoted field continues after its closing quote", at_, "a separator or the end of the line",
          quote_for_error({at_, std::min<std::size_t>(static_cast<std::size_t>(end_ - at_), 20)}));
 }
 
-COHORT_CORE_INLINE void field_reader::refuse_nul(char const* position) const {
+void field_reader::refuse_nul(char const* position) const {
   refuse("a table contains a NUL byte", position, "text in UTF-8", "a NUL byte");
 }
 

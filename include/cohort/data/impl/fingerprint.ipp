@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/fingerprint.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/random/detail/hash.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::uint64_t fingerprint(dataset const& data, std::int64_t epoch) {
+std::uint64_t fingerprint(dataset const& data, std::int64_t epoch) {
   std::int64_t const count = std::min<std::int64_t>(data.size(), 16);
   batch sample;
   detail::resize_batch(sample, data.describe(), static_cast<int>(count));

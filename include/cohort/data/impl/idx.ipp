@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/idx.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE idx_array::idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims)
+idx_array::idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims)
     : bytes_(std::make_shared<std::vector<std::byte> const>(std::move(bytes))),
       header_bytes_(header_bytes),
       dims_(dims) {}
 
-COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank) {
+idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank) {
   auto const refuse = [&](std::string what, std::size_t byte, std::string expected, std::string got) {
     throw data_error({.what = {"cannot read the IDX file: ", std::move(what)},
                       .where = {where, ", byte ", byte},
@@ -58,7 +56,7 @@ COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string
   return {std::move(bytes), header, dims};
 }
 
-COHORT_CORE_INLINE idx_array read_idx(std::string const& path, int rank, io::byte_source const& source) {
+idx_array read_idx(std::string const& path, int rank, io::byte_source const& source) {
   return parse_idx(source(path), path, rank);
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/batch_source.hpp>
 #include <cohort/data/detail/prefetcher.hpp>
 #include <cohort/data/loader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <string>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset const& data) {
+loader_settings checked_settings(loader_settings s, dataset const& data) {
   auto const refuse = [](char const* field, std::string expected, std::int64_t got) {
     throw setting_error(
         {.what = "invalid loader settings", .where = field, .expected = std::move(expected), .got = {got}});
@@ -63,7 +61,7 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
 
 namespace cohort {
 
-COHORT_CORE_INLINE loader::loader(dataset data, loader_settings settings)
+loader::loader(dataset data, loader_settings settings)
     : settings_(detail::checked_settings(settings, data)),
       size_(settings.is_local() ? std::ranges::max(settings.local_sizes) : data.size()) {
   if (settings.prefetch == 0)
@@ -72,9 +70,9 @@ COHORT_CORE_INLINE loader::loader(dataset data, loader_settings settings)
     prefetcher_ = std::make_unique<detail::prefetcher>(std::move(data), settings);
 }
 
-COHORT_CORE_INLINE loader::~loader() = default;
+loader::~loader() = default;
 
-COHORT_CORE_INLINE void loader::start(std::int64_t epoch, std::int64_t position) {
+void loader::start(std::int64_t epoch, std::int64_t position) {
   if (position < 0 || (size_ >= 0 && position > size_))
     throw setting_error(
         {.what = "the start position is out of range",
@@ -92,7 +90,7 @@ COHORT_CORE_INLINE void loader::start(std::int64_t epoch, std::int64_t position)
     source_->start(epoch, position);
 }
 
-COHORT_CORE_INLINE batch const* loader::next() {
+batch const* loader::next() {
   if (!started_) start(0);
   if (ended_) return nullptr;
   batch const* result = nullptr;
@@ -109,7 +107,7 @@ COHORT_CORE_INLINE batch const* loader::next() {
   return result;
 }
 
-COHORT_CORE_INLINE std::int64_t loader::batches() const {
+std::int64_t loader::batches() const {
   if (size_ < 0) return -1;
   bool const local = settings_.is_local();
   std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * (local ? 1 : settings_.ranks);
@@ -117,7 +115,7 @@ COHORT_CORE_INLINE std::int64_t loader::batches() const {
   return (size_ + full - 1) / full;
 }
 
-COHORT_CORE_INLINE batch const* loader::make_batch() {
+batch const* loader::make_batch() {
   if (failure_) std::rethrow_exception(failure_);
   try {
     return source_->fill(batch_) ? &batch_ : nullptr;

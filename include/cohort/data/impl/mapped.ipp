@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/mapped.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <memory>
@@ -69,12 +67,12 @@ class mapped_examples : public dataset_interface {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset mapped(dataset const& data, data_description description, example_mapper compute) {
+dataset mapped(dataset const& data, data_description description, example_mapper compute) {
   return dataset(
       std::make_shared<detail::mapped_examples const>(data, std::move(description), std::move(compute)));
 }
 
-COHORT_CORE_INLINE dataset mapped(dataset const& data, example_editor edit) {
+dataset mapped(dataset const& data, example_editor edit) {
   std::size_t const parts = data.describe().parts();
   return mapped(data, data.describe(),
                 [edit = std::move(edit), parts](std::int64_t i, example_view const& from, example_view& to) {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/indexed_view.hpp>
 #include <cohort/data/detail/same_examples.hpp>
 #include <cohort/data/mix.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/permutation.hpp>
 #include <cstddef>
@@ -18,8 +16,7 @@ namespace cohort::detail {
 
 /// Returns `size` divided in proportion to weights. Each part is rounded down; the examples that remain go to
 /// the parts with the largest remainders, of equal ones to the first.
-COHORT_CORE_INLINE std::vector<std::int64_t> divide_by_weight(std::int64_t size,
-                                                              std::vector<double> const& weights) {
+std::vector<std::int64_t> divide_by_weight(std::int64_t size, std::vector<double> const& weights) {
   // The largest weight is scaled to 1, so that the sum of finite weights is finite.
   double const largest = *std::ranges::max_element(weights);
   double const total = std::accumulate(weights.begin(), weights.end(), 0.0,
@@ -82,7 +79,7 @@ class mixed_examples final : public indexed_view {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset mix(std::vector<mix_part> parts, mix_settings const& settings) {
+dataset mix(std::vector<mix_part> parts, mix_settings const& settings) {
   std::vector<dataset> data;
   for (mix_part const& part : parts) data.push_back(part.data);
   detail::require_same_examples(data, "mix");

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
@@ -14,9 +12,8 @@
 namespace cohort::detail {
 
 /// Adds the maps to the descriptions of the parts.
-COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
-                                      std::vector<std::vector<channel_scaling>> const& maps,
-                                      char const* kind) {
+void rescale_parts(std::vector<tensor_description>& parts,
+                   std::vector<std::vector<channel_scaling>> const& maps, char const* kind) {
   if (maps.empty()) return;
   if (maps.size() != parts.size())
     throw shape_error({.what = "a normalisation does not match the data set",
@@ -65,8 +62,8 @@ class normalised_view final : public dataset_interface {
   data_description description_;
 };
 
-COHORT_CORE_INLINE void write_maps(io::json_writer& out, char const* name,
-                                   std::vector<std::vector<channel_scaling>> const& maps) {
+void write_maps(io::json_writer& out, char const* name,
+                std::vector<std::vector<channel_scaling>> const& maps) {
   out.key(name).begin_array();
   for (std::vector<channel_scaling> const& part : maps) {
     out.begin_array();
@@ -76,7 +73,7 @@ COHORT_CORE_INLINE void write_maps(io::json_writer& out, char const* name,
   out.end_array();
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<channel_scaling>> read_maps(io::json_value list) {
+std::vector<std::vector<channel_scaling>> read_maps(io::json_value list) {
   std::vector<std::vector<channel_scaling>> maps;
   for (io::json_value const part : list.items()) {
     maps.emplace_back();
@@ -93,7 +90,7 @@ COHORT_CORE_INLINE std::vector<std::vector<channel_scaling>> read_maps(io::json_
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string normalisation::to_json() const {
+std::string normalisation::to_json() const {
   io::json_writer out;
   out.begin_object();
   detail::write_maps(out, "inputs", inputs);
@@ -101,20 +98,19 @@ COHORT_CORE_INLINE std::string normalisation::to_json() const {
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE normalisation normalisation::from_json(std::string_view text, std::string const& where) {
+normalisation normalisation::from_json(std::string_view text, std::string const& where) {
   io::json_document const parsed = io::parse_json(text, where);
   io::json_value const root = parsed.root();
   root.expect_only({"inputs", "targets"});
   return {detail::read_maps(root.at("inputs")), detail::read_maps(root.at("targets"))};
 }
 
-COHORT_CORE_INLINE dataset normalised(dataset const& data, normalisation const& how) {
+dataset normalised(dataset const& data, normalisation const& how) {
   if (how.empty()) return data;
   return dataset(std::make_shared<detail::normalised_view const>(data, how));
 }
 
-COHORT_CORE_INLINE normalisation fit_normalisation(dataset const& data, normalisation_settings const& how,
-                                                   int readers) {
+normalisation fit_normalisation(dataset const& data, normalisation_settings const& how, int readers) {
   detail::channel_statistics statistics(data.describe(), how);
   loader batches(data, {.batch = 256, .shuffle = false, .readers = readers});
   batches.start(0);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/detail/shuffle.hpp>
 #include <cohort/data/order.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/random/stream.hpp>
 #include <numeric>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch,
-                                    std::int64_t size, bool shuffle, int rank) {
+void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                 bool shuffle, int rank) {
   order.resize(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (!shuffle) return;
@@ -20,16 +18,15 @@ COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint6
   detail::shuffle(order, stream);
 }
 
-COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch,
-                                    std::int64_t size, block_shuffle const& blocks, int rank) {
+void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                 block_shuffle const& blocks, int rank) {
   detail::epoch_sequence sequence;
   sequence.start({.seed = seed, .epoch = epoch, .size = size, .rank = rank, .blocks = blocks});
   sequence.copy({0, size}, order);
 }
 
-COHORT_CORE_INLINE void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths,
-                                        std::int64_t bucket, std::uint64_t seed, std::int64_t epoch,
-                                        int rank) {
+void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths, std::int64_t bucket,
+                     std::uint64_t seed, std::int64_t epoch, int rank) {
   random_stream const stream(seed, "buckets", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(rank));
   auto const size = std::ssize(order);
@@ -46,8 +43,8 @@ COHORT_CORE_INLINE void sort_in_buckets(std::vector<std::int64_t>& order, std::s
   }
 }
 
-COHORT_CORE_INLINE std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch,
-                                                         std::int64_t size, bool shuffle) {
+std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                                      bool shuffle) {
   std::vector<std::int64_t> order;
   epoch_order(order, seed, epoch, size, shuffle);
   return order;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/detail/prefetcher.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE batch_queue::batch_queue(dataset data, loader_settings settings)
+batch_queue::batch_queue(dataset data, loader_settings settings)
     : source_(std::move(data), settings), slots_(static_cast<std::size_t>(settings.prefetch) + 1) {}
 
-COHORT_CORE_INLINE void batch_queue::start(std::int64_t epoch, std::int64_t position) {
+void batch_queue::start(std::int64_t epoch, std::int64_t position) {
   std::lock_guard const lock(mutex_);
   ++generation_;
   epoch_ = epoch;
@@ -20,7 +18,7 @@ COHORT_CORE_INLINE void batch_queue::start(std::int64_t epoch, std::int64_t posi
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE bool batch_queue::pop(std::chrono::milliseconds deadline, batch const*& out) {
+bool batch_queue::pop(std::chrono::milliseconds deadline, batch const*& out) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, deadline, [&] { return ready_ > 0 || ended_; })) return false;
   if (ready_ == 0) {
@@ -35,14 +33,14 @@ COHORT_CORE_INLINE bool batch_queue::pop(std::chrono::milliseconds deadline, bat
   return true;
 }
 
-COHORT_CORE_INLINE bool batch_queue::stop(std::chrono::milliseconds deadline) {
+bool batch_queue::stop(std::chrono::milliseconds deadline) {
   std::unique_lock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
   return changed_.wait_for(lock, deadline, [&] { return stopped_; });
 }
 
-COHORT_CORE_INLINE void batch_queue::run() {
+void batch_queue::run() {
   std::unique_lock lock(mutex_);
   std::uint64_t mine = 0;
   while (!stopping_) {
@@ -75,12 +73,12 @@ COHORT_CORE_INLINE void batch_queue::run() {
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE prefetcher::prefetcher(dataset data, loader_settings const& settings)
+prefetcher::prefetcher(dataset data, loader_settings const& settings)
     : deadline_(settings.deadline),
       queue_(std::make_shared<batch_queue>(std::move(data), settings)),
       thread_([queue = queue_] { queue->run(); }) {}
 
-COHORT_CORE_INLINE prefetcher::~prefetcher() {
+prefetcher::~prefetcher() {
   if (queue_->stop(deadline_))
     thread_.join();  // bounded: the thread has finished its work
   else

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/data/detail/decimal.hpp>
@@ -8,7 +7,6 @@
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -403,7 +401,7 @@ class table_parser {
 };
 
 /// Returns the separator of the settings, or the separator that the name's extension implies.
-COHORT_CORE_INLINE char separator_of(std::string_view name, table_settings const& settings) {
+char separator_of(std::string_view name, table_settings const& settings) {
   char const separator = settings.separator;
   if (separator == 0) {
     if (name.ends_with(".gz")) name.remove_suffix(3);
@@ -418,13 +416,13 @@ COHORT_CORE_INLINE char separator_of(std::string_view name, table_settings const
   return separator;
 }
 
-COHORT_CORE_INLINE std::vector<std::string> table_names(std::string_view text, std::string const& where,
-                                                        table_settings const& settings) {
+std::vector<std::string> table_names(std::string_view text, std::string const& where,
+                                     table_settings const& settings) {
   return table_parser<float>(text, where, separator_of(where, settings), settings).names();
 }
 
-COHORT_CORE_INLINE data_table parse_rows(std::string_view text, std::string const& where,
-                                         table_settings const& settings, table_part const& part) {
+data_table parse_rows(std::string_view text, std::string const& where, table_settings const& settings,
+                      table_part const& part) {
   return with_real(settings.number_type, [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
     table_parser<real> parser(text, where, separator_of(where, settings), settings, part.first_line);
@@ -436,8 +434,7 @@ COHORT_CORE_INLINE data_table parse_rows(std::string_view text, std::string cons
 
 namespace cohort {
 
-COHORT_CORE_INLINE data_table parse_table(std::string_view text, std::string const& where,
-                                          table_settings const& settings) {
+data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings) {
   if (settings.number_type != element_type::f32 && settings.number_type != element_type::f64)
     throw setting_error({.what = "a table cannot have numbers of this type",
                          .where = "table_settings::number_type",
@@ -450,8 +447,8 @@ COHORT_CORE_INLINE data_table parse_table(std::string_view text, std::string con
   });
 }
 
-COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings const& settings,
-                                         io::byte_source const& source) {
+data_table read_table(std::string const& path, table_settings const& settings,
+                      io::byte_source const& source) {
   if (source) {
     std::vector<std::byte> const bytes = source(path);
     return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/detail/rescale.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -17,8 +15,7 @@ void map_back(std::span<T> examples, std::size_t each, std::span<channel_scaling
         *at = static_cast<T>((static_cast<double>(*at) - one.offset) / one.scale);
 }
 
-COHORT_CORE_INLINE void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps,
-                                direction which) {
+void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps, direction which) {
   if (maps.empty() || examples.dims[0] == 0) return;
   tensor_description const part{.example = examples.dims.example(),
                                 .stored = examples.type,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/same_examples.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <string>
@@ -10,15 +8,15 @@
 namespace cohort::detail {
 
 /// Describes the properties of a tensor that determine its bytes.
-COHORT_CORE_INLINE std::string layout_text(tensor_description const& part) {
+std::string layout_text(tensor_description const& part) {
   return text_of({to_string(part.example), " of ", name_of(part.stored), " as ", name_of(part.type),
                   ", scale ", part.scale, ", offset ", part.offset,
                   part.mask < 0 ? "" : text_of({", mask ", part.mask})});
 }
 
 /// Throws if the tensors of a data set differ from those of the first data set.
-COHORT_CORE_INLINE void require_same_descriptions(data_description const& first,
-                                                  data_description const& other, std::string const& where) {
+void require_same_descriptions(data_description const& first, data_description const& other,
+                               std::string const& where) {
   auto const refuse = [&](char const* what, std::string const& name, std::string expected, std::string got) {
     throw data_error({.what = what,
                       .where = name.empty() ? where : where + ", " + name,
@@ -67,7 +65,7 @@ COHORT_CORE_INLINE void require_same_descriptions(data_description const& first,
            other.keyed ? "keys" : "no keys");
 }
 
-COHORT_CORE_INLINE void require_same_examples(std::vector<dataset> const& parts, std::string_view user) {
+void require_same_examples(std::vector<dataset> const& parts, std::string_view user) {
   if (parts.empty())
     throw setting_error(
         {.what = "no data sets", .where = std::string(user), .expected = "at least 1 data set", .got = "0"});

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cohort/data/detail/indexed_view.hpp>
 #include <cohort/data/detail/shuffle.hpp>
 #include <cohort/data/select.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <numeric>
 #include <utility>
@@ -49,7 +47,7 @@ class selected_examples final : public indexed_view {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset select(dataset const& data, std::vector<std::int64_t> indices) {
+dataset select(dataset const& data, std::vector<std::int64_t> indices) {
   data.require_random_access("select");
   for (std::size_t k = 0; k < indices.size(); ++k)
     if (indices[k] < 0 || indices[k] >= data.size())
@@ -66,7 +64,7 @@ COHORT_CORE_INLINE dataset select(dataset const& data, std::vector<std::int64_t>
       std::make_shared<detail::selected_examples const>(inner ? inner->data() : data, std::move(indices)));
 }
 
-COHORT_CORE_INLINE dataset select(dataset const& data, std::int64_t first, std::int64_t count) {
+dataset select(dataset const& data, std::int64_t first, std::int64_t count) {
   data.require_random_access("select");
   if (first < 0 || count < 0 || first > data.size() || count > data.size() - first)
     throw setting_error({.what = "the data set does not have these examples",
@@ -78,7 +76,7 @@ COHORT_CORE_INLINE dataset select(dataset const& data, std::int64_t first, std::
   return select(data, std::move(indices));
 }
 
-COHORT_CORE_INLINE dataset shuffled(dataset const& data, std::uint64_t seed) {
+dataset shuffled(dataset const& data, std::uint64_t seed) {
   data.require_random_access("shuffled");
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), std::int64_t{0});

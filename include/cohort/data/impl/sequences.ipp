@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/sequences.hpp>
 #include <cohort/data/transform.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <cstring>
@@ -12,7 +10,7 @@
 namespace cohort::detail {
 
 /// Location of an error in a series: "input, series 3".
-COHORT_CORE_INLINE std::string place_of(series_view const& from, std::size_t series) {
+std::string place_of(series_view const& from, std::size_t series) {
   return text_of({from.name, ", series ", series});
 }
 
@@ -40,7 +38,7 @@ void require_usable(series_view const& from, std::size_t series) {
   }
 }
 
-COHORT_CORE_INLINE void require_usable(series_view const& from, std::size_t series) {
+void require_usable(series_view const& from, std::size_t series) {
   switch (from.values[series].type) {
     case element_type::u8:
       return require_usable<std::uint8_t>(from, series);
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE void require_usable(series_view const& from, std::size_t seri
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::vector<tensor_view> series_of(tensor_view rows, std::span<int const> lengths) {
+std::vector<tensor_view> series_of(tensor_view rows, std::span<int const> lengths) {
   std::vector<tensor_view> series;
   std::int64_t used = 0;
   std::int64_t const all = rows.dims.rank > 0 ? rows.dims[0] : 0;
@@ -85,8 +83,7 @@ COHORT_CORE_INLINE std::vector<tensor_view> series_of(tensor_view rows, std::spa
   return series;
 }
 
-COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_settings const& how)
-    : owner_(how.owner) {
+sequences::sequences(series_view const& input, sequence_settings const& how) : owner_(how.owner) {
   if (input.values.empty())
     throw shape_error({.what = "a data set has no series",
                        .where = "sequences",
@@ -124,8 +121,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_setti
   description_.inputs.push_back(add_series(input, true));
 }
 
-COHORT_CORE_INLINE sequences::sequences(series_view const& input, array_view const& target,
-                                        sequence_settings const& how)
+sequences::sequences(series_view const& input, array_view const& target, sequence_settings const& how)
     : sequences(input, how) {
   array_view unused = target;  // needed because `arrays` requires an input
   target_.emplace(std::vector{std::move(unused)}, std::vector{target});
@@ -137,8 +133,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, array_view con
   description_.targets = target_->describe().targets;
 }
 
-COHORT_CORE_INLINE sequences::sequences(series_view const& input, series_view const& target,
-                                        sequence_settings const& how)
+sequences::sequences(series_view const& input, series_view const& target, sequence_settings const& how)
     : sequences(input, how) {
   if (target.values.size() != lengths_.size())
     throw shape_error({.what = "the numbers of series and targets differ",
@@ -155,7 +150,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, series_view co
 }
 
 /// Checks all series of a part and describes it.
-COHORT_CORE_INLINE tensor_description sequences::add_series(series_view const& from, bool input) {
+tensor_description sequences::add_series(series_view const& from, bool input) {
   using enum element_type;
   tensor_view const& first = from.values[0];
   bool const integers = first.type == u8 || first.type == i32 || first.type == i64;
@@ -196,7 +191,7 @@ COHORT_CORE_INLINE tensor_description sequences::add_series(series_view const& f
   return part;
 }
 
-COHORT_CORE_INLINE void sequences::get(std::int64_t i, example_view& out) const {
+void sequences::get(std::int64_t i, example_view& out) const {
   auto const which = static_cast<std::size_t>(i);
   auto const fill = [&](std::size_t part, tensor_description const& description, tensor_view const& from) {
     std::byte* const to = out.fill(part);

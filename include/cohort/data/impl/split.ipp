@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/detail/divide_indices.hpp>
 #include <cohort/data/select.hpp>
 #include <cohort/data/split.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::int64_t> order_of(dataset const& data, split_settings const& settings,
-                                                      char const* purpose) {
+std::vector<std::int64_t> order_of(dataset const& data, split_settings const& settings, char const* purpose) {
   data.require_random_access(purpose);
   std::vector<std::int64_t> const labels =
       settings.stratified ? labels_of(data) : std::vector<std::int64_t>();
@@ -22,8 +19,8 @@ COHORT_CORE_INLINE std::vector<std::int64_t> order_of(dataset const& data, split
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::vector<dataset> split(dataset const& data, std::vector<double> const& fractions,
-                                              split_settings const& settings) {
+std::vector<dataset> split(dataset const& data, std::vector<double> const& fractions,
+                           split_settings const& settings) {
   detail::check_fractions(fractions);
   std::vector<dataset> parts;
   for (std::vector<std::int64_t>& indices :
@@ -32,15 +29,13 @@ COHORT_CORE_INLINE std::vector<dataset> split(dataset const& data, std::vector<d
   return parts;
 }
 
-COHORT_CORE_INLINE data_split split(dataset const& data, double training_fraction,
-                                    split_settings const& settings) {
+data_split split(dataset const& data, double training_fraction, split_settings const& settings) {
   std::vector<dataset> parts =
       split(data, std::vector<double>{training_fraction, 1 - training_fraction}, settings);
   return {std::move(parts[0]), std::move(parts[1])};
 }
 
-COHORT_CORE_INLINE std::vector<data_split> k_fold(dataset const& data, int k,
-                                                  split_settings const& settings) {
+std::vector<data_split> k_fold(dataset const& data, int k, split_settings const& settings) {
   data.require_random_access("k_fold");
   if (k < 2 || k > data.size())
     throw setting_error({.what = "the number of folds is out of range",

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/table_encoder.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json_value.hpp>
@@ -16,7 +14,7 @@
 namespace cohort::detail {
 
 /// Returns the texts that occur in a column, sorted.
-COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& column) {
+std::vector<std::string> texts_that_occur(text_column const& column) {
   std::vector<bool> occurs(column.vocabulary.size());
   for (std::int32_t const code : column.codes)
     if (code >= 0) occurs[static_cast<std::size_t>(code)] = true;
@@ -75,11 +73,9 @@ class code_translation {
   std::vector<std::int32_t> indices_;
 };
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_text(data_table const& table, char const* what,
-                                                 std::string const& column, std::size_t row,
-                                                 text_column const& texts,
-                                                 std::vector<std::string> const& vocabulary,
-                                                 char const* hint) {
+[[noreturn]] void refuse_text(data_table const& table, char const* what, std::string const& column,
+                              std::size_t row, text_column const& texts,
+                              std::vector<std::string> const& vocabulary, char const* hint) {
   std::string known = "one of ";
   for (std::size_t k = 0; k < vocabulary.size() && k < 20; ++k)
     known += (k == 0 ? "" : ", ") + quote_for_error(vocabulary[k]);
@@ -90,8 +86,7 @@ class code_translation {
 }
 
 /// Throws because a table lacks a column that the encoder has learned.
-[[noreturn]] COHORT_CORE_INLINE void refuse_missing_column(data_table const& table,
-                                                           std::string const& column) {
+[[noreturn]] void refuse_missing_column(data_table const& table, std::string const& column) {
   throw setting_error({.what = "the table lacks an input column of the encoder",
                        .where = table.name(),
                        .expected = {"a column ", quote_for_error(column)},
@@ -161,7 +156,7 @@ void encode_numbers(data_table const& table, encoded_column const& column, float
 
 namespace cohort {
 
-COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, encoder_settings const& settings)
+table_encoder::table_encoder(data_table const& training, encoder_settings const& settings)
     : target_(settings.target) {
   std::vector<std::string> const names = detail::input_names(settings.inputs, training.columns(), target_);
   if (training.rows() == 0)
@@ -215,7 +210,7 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
     for (std::string const& notice : notices) settings.log(notice);
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::string>> table_encoder::feature_names() const {
+std::vector<std::vector<std::string>> table_encoder::feature_names() const {
   std::vector<std::vector<std::string>> inputs;
   std::vector<std::string> elements;
   for (encoded_column const& column : columns_) {
@@ -228,7 +223,7 @@ COHORT_CORE_INLINE std::vector<std::vector<std::string>> table_encoder::feature_
   return inputs;
 }
 
-COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view name) const& {
+encoded_column const& table_encoder::column(std::string_view name) const& {
   std::string known;
   for (encoded_column const& one : columns_) {
     if (one.name == name) return one;
@@ -240,15 +235,13 @@ COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view 
                        .got = std::string(name)});
 }
 
-COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const {
+arrays table_encoder::examples(data_table const& table) const {
   return encoded(table, !target_.empty() && table.has(target_));
 }
 
-COHORT_CORE_INLINE arrays table_encoder::inputs(data_table const& table) const {
-  return encoded(table, false);
-}
+arrays table_encoder::inputs(data_table const& table) const { return encoded(table, false); }
 
-COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool with_target) const {
+arrays table_encoder::encoded(data_table const& table, bool with_target) const {
   for (encoded_column const& column : columns_)
     if (!table.has(column.name)) detail::refuse_missing_column(table, column.name);
   struct memory {
@@ -323,7 +316,7 @@ COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool w
   return arrays(inputs, targets, made);
 }
 
-COHORT_CORE_INLINE std::string to_json(table_encoder const& encoder) {
+std::string to_json(table_encoder const& encoder) {
   io::json_writer out;
   auto const write_texts = [&](char const* name, std::vector<std::string> const& texts) {
     out.key(name).begin_array();
@@ -349,7 +342,7 @@ COHORT_CORE_INLINE std::string to_json(table_encoder const& encoder) {
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE table_encoder table_encoder_from_json(io::json_value value) {
+table_encoder table_encoder_from_json(io::json_value value) {
   auto const read_texts = [](io::json_value list) {
     std::vector<std::string> texts;
     if (list.kind() != io::json_kind::array) list.refuse("a list of texts");

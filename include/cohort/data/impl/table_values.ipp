@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/table_values.hpp>
-#include <cohort/detail/config.hpp>
 #include <iterator>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string listed_columns(std::vector<std::string> const& columns) {
+std::string listed_columns(std::vector<std::string> const& columns) {
   constexpr std::size_t listed = 50;
   std::string names;
   for (std::size_t c = 0; c < columns.size() && c < listed; ++c) names += (c == 0 ? "" : ", ") + columns[c];
@@ -15,23 +13,22 @@ COHORT_CORE_INLINE std::string listed_columns(std::vector<std::string> const& co
   return names;
 }
 
-COHORT_CORE_INLINE std::vector<std::string> given_names(std::vector<std::string> columns) {
+std::vector<std::string> given_names(std::vector<std::string> columns) {
   for (std::size_t c = 0; c < columns.size(); ++c)
     if (columns[c] != text_of({"c", c})) return columns;
   return {};
 }
 
-COHORT_CORE_INLINE void refuse_column(std::string const& table, std::vector<std::string> const& columns,
-                                      std::string_view wanted) {
+void refuse_column(std::string const& table, std::vector<std::string> const& columns,
+                   std::string_view wanted) {
   throw setting_error({.what = "the table has no such column",
                        .where = table,
                        .expected = {"one of ", listed_columns(columns)},
                        .got = std::string(wanted)});
 }
 
-COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string> const& wanted,
-                                                        std::vector<std::string> const& all,
-                                                        std::string const& target) {
+std::vector<std::string> input_names(std::vector<std::string> const& wanted,
+                                     std::vector<std::string> const& all, std::string const& target) {
   std::vector<std::string> names = wanted;
   if (names.empty())
     std::ranges::copy_if(all, std::back_inserter(names),

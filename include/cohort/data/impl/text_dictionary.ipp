@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cohort/data/detail/text_dictionary.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void text_dictionary::insert(slot const& one) {
+void text_dictionary::insert(slot const& one) {
   std::size_t at = one.hash & mask_;
   while (slots_[at].code >= 0) at = (at + 1) & mask_;
   slots_[at] = one;
 }
 
-COHORT_CORE_INLINE std::int32_t text_dictionary::add(key const& one) {
+std::int32_t text_dictionary::add(key const& one) {
   std::int32_t const code = size();
   bytes_.append(one.text);
   ends_.push_back(bytes_.size());
@@ -35,7 +33,7 @@ struct keyed_code {
 };
 
 /// Radix sort by key, least significant byte first. Skips bytes that are equal in all keys.
-COHORT_CORE_INLINE void sort_by_key(std::vector<keyed_code>& list) {
+void sort_by_key(std::vector<keyed_code>& list) {
   std::array<std::array<std::uint32_t, 256>, 8> counts{};
   for (keyed_code const& one : list)
     for (std::size_t byte = 0; byte < 8; ++byte) ++counts[byte][one.key >> (8 * byte) & 0xff];
@@ -50,7 +48,7 @@ COHORT_CORE_INLINE void sort_by_key(std::vector<keyed_code>& list) {
   }
 }
 
-COHORT_CORE_INLINE std::vector<std::string> text_dictionary::sort(std::vector<std::int32_t>& codes) const {
+std::vector<std::string> text_dictionary::sort(std::vector<std::int32_t>& codes) const {
   std::string_view const example = size() > 0 ? text(0) : std::string_view();
   std::size_t common = example.size();  // bytes at the beginning of all texts
   for (std::int32_t code = 0; code < size(); ++code) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/time_series.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <span>
@@ -28,8 +26,8 @@ void require_finite_rows(std::span<T const> values, std::vector<std::string> con
 
 namespace cohort {
 
-COHORT_CORE_INLINE time_series::time_series(tensor_view values, std::vector<std::string> columns,
-                                            std::shared_ptr<void const> owner, bool is_prepared)
+time_series::time_series(tensor_view values, std::vector<std::string> columns,
+                         std::shared_ptr<void const> owner, bool is_prepared)
     : values_(values), columns_(std::move(columns)), owner_(std::move(owner)), is_prepared_(is_prepared) {
   if (values_.dims.rank != 2 || values_.dims.elements() == 0
       || (values_.type != element_type::f32 && values_.type != element_type::f64))
@@ -51,7 +49,7 @@ COHORT_CORE_INLINE time_series::time_series(tensor_view values, std::vector<std:
   });
 }
 
-COHORT_CORE_INLINE int time_series::rows_in(std::size_t elements, int columns) {
+int time_series::rows_in(std::size_t elements, int columns) {
   if (columns < 1)
     throw shape_error({.what = "the number of columns is not positive",
                        .where = "time_series",
@@ -66,7 +64,7 @@ COHORT_CORE_INLINE int time_series::rows_in(std::size_t elements, int columns) {
   return static_cast<int>(elements / static_cast<std::size_t>(columns));
 }
 
-COHORT_CORE_INLINE int time_series::column(std::string_view name) const {
+int time_series::column(std::string_view name) const {
   std::string known;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (columns_[c] == name) return static_cast<int>(c);
@@ -78,7 +76,7 @@ COHORT_CORE_INLINE int time_series::column(std::string_view name) const {
                        .got = std::string(name)});
 }
 
-COHORT_CORE_INLINE time_series time_series::slice(int first, int count) const {
+time_series time_series::slice(int first, int count) const {
   if (first < 0 || count < 1 || first > rows() - count)
     throw setting_error({.what = "the series does not have these rows",
                          .where = "time_series::slice",
@@ -89,7 +87,7 @@ COHORT_CORE_INLINE time_series time_series::slice(int first, int count) const {
   return part;
 }
 
-COHORT_CORE_INLINE series_split split_series(time_series const& series, double training_fraction) {
+series_split split_series(time_series const& series, double training_fraction) {
   if (!(training_fraction > 0 && training_fraction < 1))
     throw setting_error({.what = "the fraction of a split is not between 0 and 1",
                          .where = "split_series",

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/transform.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <cstring>
@@ -54,7 +52,7 @@ void copy_row(std::byte const* source, std::byte* destination, std::size_t n, do
 
 namespace cohort {
 
-COHORT_CORE_INLINE row_transform transform_of(tensor_description const& part) {
+row_transform transform_of(tensor_description const& part) {
   using enum element_type;
   auto const is = [&](element_type from, element_type to) { return part.stored == from && part.type == to; };
   if (part.stored == part.type && !part.rescaled()) switch (part.type) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/windows.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <cstring>
@@ -87,7 +85,7 @@ class series_windows {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset windows(time_series const& series, window_settings const& settings) {
+dataset windows(time_series const& series, window_settings const& settings) {
   return detail::series_windows(series, settings);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/detail/indexed_view.hpp>
 #include <cohort/data/with_keys.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <memory>
 #include <optional>
@@ -36,7 +34,7 @@ class keyed_examples final : public indexed_view {
   std::function<std::string(std::int64_t)> key_of_;
 };
 
-COHORT_CORE_INLINE void check_number_of_keys(dataset const& data, std::size_t keys) {
+void check_number_of_keys(dataset const& data, std::size_t keys) {
   data.require_random_access("with_keys");
   if (data.size() != static_cast<std::int64_t>(keys))
     throw setting_error({.what = "the number of keys differs from the number of examples",
@@ -49,18 +47,18 @@ COHORT_CORE_INLINE void check_number_of_keys(dataset const& data, std::size_t ke
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset with_keys(dataset const& data, std::function<std::string(std::int64_t i)> key_of) {
+dataset with_keys(dataset const& data, std::function<std::string(std::int64_t i)> key_of) {
   data.require_random_access("with_keys");
   return dataset(std::make_shared<detail::keyed_examples const>(data, std::move(key_of)));
 }
 
-COHORT_CORE_INLINE dataset with_keys(dataset const& data, std::vector<std::string> keys) {
+dataset with_keys(dataset const& data, std::vector<std::string> keys) {
   detail::check_number_of_keys(data, keys.size());
   auto const all = std::make_shared<std::vector<std::string> const>(std::move(keys));
   return with_keys(data, [all](std::int64_t i) { return (*all)[static_cast<std::size_t>(i)]; });
 }
 
-COHORT_CORE_INLINE dataset with_keys(dataset const& data, std::span<std::int64_t const> keys) {
+dataset with_keys(dataset const& data, std::span<std::int64_t const> keys) {
   detail::check_number_of_keys(data, keys.size());
   auto const all = std::make_shared<std::vector<std::int64_t> const>(keys.begin(), keys.end());
   return with_keys(data,

@@ -16,7 +16,3 @@ std::string_view nearest_name(std::string_view wanted, std::span<std::string_vie
 std::string names_and_nearest(std::string_view wanted, std::span<std::string_view const> names);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/error/impl/nearest_name.ipp>
-#endif

@@ -35,7 +35,3 @@ struct text_piece {
 std::string text_of(std::initializer_list<text_piece> pieces);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/error/impl/text.ipp>
-#endif

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort::detail {
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE clause::clause(std::initializer_list<text_piece> pieces)
+[[gnu::cold, gnu::noinline]] clause::clause(std::initializer_list<text_piece> pieces)
     : std::string(text_of(pieces)) {}
 
 }  // namespace cohort::detail
 
 namespace cohort {
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE error::error(refusal why)
+[[gnu::cold, gnu::noinline]] error::error(refusal why)
     : std::runtime_error(message(why)), why_(std::move(why)) {}
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE communicator_error::communicator_error(refusal why,
-                                                                                       int exit_status)
+[[gnu::cold, gnu::noinline]] communicator_error::communicator_error(refusal why, int exit_status)
     : error(std::move(why)), exit_status_(exit_status) {}
 
-COHORT_CORE_INLINE std::string error::message(refusal const& r) {
+std::string error::message(refusal const& r) {
   bool const has_expected = !r.expected.empty();
   return detail::text_of({r.what, r.where.empty() ? "" : " (", r.where, r.where.empty() ? "" : ")",
                           has_expected ? ": expected " : "", r.expected,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cstddef>
 #include <numeric>
@@ -10,7 +8,7 @@
 namespace cohort::detail {
 
 /// Levenshtein distance: the number of characters to insert, remove or replace.
-COHORT_CORE_INLINE std::size_t edit_distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -25,8 +23,7 @@ COHORT_CORE_INLINE std::size_t edit_distance(std::string_view a, std::string_vie
   return row[b.size()];
 }
 
-COHORT_CORE_INLINE std::string_view nearest_name(std::string_view wanted,
-                                                 std::span<std::string_view const> names) {
+std::string_view nearest_name(std::string_view wanted, std::span<std::string_view const> names) {
   constexpr std::size_t longest = 100;  // bounds the time for an untrusted name
   std::string_view nearest;
   std::size_t least = wanted.size();
@@ -40,8 +37,7 @@ COHORT_CORE_INLINE std::string_view nearest_name(std::string_view wanted,
   return nearest;
 }
 
-COHORT_CORE_INLINE std::string names_and_nearest(std::string_view wanted,
-                                                 std::span<std::string_view const> names) {
+std::string names_and_nearest(std::string_view wanted, std::span<std::string_view const> names) {
   std::string list;
   for (std::string_view const name : names) list += (list.empty() ? "" : ", ") + std::string(name);
   std::string_view const nearest = nearest_name(wanted, names);

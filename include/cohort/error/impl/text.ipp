@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -19,8 +17,7 @@ template <class T>
   return text;
 }
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string text_of(
-    std::initializer_list<text_piece> pieces) {
+[[gnu::cold, gnu::noinline]] std::string text_of(std::initializer_list<text_piece> pieces) {
   std::string text;
   for (text_piece const& piece : pieces) switch (piece.type) {
       case text_piece::piece_type::text:

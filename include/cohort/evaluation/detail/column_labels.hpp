@@ -25,7 +25,3 @@ class column_labels {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/column_labels.ipp>
-#endif

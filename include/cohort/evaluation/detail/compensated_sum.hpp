@@ -15,7 +15,3 @@ struct compensated_sum {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/compensated_sum.ipp>
-#endif

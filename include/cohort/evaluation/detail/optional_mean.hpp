@@ -18,7 +18,3 @@ class optional_mean {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/optional_mean.ipp>
-#endif

@@ -39,7 +39,3 @@ struct paired_moments {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/paired_moments.ipp>
-#endif

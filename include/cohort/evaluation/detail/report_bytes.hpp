@@ -49,7 +49,3 @@ class report_reader {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/report_bytes.ipp>
-#endif

@@ -37,7 +37,3 @@ class scored_columns {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/evaluation/impl/scored_columns.ipp>
-#endif

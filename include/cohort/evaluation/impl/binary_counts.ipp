@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::precision() const {
+std::optional<double> binary_counts::precision() const {
   return ratio(number(true_positive), number(predicted()));
 }
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::recall() const {
-  return ratio(number(true_positive), number(actual()));
-}
+std::optional<double> binary_counts::recall() const { return ratio(number(true_positive), number(actual())); }
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::f_beta(double beta) const {
+std::optional<double> binary_counts::f_beta(double beta) const {
   if (!(beta > 0 && beta < 1e100)) {
     throw setting_error({.what = "the beta of F-beta is out of range",
                          .where = "beta",
@@ -26,17 +22,17 @@ COHORT_CORE_INLINE std::optional<double> binary_counts::f_beta(double beta) cons
   return ratio(hits, hits + beta * beta * number(false_negative) + number(false_positive));
 }
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::g_measure() const {
+std::optional<double> binary_counts::g_measure() const {
   return ratio(number(true_positive), std::sqrt(number(predicted()) * number(actual())));
 }
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::mcc() const {
+std::optional<double> binary_counts::mcc() const {
   double const tp = number(true_positive), fp = number(false_positive);
   double const fn = number(false_negative), tn = number(true_negative);
   return ratio(tp * tn - fp * fn, std::sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)));
 }
 
-COHORT_CORE_INLINE binary_counts& binary_counts::operator+=(binary_counts const& other) {
+binary_counts& binary_counts::operator+=(binary_counts const& other) {
   true_positive += other.true_positive;
   false_positive += other.false_positive;
   false_negative += other.false_negative;
@@ -44,7 +40,7 @@ COHORT_CORE_INLINE binary_counts& binary_counts::operator+=(binary_counts const&
   return *this;
 }
 
-COHORT_CORE_INLINE std::optional<double> binary_counts::ratio(double part, double whole) {
+std::optional<double> binary_counts::ratio(double part, double whole) {
   return whole > 0 ? std::optional(part / whole) : std::nullopt;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
@@ -12,8 +10,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE calibration_report::calibration_report(int columns, int bins)
-    : columns_(columns), bins_(bins) {
+calibration_report::calibration_report(int columns, int bins) : columns_(columns), bins_(bins) {
   detail::column_labels(columns, {});
   if (bins < 1 || bins > 10'000)
     throw setting_error({.what = "cannot create a calibration report",
@@ -23,8 +20,7 @@ COHORT_CORE_INLINE calibration_report::calibration_report(int columns, int bins)
   clear();
 }
 
-COHORT_CORE_INLINE void calibration_report::add(tensor_view scores, tensor_view targets,
-                                                std::optional<std::int64_t> first) {
+void calibration_report::add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first) {
   // A softmax in f32 may exceed 1 by a rounding error.
   detail::scored_columns const given(scores, targets, columns_, first.value_or(examples_), 0, 1 + 1e-6);
   for (std::size_t n = 0; n < given.examples(); ++n) {
@@ -38,7 +34,7 @@ COHORT_CORE_INLINE void calibration_report::add(tensor_view scores, tensor_view 
   examples_ += static_cast<std::int64_t>(given.examples());
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> calibration_report::to_bytes() const {
+std::vector<std::byte> calibration_report::to_bytes() const {
   detail::report_writer out;
   out.natural(kind())
       .natural(static_cast<std::uint64_t>(columns_))
@@ -54,7 +50,7 @@ COHORT_CORE_INLINE std::vector<std::byte> calibration_report::to_bytes() const {
   return out.release();
 }
 
-COHORT_CORE_INLINE void calibration_report::merge(std::span<std::byte const> bytes) {
+void calibration_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
   auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
   require("kind of report", kind());
@@ -84,13 +80,13 @@ COHORT_CORE_INLINE void calibration_report::merge(std::span<std::byte const> byt
   examples_ += examples;
 }
 
-COHORT_CORE_INLINE void calibration_report::clear() {
+void calibration_report::clear() {
   cells_.assign(static_cast<std::size_t>(columns_ > 1 ? columns_ + 1 : 1) * static_cast<std::size_t>(bins_),
                 {});
   examples_ = 0;
 }
 
-COHORT_CORE_INLINE std::vector<calibration_bin> calibration_report::bins(int column) const {
+std::vector<calibration_bin> calibration_report::bins(int column) const {
   std::vector<calibration_bin> made;
   for (int b = 0; b < bins_; ++b) {
     cell const& one = cells_[static_cast<std::size_t>(column) * static_cast<std::size_t>(bins_)
@@ -104,21 +100,21 @@ COHORT_CORE_INLINE std::vector<calibration_bin> calibration_report::bins(int col
   return made;
 }
 
-COHORT_CORE_INLINE std::optional<double> calibration_report::expected_error() const {
+std::optional<double> calibration_report::expected_error() const {
   if (examples_ == 0) return std::nullopt;
   double sum = 0;
   for (calibration_bin const& one : bins()) sum += static_cast<double>(one.examples) * error(one);
   return sum / static_cast<double>(examples_);
 }
 
-COHORT_CORE_INLINE std::optional<double> calibration_report::largest_error() const {
+std::optional<double> calibration_report::largest_error() const {
   if (examples_ == 0) return std::nullopt;
   double largest = 0;
   for (calibration_bin const& one : bins()) largest = std::max(largest, error(one));
   return largest;
 }
 
-COHORT_CORE_INLINE std::string calibration_report::stats() const {
+std::string calibration_report::stats() const {
   if (examples_ == 0) return "  no examples\n";
   detail::text_table table({.others = detail::columns::right});
   table.add({"bin", "examples", "probability", "frequency"});
@@ -130,17 +126,17 @@ COHORT_CORE_INLINE std::string calibration_report::stats() const {
          + "\n  maximum calibration error   " + detail::decimal_text(largest_error(), 4) + '\n';
 }
 
-COHORT_CORE_INLINE void calibration_report::cell::add(cell const& part) {
+void calibration_report::cell::add(cell const& part) {
   examples += part.examples;
   positive += part.positive;
   probability_sum.add(part.probability_sum);
 }
 
-COHORT_CORE_INLINE double calibration_report::error(calibration_bin const& one) {
+double calibration_report::error(calibration_bin const& one) {
   return one.examples > 0 ? std::abs(*one.probability - *one.frequency) : 0;
 }
 
-COHORT_CORE_INLINE void calibration_report::count(std::size_t row, double probability, bool positive) {
+void calibration_report::count(std::size_t row, double probability, bool positive) {
   probability = std::min(probability, 1.0);
   int const bin = std::min(static_cast<int>(probability * bins_), bins_ - 1);
   cell& one = cells_[row * static_cast<std::size_t>(bins_) + static_cast<std::size_t>(bin)];

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE classification_report::classification_report(int classes, classification_options options)
+classification_report::classification_report(int classes, classification_options options)
     : confusion_matrix(classes, options.zero_division), options_(std::move(options)) {
   if (options_.top < 1 || options_.top > classes) {
     refuse("cannot create a classification report", "top", "1 to " + std::to_string(classes),
@@ -21,8 +19,7 @@ COHORT_CORE_INLINE classification_report::classification_report(int classes, cla
   }
 }
 
-COHORT_CORE_INLINE void classification_report::add(tensor_view scores, tensor_view labels,
-                                                   std::optional<std::int64_t> first) {
+void classification_report::add(tensor_view scores, tensor_view labels, std::optional<std::int64_t> first) {
   if (labels.type != element_type::i32)
     throw shape_error({.what = "cannot evaluate these scores",
                        .where = "labels",
@@ -31,8 +28,8 @@ COHORT_CORE_INLINE void classification_report::add(tensor_view scores, tensor_vi
   add(scores, labels.as<std::int32_t>(), first);
 }
 
-COHORT_CORE_INLINE void classification_report::add(tensor_view scores, std::span<std::int32_t const> labels,
-                                                   std::optional<std::int64_t> first) {
+void classification_report::add(tensor_view scores, std::span<std::int32_t const> labels,
+                                std::optional<std::int64_t> first) {
   if (scores.dims.rank < 2 || scores.dims.example().elements() != classes()
       || labels.size() != at(scores.dims[0])) {
     throw shape_error({.what = "cannot evaluate these scores",
@@ -52,7 +49,7 @@ COHORT_CORE_INLINE void classification_report::add(tensor_view scores, std::span
   }
 }
 
-COHORT_CORE_INLINE void classification_report::merge(classification_report const& other) {
+void classification_report::merge(classification_report const& other) {
   auto setting = [](classification_report const& report) {
     return std::to_string(report.classes()) + " classes, top " + std::to_string(report.options_.top);
   };
@@ -66,7 +63,7 @@ COHORT_CORE_INLINE void classification_report::merge(classification_report const
   probabilities_ = probabilities_ && other.probabilities_;
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> classification_report::to_bytes() const {
+std::vector<std::byte> classification_report::to_bytes() const {
   detail::report_writer out;
   out.natural(kind()).natural(static_cast<std::uint64_t>(classes()));
   out.natural(static_cast<std::uint64_t>(options_.top)).natural(labels_hash());
@@ -75,7 +72,7 @@ COHORT_CORE_INLINE std::vector<std::byte> classification_report::to_bytes() cons
   return out.real(log_loss_.sum).real(log_loss_.compensation).release();
 }
 
-COHORT_CORE_INLINE void classification_report::merge(std::span<std::byte const> bytes) {
+void classification_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
   in.natural("kind of report", kind(), kind());
   auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
@@ -93,43 +90,43 @@ COHORT_CORE_INLINE void classification_report::merge(std::span<std::byte const> 
   merge(other);
 }
 
-COHORT_CORE_INLINE void classification_report::clear() {
+void classification_report::clear() {
   confusion_matrix::clear();
   top_hits_ = 0;
   log_loss_ = {};
   probabilities_ = true;
 }
 
-COHORT_CORE_INLINE std::optional<double> classification_report::top_accuracy() const {
+std::optional<double> classification_report::top_accuracy() const {
   if (examples() == 0) return std::nullopt;
   return static_cast<double>(top_hits_) / static_cast<double>(examples());
 }
 
-COHORT_CORE_INLINE std::optional<double> classification_report::log_loss() const {
+std::optional<double> classification_report::log_loss() const {
   if (examples() == 0 || !probabilities_) return std::nullopt;
   return log_loss_.value() / static_cast<double>(examples());
 }
 
-COHORT_CORE_INLINE std::uint64_t classification_report::labels_hash() const {
+std::uint64_t classification_report::labels_hash() const {
   std::uint64_t hash = detail::fnv1a_offset;
   for (std::string const& label : options_.labels)
     hash = detail::fnv1a({label.c_str(), label.size() + 1}, hash);  // with the terminating zero
   return hash;
 }
 
-COHORT_CORE_INLINE void classification_report::refuse(char const* what, std::string where,
-                                                      std::string expected, std::string got) {
+void classification_report::refuse(char const* what, std::string where, std::string expected,
+                                   std::string got) {
   throw setting_error(
       {.what = what, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE std::string classification_report::name(int c) const {
+std::string classification_report::name(int c) const {
   std::string text = std::to_string(c);
   if (!options_.labels.empty()) text += ' ' + options_.labels[at(c)];
   return text;
 }
 
-COHORT_CORE_INLINE std::string classification_report::stats() const {
+std::string classification_report::stats() const {
   if (examples() == 0) return "  no examples of " + std::to_string(classes()) + " classes\n";
   std::string text = totals_text() + '\n' + per_class_text();
   if (classes() <= most_printed_classes) text += '\n' + confusion_text();
@@ -137,7 +134,7 @@ COHORT_CORE_INLINE std::string classification_report::stats() const {
   return remarks.empty() ? text : text + '\n' + remarks;
 }
 
-COHORT_CORE_INLINE std::string classification_report::totals_text() const {
+std::string classification_report::totals_text() const {
   auto percent = [](std::optional<double> share) {
     return share ? detail::decimal_text(100 * *share, 2) + " %" : std::string("-");
   };
@@ -152,7 +149,7 @@ COHORT_CORE_INLINE std::string classification_report::totals_text() const {
   return table.text();
 }
 
-COHORT_CORE_INLINE std::string classification_report::per_class_text() const {
+std::string classification_report::per_class_text() const {
   auto number = [](std::optional<double> x) { return detail::decimal_text(x, 4); };
   detail::text_table table({.others = detail::columns::right});
   table.add({"class", "precision", "recall", "F1", "examples", "predicted"});
@@ -169,7 +166,7 @@ COHORT_CORE_INLINE std::string classification_report::per_class_text() const {
   return table.text();
 }
 
-COHORT_CORE_INLINE std::string classification_report::confusion_text() const {
+std::string classification_report::confusion_text() const {
   detail::text_table table({.others = detail::columns::even});
   std::vector<std::string> head{"true \\ predicted"};
   for (int predicted = 0; predicted < classes(); ++predicted) head.push_back(std::to_string(predicted));
@@ -185,7 +182,7 @@ COHORT_CORE_INLINE std::string classification_report::confusion_text() const {
   return table.text();
 }
 
-COHORT_CORE_INLINE std::string classification_report::remarks_text() const {
+std::string classification_report::remarks_text() const {
   std::string text;
   auto list = [&](char const* title, bool (*concerned)(binary_counts const&)) {
     std::string names;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/random/detail/hash.hpp>
@@ -9,8 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE column_labels::column_labels(int columns, std::vector<std::string> names)
-    : names_(std::move(names)) {
+column_labels::column_labels(int columns, std::vector<std::string> names) : names_(std::move(names)) {
   if (columns < 1 || columns > 100'000)
     throw setting_error({.what = "a report has too few or too many columns",
                          .where = "columns",
@@ -23,13 +20,13 @@ COHORT_CORE_INLINE column_labels::column_labels(int columns, std::vector<std::st
                          .got = {names_.size()}});
 }
 
-COHORT_CORE_INLINE std::string column_labels::name(int column) const {
+std::string column_labels::name(int column) const {
   std::string text = std::to_string(column);
   if (!names_.empty()) text += ' ' + names_[static_cast<std::size_t>(column)];
   return text;
 }
 
-COHORT_CORE_INLINE std::uint64_t column_labels::hash() const {
+std::uint64_t column_labels::hash() const {
   std::uint64_t hash = fnv1a_offset;
   for (std::string const& one : names_)
     hash = fnv1a({one.c_str(), one.size() + 1}, hash);  // with the terminating zero

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void compensated_sum::add(double term) {
+void compensated_sum::add(double term) {
   double const total = sum + term;
   compensation += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
   sum = total;
 }
 
-COHORT_CORE_INLINE void compensated_sum::add(compensated_sum const& other) {
+void compensated_sum::add(compensated_sum const& other) {
   double const other_compensation = other.compensation;
   add(other.sum);
   compensation += other_compensation;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <string>
 
 namespace cohort {
 
-COHORT_CORE_INLINE confusion_matrix::confusion_matrix(int classes, zero_division undefined)
+confusion_matrix::confusion_matrix(int classes, zero_division undefined)
     : classes_(classes), undefined_(undefined) {
   if (classes < 2 || classes > 100'000) {
     throw setting_error({.what = "cannot create a confusion matrix",
@@ -20,12 +18,12 @@ COHORT_CORE_INLINE confusion_matrix::confusion_matrix(int classes, zero_division
   counts_.resize(at(classes) * at(classes));
 }
 
-COHORT_CORE_INLINE void confusion_matrix::add(int actual, int predicted) {
+void confusion_matrix::add(int actual, int predicted) {
   ++counts_[at(actual) * at(classes_) + at(predicted)];
   ++examples_;
 }
 
-COHORT_CORE_INLINE void confusion_matrix::merge(confusion_matrix const& other) {
+void confusion_matrix::merge(confusion_matrix const& other) {
   if (classes_ != other.classes_) {
     throw setting_error({.what = "cannot merge confusion matrices",
                          .where = "classes",
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE void confusion_matrix::merge(confusion_matrix const& other) {
   examples_ += other.examples_;
 }
 
-COHORT_CORE_INLINE void confusion_matrix::write(detail::report_writer& out) const {
+void confusion_matrix::write(detail::report_writer& out) const {
   out.natural(static_cast<std::uint64_t>(examples_));
   std::size_t next = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -46,7 +44,7 @@ COHORT_CORE_INLINE void confusion_matrix::write(detail::report_writer& out) cons
   }
 }
 
-COHORT_CORE_INLINE void confusion_matrix::read(detail::report_reader& in, std::int64_t most) {
+void confusion_matrix::read(detail::report_reader& in, std::int64_t most) {
   std::int64_t const examples = in.count("examples", 0, most);
   for (std::size_t next = 0; examples_ < examples; ++next) {
     if (next == counts_.size())
@@ -57,16 +55,16 @@ COHORT_CORE_INLINE void confusion_matrix::read(detail::report_reader& in, std::i
   }
 }
 
-COHORT_CORE_INLINE void confusion_matrix::clear() {
+void confusion_matrix::clear() {
   std::fill(counts_.begin(), counts_.end(), 0);
   examples_ = 0;
 }
 
-COHORT_CORE_INLINE std::int64_t confusion_matrix::count(int actual, int predicted) const {
+std::int64_t confusion_matrix::count(int actual, int predicted) const {
   return counts_[at(actual) * at(classes_) + at(predicted)];
 }
 
-COHORT_CORE_INLINE binary_counts confusion_matrix::of(int c) const {
+binary_counts confusion_matrix::of(int c) const {
   binary_counts result;
   result.true_positive = count(c, c);
   for (int other = 0; other < classes_; ++other) {
@@ -78,38 +76,38 @@ COHORT_CORE_INLINE binary_counts confusion_matrix::of(int c) const {
   return result;
 }
 
-COHORT_CORE_INLINE std::int64_t confusion_matrix::correct() const {
+std::int64_t confusion_matrix::correct() const {
   std::int64_t sum = 0;
   for (int c = 0; c < classes_; ++c) sum += count(c, c);
   return sum;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::accuracy() const {
+std::optional<double> confusion_matrix::accuracy() const {
   if (examples_ == 0) return std::nullopt;
   return static_cast<double>(correct()) / static_cast<double>(examples_);
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::precision(averaging how) const {
+std::optional<double> confusion_matrix::precision(averaging how) const {
   return average(how, [](auto const& c) { return c.precision(); }).value;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::recall(averaging how) const {
+std::optional<double> confusion_matrix::recall(averaging how) const {
   return average(how, [](auto const& c) { return c.recall(); }).value;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::f_beta(averaging how, double beta) const {
+std::optional<double> confusion_matrix::f_beta(averaging how, double beta) const {
   return average(how, [&](auto const& c) { return c.f_beta(beta); }).value;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::g_measure(averaging how) const {
+std::optional<double> confusion_matrix::g_measure(averaging how) const {
   return average(how, [](auto const& c) { return c.g_measure(); }).value;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::mcc(averaging how) const {
+std::optional<double> confusion_matrix::mcc(averaging how) const {
   return average(how, [](auto const& c) { return c.mcc(); }).value;
 }
 
-COHORT_CORE_INLINE std::optional<double> confusion_matrix::mcc() const {
+std::optional<double> confusion_matrix::mcc() const {
   double const s = static_cast<double>(examples_);
   double both = 0, predicted = 0, actual = 0;
   for (int k = 0; k < classes_; ++k) {

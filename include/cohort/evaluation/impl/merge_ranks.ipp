@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
+void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
   detail::report_writer mine;
   for (evaluator const* one : evaluators) mine.block(one->to_bytes());
   std::vector<std::byte> const before = mine.release();

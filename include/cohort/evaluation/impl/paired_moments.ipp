@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/evaluation/detail/paired_moments.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void paired_moments::add(paired_moments const& part) {
+void paired_moments::add(paired_moments const& part) {
   if (part.count == 0) return;
   if (count == 0) {
     *this = part;

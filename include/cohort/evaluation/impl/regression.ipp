@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/optional_mean.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
@@ -12,11 +10,10 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE regression_report::regression_report(int columns, regression_options options)
+regression_report::regression_report(int columns, regression_options options)
     : labels_(columns, std::move(options.labels)), columns_(static_cast<std::size_t>(columns)) {}
 
-COHORT_CORE_INLINE void regression_report::add(tensor_view outputs, tensor_view targets,
-                                               std::optional<std::int64_t> first) {
+void regression_report::add(tensor_view outputs, tensor_view targets, std::optional<std::int64_t> first) {
   check(outputs, targets);
   for (int n = 0; n < outputs.dims[0]; ++n)
     for (int c = 0; c < columns(); ++c)
@@ -42,7 +39,7 @@ COHORT_CORE_INLINE void regression_report::add(tensor_view outputs, tensor_view 
   }
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> regression_report::to_bytes() const {
+std::vector<std::byte> regression_report::to_bytes() const {
   detail::report_writer out;
   out.natural(kind()).natural(columns_.size()).natural(labels_.hash());
   out.natural(static_cast<std::uint64_t>(examples()));
@@ -55,7 +52,7 @@ COHORT_CORE_INLINE std::vector<std::byte> regression_report::to_bytes() const {
   return out.release();
 }
 
-COHORT_CORE_INLINE void regression_report::merge(std::span<std::byte const> bytes) {
+void regression_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
   auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
   require("kind of report", kind());
@@ -85,31 +82,27 @@ COHORT_CORE_INLINE void regression_report::merge(std::span<std::byte const> byte
   columns_ = std::move(all);
 }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::mse(int c) const {
-  return of(c).mean(of(c).squared);
-}
+std::optional<double> regression_report::mse(int c) const { return of(c).mean(of(c).squared); }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::mae(int c) const {
-  return of(c).mean(of(c).absolute);
-}
+std::optional<double> regression_report::mae(int c) const { return of(c).mean(of(c).absolute); }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::rmse(int c) const {
+std::optional<double> regression_report::rmse(int c) const {
   auto const squared = mse(c);
   return squared ? std::optional(std::sqrt(*squared)) : std::nullopt;
 }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::r2(int c) const {
+std::optional<double> regression_report::r2(int c) const {
   if (!(of(c).moments.yy > 0)) return std::nullopt;
   return 1 - of(c).squared.value() / of(c).moments.yy;
 }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::correlation(int c) const {
+std::optional<double> regression_report::correlation(int c) const {
   detail::paired_moments const& m = of(c).moments;
   double const both = std::sqrt(m.xx) * std::sqrt(m.yy);
   return both > 0 ? std::optional(std::clamp(m.xy / both, -1.0, 1.0)) : std::nullopt;
 }
 
-COHORT_CORE_INLINE std::string regression_report::stats() const {
+std::string regression_report::stats() const {
   if (examples() == 0) return "  no examples\n";
   detail::text_table table({.others = detail::columns::right});
   table.add({"", "MSE", "MAE", "RMSE", "R²", "correlation"});
@@ -132,24 +125,23 @@ COHORT_CORE_INLINE std::string regression_report::stats() const {
   return undefined.empty() ? text : text + "  columns with 0/0, left out of the means: " + undefined + '\n';
 }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::column::mean(
-    detail::compensated_sum const& errors) const {
+std::optional<double> regression_report::column::mean(detail::compensated_sum const& errors) const {
   return moments.count > 0 ? std::optional(errors.value() / moments.count) : std::nullopt;
 }
 
-COHORT_CORE_INLINE std::optional<double> regression_report::mean(
-    std::optional<double> (regression_report::*number)(int) const) const {
+std::optional<double> regression_report::mean(std::optional<double> (regression_report::*number)(int)
+                                                  const) const {
   detail::optional_mean all;
   for (int c = 0; c < columns(); ++c) all.add((this->*number)(c));
   return all.value();
 }
 
-COHORT_CORE_INLINE double regression_report::at(tensor_view const& t, int n, int c) const {
+double regression_report::at(tensor_view const& t, int n, int c) const {
   std::size_t const i = static_cast<std::size_t>(n) * columns_.size() + static_cast<std::size_t>(c);
   return t.type == element_type::f32 ? static_cast<double>(t.as<float>()[i]) : t.as<double>()[i];
 }
 
-COHORT_CORE_INLINE void regression_report::check(tensor_view outputs, tensor_view targets) const {
+void regression_report::check(tensor_view outputs, tensor_view targets) const {
   for (auto const& [what, t] : {std::pair("outputs", outputs), std::pair("targets", targets)}) {
     bool const fits = t.dims.rank > 0 && t.dims[0] == outputs.dims[0]
                       && t.dims.elements() == static_cast<std::int64_t>(t.dims[0]) * columns();

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -8,26 +6,25 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE report_writer& report_writer::natural(std::uint64_t number) {
+report_writer& report_writer::natural(std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<std::byte>(number | 0x80));
   bytes_.push_back(static_cast<std::byte>(number));
   return *this;
 }
 
-COHORT_CORE_INLINE report_writer& report_writer::real(double number) {
+report_writer& report_writer::real(double number) {
   auto const bits = std::as_bytes(std::span(&number, 1));
   bytes_.insert(bytes_.end(), bits.begin(), bits.end());
   return *this;
 }
 
-COHORT_CORE_INLINE report_writer& report_writer::block(std::span<std::byte const> bytes) {
+report_writer& report_writer::block(std::span<std::byte const> bytes) {
   natural(bytes.size());
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return *this;
 }
 
-COHORT_CORE_INLINE std::uint64_t report_reader::natural(std::string_view what, std::uint64_t lowest,
-                                                        std::uint64_t highest) {
+std::uint64_t report_reader::natural(std::string_view what, std::uint64_t lowest, std::uint64_t highest) {
   std::size_t const start = at_;
   std::uint64_t number = 0;
   for (int shift = 0;; shift += 7) {
@@ -43,13 +40,12 @@ COHORT_CORE_INLINE std::uint64_t report_reader::natural(std::string_view what, s
          std::to_string(number));
 }
 
-COHORT_CORE_INLINE std::int64_t report_reader::count(std::string_view what, std::int64_t lowest,
-                                                     std::int64_t highest) {
+std::int64_t report_reader::count(std::string_view what, std::int64_t lowest, std::int64_t highest) {
   return static_cast<std::int64_t>(
       natural(what, static_cast<std::uint64_t>(lowest), static_cast<std::uint64_t>(highest)));
 }
 
-COHORT_CORE_INLINE double report_reader::real(std::string_view what, double lowest, double highest) {
+double report_reader::real(std::string_view what, double lowest, double highest) {
   if (bytes_.size() - at_ < sizeof(double)) refuse(what, "8 bytes", std::to_string(bytes_.size() - at_));
   double number = 0;
   std::memcpy(&number, bytes_.data() + at_, sizeof number);
@@ -60,19 +56,18 @@ COHORT_CORE_INLINE double report_reader::real(std::string_view what, double lowe
   return number;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> report_reader::block(std::string_view what) {
+std::span<std::byte const> report_reader::block(std::string_view what) {
   auto const size = static_cast<std::size_t>(natural(what, 0, bytes_.size()));
   if (size > bytes_.size() - at_)
     refuse(what, text_of({size, " bytes"}), std::to_string(bytes_.size() - at_));
   return bytes_.subspan(std::exchange(at_, at_ + size), size);
 }
 
-COHORT_CORE_INLINE void report_reader::end() const {
+void report_reader::end() const {
   if (at_ != bytes_.size()) refuse("end", "no more bytes", std::to_string(bytes_.size() - at_));
 }
 
-COHORT_CORE_INLINE void report_reader::refuse(std::string_view what, std::string expected,
-                                              std::string got) const {
+void report_reader::refuse(std::string_view what, std::string expected, std::string got) const {
   throw data_error({.what = "cannot merge the bytes of a report",
                     .where = {"byte ", at_, ", ", what},
                     .expected = std::move(expected),

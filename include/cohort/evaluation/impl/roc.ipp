@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/detail/scored_columns.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE roc_report::roc_report(int columns, roc_options options)
+roc_report::roc_report(int columns, roc_options options)
     : labels_(columns, std::move(options.labels)), steps_(options.steps) {
   if (steps_ < 0 || steps_ > 1'000'000)
     throw setting_error({.what = "cannot create a ROC report",
@@ -22,8 +20,7 @@ COHORT_CORE_INLINE roc_report::roc_report(int columns, roc_options options)
   curves_.resize(static_cast<std::size_t>(columns));
 }
 
-COHORT_CORE_INLINE void roc_report::add(tensor_view scores, tensor_view targets,
-                                        std::optional<std::int64_t> first) {
+void roc_report::add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first) {
   detail::scored_columns const given(scores, targets, columns(), first.value_or(examples_), lowest(),
                                      highest());
   for (std::size_t n = 0; n < given.examples(); ++n)
@@ -35,7 +32,7 @@ COHORT_CORE_INLINE void roc_report::add(tensor_view scores, tensor_view targets,
   examples_ += static_cast<std::int64_t>(given.examples());
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> roc_report::to_bytes() const {
+std::vector<std::byte> roc_report::to_bytes() const {
   auto const natural = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   detail::report_writer out;
   out.natural(kind()).natural(curves_.size()).natural(natural(steps_)).natural(labels_.hash());
@@ -48,7 +45,7 @@ COHORT_CORE_INLINE std::vector<std::byte> roc_report::to_bytes() const {
   return out.release();
 }
 
-COHORT_CORE_INLINE void roc_report::merge(std::span<std::byte const> bytes) {
+void roc_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
   auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
   require("kind of report", kind());
@@ -75,20 +72,20 @@ COHORT_CORE_INLINE void roc_report::merge(std::span<std::byte const> bytes) {
   examples_ += examples;
 }
 
-COHORT_CORE_INLINE void roc_report::clear() {
+void roc_report::clear() {
   curves_.assign(curves_.size(), {});
   examples_ = 0;
 }
 
-COHORT_CORE_INLINE std::optional<double> roc_report::auc() const {
+std::optional<double> roc_report::auc() const {
   return mean([](roc_curve const& one) { return one.auc(); });
 }
 
-COHORT_CORE_INLINE std::optional<double> roc_report::average_precision() const {
+std::optional<double> roc_report::average_precision() const {
   return mean([](roc_curve const& one) { return one.average_precision(); });
 }
 
-COHORT_CORE_INLINE std::string roc_report::stats() const {
+std::string roc_report::stats() const {
   if (examples_ == 0) return "  no examples\n";
   detail::text_table table({.others = detail::columns::right});
   table.add({"", "positive", "negative", "AUC", "average precision"});

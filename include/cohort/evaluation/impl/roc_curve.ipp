@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/evaluation/roc_curve.hpp>
 #include <limits>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void roc_curve::add(group const& more) {
+void roc_curve::add(group const& more) {
   seen_.push_back(more);
   positive_ += more.positive;
   negative_ += more.negative;
@@ -16,7 +14,7 @@ COHORT_CORE_INLINE void roc_curve::add(group const& more) {
   room_ = std::max<std::size_t>(4096, 2 * seen_.size());
 }
 
-COHORT_CORE_INLINE std::vector<roc_curve::group> roc_curve::groups() const {
+std::vector<roc_curve::group> roc_curve::groups() const {
   std::vector<group> all = seen_;
   std::sort(all.begin(), all.end(), [](group const& a, group const& b) { return a.score > b.score; });
   std::size_t last = 0;
@@ -31,7 +29,7 @@ COHORT_CORE_INLINE std::vector<roc_curve::group> roc_curve::groups() const {
   return all;
 }
 
-COHORT_CORE_INLINE std::vector<roc_point> roc_curve::points() const {
+std::vector<roc_point> roc_curve::points() const {
   std::vector<roc_point> made;
   if (!has_both()) return made;
   made.push_back({.threshold = std::numeric_limits<double>::infinity()});
@@ -45,7 +43,7 @@ COHORT_CORE_INLINE std::vector<roc_point> roc_curve::points() const {
   return made;
 }
 
-COHORT_CORE_INLINE std::optional<double> roc_curve::auc() const {
+std::optional<double> roc_curve::auc() const {
   if (!has_both()) return std::nullopt;
   double pairs = 0;
   std::int64_t above = 0;
@@ -56,7 +54,7 @@ COHORT_CORE_INLINE std::optional<double> roc_curve::auc() const {
   return pairs / number(positive_) / number(negative_);
 }
 
-COHORT_CORE_INLINE std::optional<double> roc_curve::average_precision() const {
+std::optional<double> roc_curve::average_precision() const {
   if (!has_both()) return std::nullopt;
   double sum = 0;
   group above;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -8,8 +6,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE scored_columns::scored_columns(tensor_view scores, tensor_view targets, int columns,
-                                                  std::int64_t first, double lowest, double highest)
+scored_columns::scored_columns(tensor_view scores, tensor_view targets, int columns, std::int64_t first,
+                               double lowest, double highest)
     : scores_(scores), targets_(targets), columns_(static_cast<std::size_t>(columns)) {
   auto const numbers = [](tensor_view const& t) {
     return t.type == element_type::f32 || t.type == element_type::f64;
@@ -44,17 +42,16 @@ COHORT_CORE_INLINE scored_columns::scored_columns(tensor_view scores, tensor_vie
   }
 }
 
-COHORT_CORE_INLINE bool scored_columns::positive(std::size_t n, std::size_t c) const {
+bool scored_columns::positive(std::size_t n, std::size_t c) const {
   if (targets_.type != element_type::i32) return at(targets_, n * columns_ + c) == 1;
   return static_cast<std::size_t>(label(n)) == (columns_ == 1 ? 1 : c);
 }
 
-COHORT_CORE_INLINE double scored_columns::at(tensor_view const& t, std::size_t i) {
+double scored_columns::at(tensor_view const& t, std::size_t i) {
   return t.type == element_type::f32 ? static_cast<double>(t.as<float>()[i]) : t.as<double>()[i];
 }
 
-COHORT_CORE_INLINE void scored_columns::refuse_shape(char const* where, std::string expected,
-                                                     tensor_view const& got) {
+void scored_columns::refuse_shape(char const* where, std::string expected, tensor_view const& got) {
   throw shape_error({.what = "cannot evaluate these scores",
                      .where = where,
                      .expected = std::move(expected),

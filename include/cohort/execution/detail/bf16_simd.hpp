@@ -21,7 +21,3 @@ void widen([[maybe_unused]] isa which, bf16 const* q, float* w, std::size_t n);
 bool all_finite([[maybe_unused]] isa which, bf16 const* q, std::size_t n);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/bf16_simd.ipp>
-#endif

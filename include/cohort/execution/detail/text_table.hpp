@@ -46,7 +46,3 @@ class text_table {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/text_table.ipp>
-#endif

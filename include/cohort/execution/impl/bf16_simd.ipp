@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/bf16_simd.hpp>
 #include <cohort/execution/detail/bf16_simd_variants.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void round_to_bf16([[maybe_unused]] isa which, float* w, float const* residual, bf16* q,
-                                      std::size_t n) {
+void round_to_bf16([[maybe_unused]] isa which, float* w, float const* residual, bf16* q, std::size_t n) {
   auto* const patterns = &q->pattern;
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::round_to_bf16(w, residual, patterns, n);
@@ -16,7 +13,7 @@ COHORT_CORE_INLINE void round_to_bf16([[maybe_unused]] isa which, float* w, floa
   baseline_f32::round_to_bf16(w, residual, patterns, n);
 }
 
-COHORT_CORE_INLINE void widen([[maybe_unused]] isa which, bf16 const* q, float* w, std::size_t n) {
+void widen([[maybe_unused]] isa which, bf16 const* q, float* w, std::size_t n) {
   auto const* const patterns = &q->pattern;
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::widen_bf16(patterns, w, n);
@@ -25,7 +22,7 @@ COHORT_CORE_INLINE void widen([[maybe_unused]] isa which, bf16 const* q, float* 
   baseline_f32::widen_bf16(patterns, w, n);
 }
 
-COHORT_CORE_INLINE bool all_finite([[maybe_unused]] isa which, bf16 const* q, std::size_t n) {
+bool all_finite([[maybe_unused]] isa which, bf16 const* q, std::size_t n) {
   auto const* const patterns = &q->pattern;
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::all_finite_bf16(patterns, n);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/flat_simd.hpp>
 #include <type_traits>
@@ -58,11 +56,9 @@ void sum_parts([[maybe_unused]] isa which, T* dst, T const* const* parts, int co
   }
 }
 
-#ifdef COHORT_CORE_COMPILED
 template bool all_finite(isa, float const*, std::size_t);
 template bool all_finite(isa, double const*, std::size_t);
 template void sum_parts(isa, float*, float const* const*, int, std::size_t);
 template void sum_parts(isa, double*, double const* const*, int, std::size_t);
-#endif
 
 }  // namespace cohort

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cstdlib>
 
 namespace cohort {
 
-COHORT_CORE_INLINE isa machine_isa() {
+isa machine_isa() {
 #if defined(__x86_64__) || defined(__i386__)
   bool const avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
@@ -19,7 +17,7 @@ COHORT_CORE_INLINE isa machine_isa() {
   return isa::baseline;
 }
 
-COHORT_CORE_INLINE isa best_isa() {
+isa best_isa() {
   isa const machine = machine_isa();
   char const* const limit = std::getenv("COHORT_ISA");
   if (!limit) return machine;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/processor_name.hpp>
 #include <cstring>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string processor_name() {
+std::string processor_name() {
   std::string name;
 #if defined(__x86_64__) || defined(__i386__)
   unsigned words[4]{};

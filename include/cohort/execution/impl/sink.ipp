@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cstdio>
 #include <string>
 
 namespace cohort {
 
-COHORT_CORE_INLINE sink stderr_sink() {
+sink stderr_sink() {
   return [](std::string_view line) {
     std::string const whole = std::string(line) + '\n';
     std::fwrite(whole.data(), 1, whole.size(), stderr);
@@ -15,7 +13,7 @@ COHORT_CORE_INLINE sink stderr_sink() {
   };
 }
 
-COHORT_CORE_INLINE sink silent_sink() {
+sink silent_sink() {
   return [](std::string_view) {};
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/team.hpp>
 #include <utility>
 
@@ -9,27 +7,26 @@ namespace cohort::detail {
 /// Thrown by a barrier if another worker has failed. Unwinds the job; team_state::run_worker catches it.
 struct barrier_aborted {};
 
-COHORT_CORE_INLINE team_state::team_state(int workers, team_settings options)
+team_state::team_state(int workers, team_settings options)
     : settings(std::move(options)),
       size(workers),
       oversubscribed(static_cast<unsigned>(workers) > std::thread::hardware_concurrency()),
       slots(static_cast<std::size_t>(workers)) {}
 
-COHORT_CORE_INLINE void team_state::wake() {
+void team_state::wake() {
   if (sleepers.load() == 0) return;
   { std::lock_guard const lock(mutex); }
   changed.notify_all();
 }
 
-COHORT_CORE_INLINE deadline_error team_state::missed_deadline(std::string what,
-                                                              std::string missing_workers) const {
+deadline_error team_state::missed_deadline(std::string what, std::string missing_workers) const {
   return deadline_error({.what = std::move(what),
                          .where = {"team of ", size, " workers"},
                          .expected = {"all workers within ", settings.deadline.count(), " ms"},
                          .got = {"no response from ", std::move(missing_workers)}});
 }
 
-COHORT_CORE_INLINE void team_state::barrier(int worker) {
+void team_state::barrier(int worker) {
   slot& mine = slot_of(worker);
   std::uint64_t const phase = mine.barriers_reached.load(std::memory_order_relaxed) + 1;
   mine.barriers_reached.store(phase);
@@ -45,7 +42,7 @@ COHORT_CORE_INLINE void team_state::barrier(int worker) {
   }
 }
 
-COHORT_CORE_INLINE void team_state::run_worker(int worker, std::uint64_t run) noexcept {
+void team_state::run_worker(int worker, std::uint64_t run) noexcept {
   slot& mine = slot_of(worker);
   try {
     job(context, worker);
@@ -58,7 +55,7 @@ COHORT_CORE_INLINE void team_state::run_worker(int worker, std::uint64_t run) no
   wake();
 }
 
-COHORT_CORE_INLINE void team_state::thread_main(int worker) noexcept {
+void team_state::thread_main(int worker) noexcept {
   std::uint64_t run = 1;
   slot& mine = slot_of(worker);
   try {
@@ -84,18 +81,18 @@ COHORT_CORE_INLINE void team_state::thread_main(int worker) noexcept {
   wake();
 }
 
-COHORT_CORE_INLINE bool team_state::all_finished(std::uint64_t run) {
+bool team_state::all_finished(std::uint64_t run) {
   for (int worker = 1; worker < size; ++worker)
     if (slot_of(worker).last_finished_run.load() < run) return false;
   return true;
 }
 
-COHORT_CORE_INLINE std::string team_state::unfinished_workers(std::uint64_t run) {
+std::string team_state::unfinished_workers(std::uint64_t run) {
   return worker_list(
       [&](int worker) { return worker > 0 && slot_of(worker).last_finished_run.load() < run; });
 }
 
-COHORT_CORE_INLINE void team_state::rethrow_first_failure() {
+void team_state::rethrow_first_failure() {
   std::exception_ptr first;
   for (slot& each : slots) {
     if (!first) first = each.failure;
@@ -104,7 +101,7 @@ COHORT_CORE_INLINE void team_state::rethrow_first_failure() {
   if (first) std::rethrow_exception(first);
 }
 
-COHORT_CORE_INLINE void team_state::shut_down() {
+void team_state::shut_down() {
   stopping.store(true);
   wake();
   for (int worker = 1; worker < size; ++worker) {
@@ -121,7 +118,7 @@ COHORT_CORE_INLINE void team_state::shut_down() {
 
 namespace cohort {
 
-COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
+team::team(int workers, team_settings settings) {
   if (workers < 1)
     throw setting_error({.what = "the number of workers is not positive",
                          .where = "team",
@@ -146,7 +143,7 @@ COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
   }
 }
 
-COHORT_CORE_INLINE void team::run_job(void (*job)(void*, int), void* context) {
+void team::run_job(void (*job)(void*, int), void* context) {
   detail::team_state& s = *state_;
   if (s.running.exchange(true))
     throw setting_error({.what = "the team is already running",

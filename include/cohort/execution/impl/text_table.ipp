@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 
 namespace cohort::detail {
 
-[[gnu::noinline]] COHORT_CORE_INLINE std::string decimal_text(std::optional<double> number, int decimals) {
+[[gnu::noinline]] std::string decimal_text(std::optional<double> number, int decimals) {
   if (!number) return "-";
   char digits[400];
   auto const end =
@@ -15,18 +13,18 @@ namespace cohort::detail {
   return std::string(digits, end);
 }
 
-COHORT_CORE_INLINE std::size_t characters_in(std::string_view text) {
+std::size_t characters_in(std::string_view text) {
   std::size_t count = 0;
   for (char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   return count;
 }
 
-[[gnu::noinline]] COHORT_CORE_INLINE void text_table::add(std::initializer_list<text_piece> cells) {
+[[gnu::noinline]] void text_table::add(std::initializer_list<text_piece> cells) {
   rows_.emplace_back();
   for (text_piece const& cell : cells) rows_.back().push_back(text_of({cell}));
 }
 
-COHORT_CORE_INLINE std::string text_table::text() const {
+std::string text_table::text() const {
   std::vector<std::size_t> widths;
   for (auto const& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #ifdef __linux__
 #include <sched.h>
 #endif
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <thread>
 
 namespace cohort {
 
-COHORT_CORE_INLINE int usable_processors() {
+int usable_processors() {
 #ifdef __linux__
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/graph/graph.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE graph::graph(builder net) {
+graph::graph(builder net) {
   if (!net.problem_.found()) net.sort_nodes();
   if (net.problem_.found())
     throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
@@ -17,7 +15,7 @@ COHORT_CORE_INLINE graph::graph(builder net) {
   characters_ = std::move(net.characters_);
 }
 
-COHORT_CORE_INLINE graph::graph(graph_view parts)
+graph::graph(graph_view parts)
     : nodes_(parts.nodes.begin(), parts.nodes.end()),
       values_(parts.values.begin(), parts.values.end()),
       edges_(parts.edges.begin(), parts.edges.end()),

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::vector<int> named_layers(graph_view net, std::span<std::string const> names) {
+std::vector<int> named_layers(graph_view net, std::span<std::string const> names) {
   std::vector<int> ids;
   for (std::string const& name : names) {
     int const id = net.find(name);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cstdint>
@@ -12,15 +10,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string integer_text(double number) {
-  return std::to_string(static_cast<std::int64_t>(number));
-}
+std::string integer_text(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
 
-COHORT_CORE_INLINE std::string extent_text(double const* from) {
+std::string extent_text(double const* from) {
   return from[0] == from[1] ? integer_text(from[0]) : integer_text(from[0]) + 'x' + integer_text(from[1]);
 }
 
-COHORT_CORE_INLINE std::string padding_text(padding const& p) {
+std::string padding_text(padding const& p) {
   switch (p.mode) {
     case padding_mode::valid:
       return "valid";
@@ -37,7 +33,7 @@ COHORT_CORE_INLINE std::string padding_text(padding const& p) {
 }
 
 /// Text of a field's value; empty for a boolean that is true and for a shape that equals the output's.
-COHORT_CORE_INLINE std::string field_text(field_info const& info, double const* from, shape const& output) {
+std::string field_text(field_info const& info, double const* from, shape const& output) {
   switch (info.type) {
     case field_type::integer:
       return integer_text(from[0]);
@@ -61,7 +57,7 @@ COHORT_CORE_INLINE std::string field_text(field_info const& info, double const* 
   return "";
 }
 
-COHORT_CORE_INLINE std::string layer_text(graph_view net, int id) {
+std::string layer_text(graph_view net, int id) {
   std::string text(net.kind(id).name);
   bool first = true;
   auto const add = [&](std::string const& part) {
@@ -88,7 +84,7 @@ COHORT_CORE_INLINE std::string layer_text(graph_view net, int id) {
   return text;
 }
 
-COHORT_CORE_INLINE bool is_chain(graph_view net) {
+bool is_chain(graph_view net) {
   for (int id = 0; id < net.size(); ++id) {
     auto const from = net.inputs(id);
     if (id == 0 ? !from.empty() : from.size() != 1 || from[0] != id - 1) return false;
@@ -100,7 +96,7 @@ COHORT_CORE_INLINE bool is_chain(graph_view net) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string summary(graph_view net) {
+std::string summary(graph_view net) {
   bool const chain = detail::is_chain(net);
   detail::text_table text(
       {.others = detail::columns::right, .left = chain ? std::size_t{3} : std::size_t{4}, .indent = 0});

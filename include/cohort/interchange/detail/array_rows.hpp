@@ -26,7 +26,3 @@ record_index index_of_rows(std::vector<std::string> names, std::vector<npy_layou
 std::string array_format_name(std::string const& function, std::vector<std::string> const& arrays);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/array_rows.ipp>
-#endif

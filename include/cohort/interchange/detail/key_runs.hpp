@@ -75,7 +75,3 @@ std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::str
                                          std::size_t most, std::function<void()> const& progress);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/key_runs.ipp>
-#endif

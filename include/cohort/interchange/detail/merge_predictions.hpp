@@ -18,7 +18,3 @@ void merge_predictions(prediction_layout const& layout, std::function<void()> co
                        std::size_t most_runs = 64);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/merge_predictions.ipp>
-#endif

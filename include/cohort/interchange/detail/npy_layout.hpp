@@ -29,7 +29,3 @@ npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_
                            std::string const& where);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/npy.ipp>
-#endif

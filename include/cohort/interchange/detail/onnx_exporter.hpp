@@ -154,7 +154,3 @@ class onnx_exporter {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/onnx_exporter.ipp>
-#endif

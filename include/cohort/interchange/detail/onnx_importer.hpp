@@ -235,7 +235,7 @@ class onnx_importer {
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
   std::string place_{};  // the input or output that is read, for errors; it precedes the node
-  std::set<std::string, std::less<>> read_{};  // attributes of the node
+  std::set<std::string, std::less<>> read_{};      // attributes of the node
   std::map<int, onnx_node const*> recorded_by_{};  // of each layer
   int layer_ = -1;                                 // the layer appended last
 };
@@ -244,8 +244,6 @@ class onnx_importer {
 std::string name_of(onnx_node const& node);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
-/// Returns whether the program includes a kind of layer: see load_trained.
-bool has_kind(std::string_view name);
 /// Returns extents for errors: "N x 3 x 5", where N is a batch of any size; or numbers: "0, -1" with
 /// `between` ", ".
 std::string extents_text(std::vector<std::int64_t> const& dims, char const* between = " x ");
@@ -257,14 +255,3 @@ std::vector<double> encoded_padding(padding const& p);
 std::vector<double> encoded_extent(extent2 const& e);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/onnx_import_activations.ipp>
-#include <cohort/interchange/impl/onnx_import_patterns.ipp>
-#include <cohort/interchange/impl/onnx_import_products.ipp>
-#include <cohort/interchange/impl/onnx_import_sequences.ipp>
-#include <cohort/interchange/impl/onnx_import_shapes.ipp>
-#include <cohort/interchange/impl/onnx_import_values.ipp>
-#include <cohort/interchange/impl/onnx_import_windows.ipp>
-#include <cohort/interchange/impl/onnx_importer.ipp>
-#endif

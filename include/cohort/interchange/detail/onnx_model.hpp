@@ -129,7 +129,3 @@ onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file);
 std::string write_onnx_model(onnx_model const& model);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/onnx_model.ipp>
-#endif

@@ -43,7 +43,3 @@ std::vector<float> permute_axes(std::span<float const> from, std::vector<std::in
 std::vector<float> reorder_blocks(std::span<float const> from, std::vector<std::size_t> const& order);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/permutation.ipp>
-#endif

@@ -80,7 +80,3 @@ void append_csv_field(std::string& to, std::string_view field);
 inline constexpr std::string_view csv_suffix = ".csv", key_run_suffix = ".sorted";
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/prediction_layout.ipp>
-#endif

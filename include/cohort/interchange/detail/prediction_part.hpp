@@ -51,7 +51,3 @@ class prediction_part {
 std::int64_t parse_integer_key(std::string_view key, std::string const& where);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/prediction_part.ipp>
-#endif

@@ -82,7 +82,3 @@ struct element_order {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/tensor_operation.ipp>
-#endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/array_rows.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE npy_layout with_rows(npy_layout const& layout, std::string const& where) {
+npy_layout with_rows(npy_layout const& layout, std::string const& where) {
   if (layout.dims.rank == 0)
     throw data_error({.what = "the array has no rows",
                       .where = where,
@@ -30,9 +28,8 @@ COHORT_CORE_INLINE npy_layout with_rows(npy_layout const& layout, std::string co
   return layout;
 }
 
-COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
-                                              std::vector<npy_layout> const& arrays,
-                                              std::string const& path) {
+record_index index_of_rows(std::vector<std::string> names, std::vector<npy_layout> const& arrays,
+                           std::string const& path) {
   record_index made{.fields = std::move(names)};
   if (arrays.empty())
     throw data_error({.what = "the file has no arrays",
@@ -53,8 +50,7 @@ COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
   return made;
 }
 
-COHORT_CORE_INLINE std::string array_format_name(std::string const& function,
-                                                 std::vector<std::string> const& arrays) {
+std::string array_format_name(std::string const& function, std::vector<std::string> const& arrays) {
   std::vector<std::string> sorted = arrays;
   std::sort(sorted.begin(), sorted.end());
   auto const twice = std::adjacent_find(sorted.begin(), sorted.end());

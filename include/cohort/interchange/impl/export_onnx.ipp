@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
 #include <cohort/interchange/export_onnx.hpp>
@@ -14,8 +12,7 @@ namespace cohort::detail {
 /// Protocol Buffers limits messages to less than 2 GiB.
 inline constexpr std::size_t max_onnx_bytes = (std::size_t{1} << 31) - 1;
 
-COHORT_CORE_INLINE std::string onnx_bytes(training& run, model_content const& content,
-                                          onnx_export_settings const& how) {
+std::string onnx_bytes(training& run, model_content const& content, onnx_export_settings const& how) {
   std::string bytes =
       write_onnx_model(onnx_exporter(run.network(), content.tensors(), run.state().preparation, how).run());
   if (bytes.size() > max_onnx_bytes)
@@ -29,7 +26,7 @@ COHORT_CORE_INLINE std::string onnx_bytes(training& run, model_content const& co
 
 namespace cohort {
 
-COHORT_CORE_INLINE void export_onnx(training& run, std::string const& path, onnx_export_settings const& how) {
+void export_onnx(training& run, std::string const& path, onnx_export_settings const& how) {
   detail::activity_scope const saving(run.state(), rank_progress::activity::saving);
   model_content const content = detail::consensus_model(run.state(), false);
   // Every rank converts the network, so that all ranks throw if a layer is refused.
@@ -44,7 +41,7 @@ COHORT_CORE_INLINE void export_onnx(training& run, std::string const& path, onnx
     throw file_error({.what = "cannot write the ONNX file", .where = path, .got = all.trouble});
 }
 
-COHORT_CORE_INLINE void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how) {
+void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how) {
   detail::activity_scope const saving(run.state(), rank_progress::activity::saving);
   std::string const bytes = detail::onnx_bytes(run, detail::consensus_model(run.state(), false), how);
   to.write(bytes.data(), bytes.size());

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/import_onnx.hpp>
 #include <cohort/io/file.hpp>
@@ -10,12 +8,12 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin) {
+imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin) {
   std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
   return detail::onnx_importer(detail::read_onnx_model(text, origin), origin).run();
 }
 
-COHORT_CORE_INLINE imported_model import_onnx(std::string const& path) {
+imported_model import_onnx(std::string const& path) {
   std::vector<std::byte> bytes = io::read_file(path);
   std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
   detail::onnx_model model = detail::read_onnx_model(text, path);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/imported_model.hpp>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE imported_model::imported_model(cohort::graph network, std::string origin)
+imported_model::imported_model(cohort::graph network, std::string origin)
     : network_(std::move(network)), origin_(std::move(origin)) {
   graph_view const net = network_;
   for (int id = 0; id < net.size(); ++id) {
@@ -19,21 +17,21 @@ COHORT_CORE_INLINE imported_model::imported_model(cohort::graph network, std::st
   }
 }
 
-COHORT_CORE_INLINE void imported_model::refuse(std::string_view parameter, std::string what,
-                                               std::string expected, std::string got) const {
+void imported_model::refuse(std::string_view parameter, std::string what, std::string expected,
+                            std::string got) const {
   throw data_error({.what = std::move(what),
                     .where = origin_ + ", parameter " + std::string(parameter),
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE imported_model::values_of const* imported_model::find(std::string_view parameter) const {
+imported_model::values_of const* imported_model::find(std::string_view parameter) const {
   auto const found = parameters_.find(parameter);
   return found == parameters_.end() ? nullptr : &found->second;
 }
 
-COHORT_CORE_INLINE imported_model::values_of& imported_model::unset(std::string_view parameter,
-                                                                    shape const& dims, std::size_t values) {
+imported_model::values_of& imported_model::unset(std::string_view parameter, shape const& dims,
+                                                 std::size_t values) {
   auto const found = parameters_.find(parameter);
   if (found == parameters_.end()) {
     std::vector<std::string_view> names;
@@ -52,17 +50,15 @@ COHORT_CORE_INLINE imported_model::values_of& imported_model::unset(std::string_
   return made;
 }
 
-COHORT_CORE_INLINE void imported_model::set(std::string_view parameter, shape const& dims,
-                                            std::span<float const> values) {
+void imported_model::set(std::string_view parameter, shape const& dims, std::span<float const> values) {
   unset(parameter, dims, values.size()).values.emplace(values.begin(), values.end());
 }
 
-COHORT_CORE_INLINE void imported_model::set(std::string_view parameter, shape const& dims,
-                                            std::vector<float>&& values) {
+void imported_model::set(std::string_view parameter, shape const& dims, std::vector<float>&& values) {
   unset(parameter, dims, values.size()).values.emplace(std::move(values));
 }
 
-COHORT_CORE_INLINE void imported_model::read_parameters(parameter_set& into) const {
+void imported_model::read_parameters(parameter_set& into) const {
   std::vector<detail::tensor_to_load> all;
   for (int p = 0; p < static_cast<int>(into.table().size()); ++p) {
     parameter const& one = into.table()[static_cast<std::size_t>(p)];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/key_runs.hpp>
 #include <cohort/io/detail/folder.hpp>
@@ -20,14 +18,14 @@ struct key_run_head {
   std::uint64_t bytes;
 };
 
-COHORT_CORE_INLINE std::string ordered_bytes(std::int64_t number) {
+std::string ordered_bytes(std::int64_t number) {
   auto const value = static_cast<std::uint64_t>(number) ^ std::uint64_t{1} << 63;
   std::string bytes;
   for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
   return bytes;
 }
 
-COHORT_CORE_INLINE std::int64_t integer_of(std::string_view ordered) {
+std::int64_t integer_of(std::string_view ordered) {
   std::uint64_t value = 0;
   for (char const c : ordered) value = value << 8 | static_cast<unsigned char>(c);
   return static_cast<std::int64_t>(value ^ std::uint64_t{1} << 63);
@@ -51,17 +49,17 @@ void write_entries(std::string const& path, std::uint64_t count, Next next,
   file.commit();
 }
 
-COHORT_CORE_INLINE void write_key_run(std::string const& path, std::vector<key_entry>& entries) {
+void write_key_run(std::string const& path, std::vector<key_entry>& entries) {
   std::ranges::sort(entries, {}, [](key_entry const& one) { return std::tie(one.key, one.row); });
   std::size_t at = 0;
   write_entries(path, entries.size(), [&] { return at < entries.size() ? &entries[at++] : nullptr; });
 }
 
-COHORT_CORE_INLINE key_run_reader::key_run_reader(std::string const& path) : file_(path) {
+key_run_reader::key_run_reader(std::string const& path) : file_(path) {
   read(&remaining_, sizeof remaining_);
 }
 
-COHORT_CORE_INLINE void key_run_reader::read(void* into, std::size_t bytes) {
+void key_run_reader::read(void* into, std::size_t bytes) {
   if (buffer_.size() - at_ < bytes) {
     constexpr std::size_t whole = 1 << 16;
     buffer_.erase(0, at_);
@@ -79,7 +77,7 @@ COHORT_CORE_INLINE void key_run_reader::read(void* into, std::size_t bytes) {
   at_ += bytes;
 }
 
-COHORT_CORE_INLINE bool key_run_reader::next(key_entry& out) {
+bool key_run_reader::next(key_entry& out) {
   if (remaining_ == 0) return false;
   --remaining_;
   key_run_head head;
@@ -97,11 +95,11 @@ COHORT_CORE_INLINE bool key_run_reader::next(key_entry& out) {
   return true;
 }
 
-COHORT_CORE_INLINE bool merged_key_runs::after(source const& a, source const& b) {
+bool merged_key_runs::after(source const& a, source const& b) {
   return std::tie(a.entry.key, a.entry.row) > std::tie(b.entry.key, b.entry.row);
 }
 
-COHORT_CORE_INLINE merged_key_runs::merged_key_runs(std::span<std::string const> paths) {
+merged_key_runs::merged_key_runs(std::span<std::string const> paths) {
   for (std::string const& path : paths) {
     source one{std::make_unique<key_run_reader>(path), {}};
     if (one.reader->next(one.entry)) heap_.push_back(std::move(one));
@@ -109,7 +107,7 @@ COHORT_CORE_INLINE merged_key_runs::merged_key_runs(std::span<std::string const>
   std::ranges::make_heap(heap_, after);
 }
 
-COHORT_CORE_INLINE bool merged_key_runs::next(key_entry& out) {
+bool merged_key_runs::next(key_entry& out) {
   if (heap_.empty()) return false;
   std::ranges::pop_heap(heap_, after);
   source& lowest = heap_.back();
@@ -121,9 +119,8 @@ COHORT_CORE_INLINE bool merged_key_runs::next(key_entry& out) {
   return true;
 }
 
-COHORT_CORE_INLINE std::vector<std::string> reduce_key_runs(std::vector<std::string> runs,
-                                                            std::string const& prefix, std::size_t most,
-                                                            std::function<void()> const& progress) {
+std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::string const& prefix,
+                                         std::size_t most, std::function<void()> const& progress) {
   std::size_t const given = runs.size();
   std::size_t merged = 0;  // the first runs, which are not needed any more
   while (runs.size() - merged > most) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/key_runs.hpp>
 #include <cohort/interchange/detail/merge_predictions.hpp>
@@ -20,7 +18,7 @@
 
 namespace cohort::detail {
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_part(std::string const& path, clause expected, clause got) {
+[[noreturn]] void refuse_part(std::string const& path, clause expected, clause got) {
   throw data_error({.what = "a part file is damaged or of another run",
                     .where = path,
                     .expected = std::move(expected),
@@ -39,15 +37,15 @@ void copy_rest(io::file_reader& from, io::file_writer& to, std::string& buffer, 
   }
 }
 
-COHORT_CORE_INLINE void expect_prefix(io::file_reader& file, std::string const& wanted, char const* what) {
+void expect_prefix(io::file_reader& file, std::string const& wanted, char const* what) {
   std::string begin(std::min<std::uint64_t>(wanted.size(), file.size()), '\0');
   file.read_exactly(begin.data(), begin.size());
   if (begin != wanted) refuse_part(file.path(), what, "other bytes");
 }
 
 /// Appends the rows of all CSV parts, and counts them.
-COHORT_CORE_INLINE void append_csv_parts(prediction_layout const& layout, io::file_writer& to,
-                                         std::function<void()> const& progress) {
+void append_csv_parts(prediction_layout const& layout, io::file_writer& to,
+                      std::function<void()> const& progress) {
   std::string const header = layout.header();
   std::string buffer;
   for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
@@ -72,7 +70,7 @@ COHORT_CORE_INLINE void append_csv_parts(prediction_layout const& layout, io::fi
 }
 
 /// The width of the keys in a part file of texts.
-COHORT_CORE_INLINE std::size_t text_width(std::string const& path) {
+std::size_t text_width(std::string const& path) {
   io::file_reader file(path);
   std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), 128)), '\0');
   file.read_exactly(begin.data(), begin.size());
@@ -97,7 +95,7 @@ struct merged_array {
   std::size_t part_row_bytes(std::size_t c) const { return widths.empty() ? row_bytes : widths[c]; }
 };
 
-COHORT_CORE_INLINE std::vector<merged_array> merged_arrays_of(prediction_layout const& layout) {
+std::vector<merged_array> merged_arrays_of(prediction_layout const& layout) {
   std::vector<merged_array> all;
   for (prediction_array const& one : layout.arrays()) {
     merged_array& made = all.emplace_back(merged_array{one, one.row_bytes});
@@ -121,8 +119,8 @@ COHORT_CORE_INLINE std::vector<merged_array> merged_arrays_of(prediction_layout 
   return all;
 }
 
-COHORT_CORE_INLINE void append_npy_parts(prediction_layout const& layout, merged_array const& one,
-                                         io::file_writer& to, std::function<void()> const& progress) {
+void append_npy_parts(prediction_layout const& layout, merged_array const& one, io::file_writer& to,
+                      std::function<void()> const& progress) {
   std::string buffer, narrow;
   for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
     io::file_reader from(layout.part(c, one.array.suffix));
@@ -234,8 +232,8 @@ class row_writer {
   std::string text_;
 };
 
-COHORT_CORE_INLINE void merge_csv(prediction_layout const& layout, std::function<void()> const& progress,
-                                  std::size_t most_runs) {
+void merge_csv(prediction_layout const& layout, std::function<void()> const& progress,
+               std::size_t most_runs) {
   row_writer to(layout.path, progress);
   to.add(layout.header());
   if (layout.sorted()) {
@@ -259,8 +257,8 @@ COHORT_CORE_INLINE void merge_csv(prediction_layout const& layout, std::function
   to.file().commit();
 }
 
-COHORT_CORE_INLINE void merge_npy(prediction_layout const& layout, std::function<void()> const& progress,
-                                  std::size_t most_runs) {
+void merge_npy(prediction_layout const& layout, std::function<void()> const& progress,
+               std::size_t most_runs) {
   std::vector<merged_array> const arrays = merged_arrays_of(layout);
   std::vector<std::unique_ptr<row_writer>> to;
   std::vector<std::unique_ptr<part_rows>> rows;
@@ -293,8 +291,8 @@ COHORT_CORE_INLINE void merge_npy(prediction_layout const& layout, std::function
   for (auto const& one : to) one->file().commit();
 }
 
-COHORT_CORE_INLINE void merge_predictions(prediction_layout const& layout,
-                                          std::function<void()> const& progress, std::size_t most_runs) {
+void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress,
+                       std::size_t most_runs) {
   if (layout.format == prediction_format::csv)
     merge_csv(layout, progress, most_runs);
   else

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -16,7 +14,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> words_of(std::string_view line) {
   constexpr std::string_view blanks = " \t\r";
   std::vector<std::string_view> words;
   while (true) {
@@ -30,8 +28,7 @@ COHORT_CORE_INLINE std::vector<std::string_view> words_of(std::string_view line)
 }
 
 /// Reads one line of a name map.  Before: the line has at least one word.
-COHORT_CORE_INLINE name_rule read_rule(std::vector<std::string_view> const& words, int line,
-                                       std::string const& where) {
+name_rule read_rule(std::vector<std::string_view> const& words, int line, std::string const& where) {
   auto const refuse = [&](std::string expected, std::string got) {
     throw data_error({.what = "cannot read the name map",
                       .where = {where, ":", line},
@@ -114,11 +111,9 @@ void put_elements(tensor_view from, std::vector<std::int64_t> const& order, bool
 
 namespace cohort {
 
-COHORT_CORE_INLINE name_map name_map::load(std::string const& path) {
-  return parse(io::read_text(path), path);
-}
+name_map name_map::load(std::string const& path) { return parse(io::read_text(path), path); }
 
-COHORT_CORE_INLINE name_map name_map::parse(std::string_view text, std::string name) {
+name_map name_map::parse(std::string_view text, std::string name) {
   name_map made;
   made.name_ = std::move(name);
   for (int line = 1; !text.empty(); ++line) {
@@ -130,8 +125,8 @@ COHORT_CORE_INLINE name_map name_map::parse(std::string_view text, std::string n
   return made;
 }
 
-COHORT_CORE_INLINE mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
-                                              name_map const& map, graph_view net, parameter_set& into) {
+mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
+                           name_map const& map, graph_view net, parameter_set& into) {
   std::unordered_map<std::string_view, std::size_t> by_name;
   for (std::size_t i = 0; i < tensors.size(); ++i) by_name.emplace(tensors[i].name, i);
   std::vector<bool> used(tensors.size());

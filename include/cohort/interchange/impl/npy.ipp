@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/npy_layout.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
@@ -125,7 +123,7 @@ struct npy_header_reader {
   }
 };
 
-COHORT_CORE_INLINE element_type npy_type(std::string const& name, std::string const& where) {
+element_type npy_type(std::string const& name, std::string const& where) {
   for (auto const& [known, type] : npy_types)
     if (known == name) return type;
   std::string got = quote_for_error(name);
@@ -153,16 +151,16 @@ void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte
   });
 }
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_npy(std::string const& where, std::size_t byte,
-                                                std::string expected, std::string got) {
+[[noreturn]] void refuse_npy(std::string const& where, std::size_t byte, std::string expected,
+                             std::string got) {
   throw data_error({.what = "cannot read the .npy file",
                     .where = {where, ", byte ", byte},
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
-                                              std::string const& where) {
+npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
+                           std::string const& where) {
   std::string_view const all(reinterpret_cast<char const*>(begin.data()), begin.size());
   if (!all.starts_with(npy_magic))
     refuse_npy(where, 0, "the magic of NumPy",
@@ -205,8 +203,7 @@ COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, 
 }
 
 /// Copies an array in Fortran order to row-major order, with elements of the layout's type.
-COHORT_CORE_INLINE void copy_from_fortran_order(npy_layout const& layout, std::byte const* from,
-                                                std::byte* to) {
+void copy_from_fortran_order(npy_layout const& layout, std::byte const* from, std::byte* to) {
   std::size_t const width = bytes_of(layout.type);
   if (width == 8)
     copy_from_fortran_order<std::uint64_t>(layout.dims, from, to);
@@ -217,8 +214,7 @@ COHORT_CORE_INLINE void copy_from_fortran_order(npy_layout const& layout, std::b
 }
 
 /// Refuses booleans that are neither 0 nor 1.
-COHORT_CORE_INLINE void check_booleans(npy_layout const& layout, std::span<std::byte const> data,
-                                       std::string const& where) {
+void check_booleans(npy_layout const& layout, std::span<std::byte const> data, std::string const& where) {
   if (!layout.is_boolean) return;
   auto const wrong = std::ranges::find_if(data, [](std::byte one) { return one > std::byte{1}; });
   if (wrong != data.end())
@@ -226,7 +222,7 @@ COHORT_CORE_INLINE void check_booleans(npy_layout const& layout, std::span<std::
                std::to_string(std::to_integer<int>(*wrong)));
 }
 
-COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) {
+std::string npy_header(element_type type, shape const& dims) {
   auto const* const known =
       std::find_if(npy_types.begin(), npy_types.end(), [&](auto const& one) { return one.second == type; });
   if (known == npy_types.end())
@@ -238,7 +234,7 @@ COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) 
   return npy_header(known->first, extents);
 }
 
-COHORT_CORE_INLINE std::string npy_header(std::string_view type, std::span<std::int64_t const> dims) {
+std::string npy_header(std::string_view type, std::span<std::int64_t const> dims) {
   std::string text = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (";
   for (std::size_t axis = 0; axis < dims.size(); ++axis)
     text += std::to_string(dims[axis]) + (dims.size() == 1 ? "," : axis + 1 < dims.size() ? ", " : "");
@@ -256,7 +252,7 @@ COHORT_CORE_INLINE std::string npy_header(std::string_view type, std::span<std::
 
 namespace cohort {
 
-COHORT_CORE_INLINE npy_array npy_array::load(std::string const& path, std::size_t max_bytes) {
+npy_array npy_array::load(std::string const& path, std::size_t max_bytes) {
   io::file_reader file(path);
   file.expect_at_most(max_bytes);
   std::vector<std::byte> begin(
@@ -278,7 +274,7 @@ COHORT_CORE_INLINE npy_array npy_array::load(std::string const& path, std::size_
   return made;
 }
 
-COHORT_CORE_INLINE npy_array npy_array::parse(std::span<std::byte const> bytes, std::string const& where) {
+npy_array npy_array::parse(std::span<std::byte const> bytes, std::string const& where) {
   detail::npy_layout const layout = detail::read_npy_layout(bytes, bytes.size(), where);
   std::span<std::byte const> const data = bytes.subspan(layout.first);
   detail::check_booleans(layout, data, where);
@@ -293,13 +289,13 @@ COHORT_CORE_INLINE npy_array npy_array::parse(std::span<std::byte const> bytes, 
   return made;
 }
 
-COHORT_CORE_INLINE void write_npy(io::byte_sink_ref sink, tensor_view array) {
+void write_npy(io::byte_sink_ref sink, tensor_view array) {
   std::string const header = detail::npy_header(array.type, array.dims);
   sink.write(header.data(), header.size());
   sink.write(reinterpret_cast<char const*>(array.data), array.bytes());
 }
 
-COHORT_CORE_INLINE void save_npy(std::string const& path, tensor_view array) {
+void save_npy(std::string const& path, tensor_view array) {
   io::file_writer file(path);
   write_npy(file, array);
   file.commit();

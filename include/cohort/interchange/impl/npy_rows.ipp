@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/array_rows.hpp>
 #include <cohort/interchange/npy_rows.hpp>
@@ -17,7 +15,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE npy_layout npy_layout_of_rows(std::string const& path) {
+npy_layout npy_layout_of_rows(std::string const& path) {
   io::file_reader file(path);
   std::vector<std::byte> begin(
       static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), longest_npy_prefix)));
@@ -26,8 +24,7 @@ COHORT_CORE_INLINE npy_layout npy_layout_of_rows(std::string const& path) {
 }
 
 /// An array in a .npz file. `first` is a byte of the file.
-COHORT_CORE_INLINE npy_layout npy_layout_in(zip_directory const& archive, std::string const& array,
-                                            std::string const& path) {
+npy_layout npy_layout_in(zip_directory const& archive, std::string const& array, std::string const& path) {
   zip_entry const* const entry = archive.find(array + ".npy");
   if (!entry)
     throw data_error({.what = "cannot read the .npz file",
@@ -49,25 +46,25 @@ COHORT_CORE_INLINE npy_layout npy_layout_in(zip_directory const& archive, std::s
 
 namespace cohort {
 
-COHORT_CORE_INLINE array_row npy_row_of(std::string const& path) {
+array_row npy_row_of(std::string const& path) {
   detail::npy_layout const layout = detail::npy_layout_of_rows(path);
   return {layout.type, layout.dims.example()};
 }
 
-COHORT_CORE_INLINE record_format npy_rows() {
+record_format npy_rows() {
   return {.name = "npy_rows 1", .index = [](std::string const& path) {
             return detail::index_of_rows({"row"}, {detail::npy_layout_of_rows(path)}, path);
           }};
 }
 
-COHORT_CORE_INLINE array_row npz_row_of(std::string const& path, std::string const& array) {
+array_row npz_row_of(std::string const& path, std::string const& array) {
   detail::mapped_file const file(path);
   detail::npy_layout const layout =
       detail::npy_layout_in(detail::zip_directory(file.bytes(), ".npz file", path), array, path);
   return {layout.type, layout.dims.example()};
 }
 
-COHORT_CORE_INLINE record_format npz_rows(std::vector<std::string> arrays) {
+record_format npz_rows(std::vector<std::string> arrays) {
   std::string name = detail::array_format_name("npz_rows", arrays);
   return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
             detail::mapped_file const file(path);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
@@ -16,30 +14,30 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE onnx_attribute with(std::string name, std::int64_t value) {
+onnx_attribute with(std::string name, std::int64_t value) {
   return {.name = std::move(name), .type = onnx_attribute::integer, .i = value};
 }
-COHORT_CORE_INLINE onnx_attribute with(std::string name, double value) {
+onnx_attribute with(std::string name, double value) {
   return {.name = std::move(name), .type = onnx_attribute::real, .f = static_cast<float>(value)};
 }
-COHORT_CORE_INLINE onnx_attribute with(std::string name, char const* value) {
+onnx_attribute with(std::string name, char const* value) {
   return {.name = std::move(name), .type = onnx_attribute::text, .s = value};
 }
-COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<std::int64_t> values) {
+onnx_attribute with(std::string name, std::vector<std::int64_t> values) {
   return {.name = std::move(name), .type = onnx_attribute::integers, .ints = std::move(values)};
 }
-COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<float> values) {
+onnx_attribute with(std::string name, std::vector<float> values) {
   return {.name = std::move(name), .type = onnx_attribute::reals, .floats = std::move(values)};
 }
-COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<std::string> values) {
+onnx_attribute with(std::string name, std::vector<std::string> values) {
   return {.name = std::move(name), .type = onnx_attribute::texts, .strings = std::move(values)};
 }
 
 /// Returns a type as the value of an attribute.
-COHORT_CORE_INLINE std::int64_t as_integer(onnx_type type) { return static_cast<std::int64_t>(type); }
+std::int64_t as_integer(onnx_type type) { return static_cast<std::int64_t>(type); }
 
 /// Returns the extents of an ONNX tensor, without the batch.
-COHORT_CORE_INLINE std::vector<std::int64_t> extents_of(shape const& dims) {
+std::vector<std::int64_t> extents_of(shape const& dims) {
   return {dims.extents.begin(), dims.extents.begin() + dims.rank};
 }
 
@@ -47,7 +45,7 @@ COHORT_CORE_INLINE std::vector<std::int64_t> extents_of(shape const& dims) {
 inline constexpr std::array<char const*, 6> simple_operators{"Relu",     "Sigmoid",  "Tanh",
                                                              "Softplus", "Softsign", "Identity"};
 
-COHORT_CORE_INLINE onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
+onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
   using self = onnx_exporter;
   static constexpr std::pair<std::string_view, handler> known[]{
       {"conv2d", &self::convolution},
@@ -118,12 +116,11 @@ COHORT_CORE_INLINE onnx_exporter::handler onnx_exporter::handler_of(std::string_
   return nullptr;
 }
 
-COHORT_CORE_INLINE onnx_exporter::onnx_exporter(graph_view net, std::span<stored_tensor const> parameters,
-                                                data_preparation const& preparation,
-                                                onnx_export_settings const& how)
+onnx_exporter::onnx_exporter(graph_view net, std::span<stored_tensor const> parameters,
+                             data_preparation const& preparation, onnx_export_settings const& how)
     : net_(net), parameters_(parameters), preparation_(preparation), how_(how) {}
 
-COHORT_CORE_INLINE onnx_model onnx_exporter::run() {
+onnx_model onnx_exporter::run() {
   model_.opsets = {{"", 17}};
   model_.producer = "cohort";
   model_.producer_version = library_version;
@@ -144,7 +141,7 @@ COHORT_CORE_INLINE onnx_model onnx_exporter::run() {
   return std::move(model_);
 }
 
-COHORT_CORE_INLINE void onnx_exporter::add_input(int id) {
+void onnx_exporter::add_input(int id) {
   std::string& value = values_[static_cast<std::size_t>(id)];
   std::vector<int> const all = net_.with_role(layer_role::input);
   auto const which = static_cast<std::size_t>(std::ranges::find(all, id) - all.begin());
@@ -162,7 +159,7 @@ COHORT_CORE_INLINE void onnx_exporter::add_input(int id) {
   if (which < maps.size() && !maps[which].empty()) value = scaled(value, maps[which], output_shape(), false);
 }
 
-COHORT_CORE_INLINE void onnx_exporter::export_layer(int id) {
+void onnx_exporter::export_layer(int id) {
   handler const function = handler_of(net_.kind(id).name);
   if (!function) refuse("ONNX has no operator for this kind of layer");
   std::size_t const nodes = model_.nodes.size();
@@ -188,7 +185,7 @@ COHORT_CORE_INLINE void onnx_exporter::export_layer(int id) {
   for (std::int64_t const one : extents_of(output_shape())) model_.outputs.back().dims.push_back({one, {}});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::rescaled_output(int id, std::string value) {
+std::string onnx_exporter::rescaled_output(int id, std::string value) {
   std::vector<int> const losses = net_.with_role(layer_role::loss);
   auto const which = static_cast<std::size_t>(std::ranges::find(losses, id) - losses.begin());
   auto const& maps = preparation_.rescaling.targets;
@@ -196,7 +193,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::rescaled_output(int id, std::strin
   return scaled(value, maps[which], output_shape(), true);
 }
 
-COHORT_CORE_INLINE void onnx_exporter::add_encoded_input() {
+void onnx_exporter::add_encoded_input() {
   table_encoder const& encoder = *preparation_.encoder;
   std::vector<int> const all = net_.with_role(layer_role::input);
   names parts;
@@ -219,7 +216,7 @@ COHORT_CORE_INLINE void onnx_exporter::add_encoded_input() {
   }
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::encoded_number(std::size_t c) {
+std::string onnx_exporter::encoded_number(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::f32, {1});
   if (!column.imputed) return value;
@@ -229,7 +226,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::encoded_number(std::size_t c) {
 
 /// For a string without a slot, the runtime reports an error: OneHotEncoder because `zeros` is 0, and Gather
 /// because LabelEncoder returns an index that is out of range.
-COHORT_CORE_INLINE std::string onnx_exporter::encoded_text(std::size_t c) {
+std::string onnx_exporter::encoded_text(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::text, {1});
   if (model_.opsets.size() == 1) model_.opsets.push_back({"ai.onnx.ml", 2});
@@ -253,60 +250,58 @@ COHORT_CORE_INLINE std::string onnx_exporter::encoded_text(std::size_t c) {
   return reshaped(hot, {texts + 1});
 }
 
-COHORT_CORE_INLINE void onnx_exporter::refuse(std::string reason) const {
+void onnx_exporter::refuse(std::string reason) const {
   throw graph_error({.what = "the network cannot be exported to ONNX",
                      .where = {"layer ", name_, " of kind ", net_.kind(id_).name},
                      .got = std::move(reason)});
 }
 
-COHORT_CORE_INLINE double onnx_exporter::field(std::string_view name, int slot) const {
+double onnx_exporter::field(std::string_view name, int slot) const {
   for (field_info const& info : net_.kind(id_).fields)
     if (info.name == name) return net_.fields(id_)[info.first_slot + slot];
   refuse("the layer has no field " + std::string(name));
 }
 
-COHORT_CORE_INLINE shape const& onnx_exporter::input_shape(std::size_t which) const {
+shape const& onnx_exporter::input_shape(std::size_t which) const {
   return net_[net_.inputs(id_)[which]].output;
 }
-COHORT_CORE_INLINE std::string const& onnx_exporter::input(std::size_t which) const {
+std::string const& onnx_exporter::input(std::size_t which) const {
   return values_[static_cast<std::size_t>(net_.inputs(id_)[which])];
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::unique(std::string name) {
+std::string onnx_exporter::unique(std::string name) {
   std::string made = name;
   for (int n = 2; !names_.insert(made).second; ++n) made = name + '_' + std::to_string(n);
   return made;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::value_info(std::string name, onnx_type type,
-                                                         shape const& dims) {
+std::string onnx_exporter::value_info(std::string name, onnx_type type, shape const& dims) {
   onnx_value_info made{unique(std::move(name)), type, true, {{-1, how_.batch}}};
   for (std::int64_t const one : extents_of(dims)) made.dims.push_back({one, {}});
   model_.inputs.push_back(made);
   return made.name;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::emit(char const* op, names inputs, attributes with) {
+std::string onnx_exporter::emit(char const* op, names inputs, attributes with) {
   std::string const value = unique(name_ + '/' + op);
   model_.nodes.push_back({op, std::move(inputs), {value}, std::move(with), value, {}});
   return value;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::constant(std::string_view suffix,
-                                                       std::vector<std::int64_t> dims,
-                                                       std::vector<float> values) {
+std::string onnx_exporter::constant(std::string_view suffix, std::vector<std::int64_t> dims,
+                                    std::vector<float> values) {
   std::string const name = unique(name_ + '.' + std::string(suffix));
   model_.initializers.push_back(onnx_tensor::of(name, std::move(dims), values));
   return name;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::number(double value) {
+std::string onnx_exporter::number(double value) {
   std::string& name = numbers_[value];
   if (!name.empty()) return name;
   name = unique("number/" + std::to_string(numbers_.size()));
   model_.initializers.push_back(onnx_tensor::of(name, {}, {static_cast<float>(value)}));
   return name;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::integers(std::vector<std::int64_t> const& values) {
+std::string onnx_exporter::integers(std::vector<std::int64_t> const& values) {
   std::string& name = integers_[values];
   if (!name.empty()) return name;
   std::string text = "integers/";
@@ -316,29 +311,28 @@ COHORT_CORE_INLINE std::string onnx_exporter::integers(std::vector<std::int64_t>
   return name;
 }
 
-COHORT_CORE_INLINE stored_tensor const* onnx_exporter::find(std::string_view parameter) const {
+stored_tensor const* onnx_exporter::find(std::string_view parameter) const {
   std::string const name = net_.name(net_.owner(id_)) + '.' + std::string(parameter);
   for (stored_tensor const& one : parameters_)
     if (one.name == name) return &one;
   return nullptr;
 }
-COHORT_CORE_INLINE std::vector<float> onnx_exporter::values_of(std::string_view parameter) const {
+std::vector<float> onnx_exporter::values_of(std::string_view parameter) const {
   stored_tensor const* const found = find(parameter);
   if (!found) refuse("the model has no parameter " + std::string(parameter));
   std::vector<float> values;
   append(found->view, values);
   return values;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name) {
+std::string onnx_exporter::parameter(std::string_view name) {
   stored_tensor const* const found = find(name);
   if (!found) refuse("the model has no parameter " + std::string(name));
   return parameter(name, "", extents_of(found->view.dims), {});
 }
 /// Stores the parameter as an initializer with extents `dims`. `values`: the parameter's values in ONNX's
 /// order; empty: in the stored order. Layers that share the parameter share the initializer.
-COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name, std::string_view suffix,
-                                                        std::vector<std::int64_t> dims,
-                                                        std::vector<float> values) {
+std::string onnx_exporter::parameter(std::string_view name, std::string_view suffix,
+                                     std::vector<std::int64_t> dims, std::vector<float> values) {
   std::string const wanted = net_.name(net_.owner(id_)) + '.' + std::string(name) + std::string(suffix);
   std::string& stored = stored_[wanted];
   if (!stored.empty()) return stored;
@@ -348,19 +342,19 @@ COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name, s
   return stored;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::transposed(std::string value, std::vector<std::int64_t> order) {
+std::string onnx_exporter::transposed(std::string value, std::vector<std::int64_t> order) {
   return emit("Transpose", {std::move(value)}, {with("perm", std::move(order))});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::reshaped(std::string value, shape const& dims) {
+std::string onnx_exporter::reshaped(std::string value, shape const& dims) {
   std::vector<std::int64_t> wanted = extents_of(dims);
   wanted.insert(wanted.begin(), 0);  // the batch, unchanged
   return emit("Reshape", {std::move(value), integers(wanted)});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::sliced(std::string value, int axis, int first, int last) {
+std::string onnx_exporter::sliced(std::string value, int axis, int first, int last) {
   return emit("Slice", {std::move(value), integers({first}), integers({last}), integers({axis})});
 }
 /// Returns an input with `rank` extents: extents of 1 are added before the others.
-COHORT_CORE_INLINE std::string onnx_exporter::aligned(std::size_t which, int rank) {
+std::string onnx_exporter::aligned(std::size_t which, int rank) {
   shape const& dims = input_shape(which);
   if (dims.rank == rank) return input(which);
   shape wide;
@@ -370,14 +364,14 @@ COHORT_CORE_INLINE std::string onnx_exporter::aligned(std::size_t which, int ran
   return reshaped(input(which), wide);
 }
 /// Returns the extents of a tensor with one number per channel that ONNX broadcasts to an example.
-COHORT_CORE_INLINE std::vector<std::int64_t> channel_extents(shape const& dims) {
+std::vector<std::int64_t> channel_extents(shape const& dims) {
   if (dims.rank < 3) return {channels_of(dims)};
   std::vector<std::int64_t> made(static_cast<std::size_t>(dims.rank), 1);
   made[0] = dims[0];
   return made;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::scaled(std::string value, std::span<channel_scaling const> maps,
-                                                     shape const& dims, bool back) {
+std::string onnx_exporter::scaled(std::string value, std::span<channel_scaling const> maps, shape const& dims,
+                                  bool back) {
   std::vector<float> scales, offsets;
   for (channel_scaling const& one : maps) {
     scales.push_back(static_cast<float>(one.scale));
@@ -394,7 +388,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::scaled(std::string value, std::spa
   return emit("Add", {emit("Mul", {std::move(value), scale}), offset});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::mask(int begin) {
+std::string onnx_exporter::mask(int begin) {
   std::string& made = masks_[begin];
   if (!made.empty()) return made;
   std::string const layer = std::exchange(name_, net_.name(begin) + ".mask");
@@ -428,7 +422,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::mask(int begin) {
   return made;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::lengths(int begin) {
+std::string onnx_exporter::lengths(int begin) {
   std::string& made = lengths_[begin];
   if (!made.empty()) return made;
   if (!how_.padding_at_end)
@@ -444,7 +438,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::lengths(int begin) {
 }
 
 // ---- windows ----
-COHORT_CORE_INLINE sliding_window onnx_exporter::window(char const* size) const {
+sliding_window onnx_exporter::window(char const* size) const {
   auto const two = [&](char const* name) {
     return extent2(static_cast<int>(field(name, 0)), static_cast<int>(field(name, 1)));
   };
@@ -458,8 +452,8 @@ COHORT_CORE_INLINE sliding_window onnx_exporter::window(char const* size) const 
   return made;
 }
 
-COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::window_attributes(sliding_window const& window,
-                                                                              shape const& image) const {
+onnx_exporter::attributes onnx_exporter::window_attributes(sliding_window const& window,
+                                                           shape const& image) const {
   border const v = vertical_border(window, image[1]), h = horizontal_border(window, image[2]);
   using list = std::vector<std::int64_t>;
   return {with("kernel_shape", list{window.size.height, window.size.width}),
@@ -467,7 +461,7 @@ COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::window_attributes(sl
           with("pads", list{v.before, h.before, v.after, h.after})};
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::convolution() {
+std::string onnx_exporter::convolution() {
   sliding_window moving = window("kernel");
   moving.dilation = {static_cast<int>(field("dilation", 0)), static_cast<int>(field("dilation", 1))};
   attributes how = window_attributes(moving, input_shape());
@@ -478,7 +472,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::convolution() {
   return emit("Conv", from, how);
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::convolution_1d() {
+std::string onnx_exporter::convolution_1d() {
   shape const image{input_shape()[1], 1, input_shape()[0]};
   sliding_window moving{{1, integer("kernel")}, {1, integer("stride")}, {1, integer("dilation")}, {}};
   moving.padding.mode = static_cast<padding_mode>(static_cast<int>(field("padding", 0)));
@@ -497,7 +491,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::convolution_1d() {
 }
 
 /// Weights K×(C/G)×R×S become C×(K/G)×R×S.
-COHORT_CORE_INLINE std::string onnx_exporter::transposed_convolution() {
+std::string onnx_exporter::transposed_convolution() {
   sliding_window moving = window("kernel");
   moving.dilation = {static_cast<int>(field("dilation", 0)), static_cast<int>(field("dilation", 1))};
   if (moving.padding.mode == padding_mode::strict) moving.padding = padding::valid;
@@ -527,16 +521,16 @@ COHORT_CORE_INLINE std::string onnx_exporter::transposed_convolution() {
   return emit("ConvTranspose", operands, how);
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::max_pool() {
+std::string onnx_exporter::max_pool() {
   return emit("MaxPool", {input()}, window_attributes(window("window"), input_shape()));
 }
-COHORT_CORE_INLINE std::string onnx_exporter::avg_pool() {
+std::string onnx_exporter::avg_pool() {
   attributes how = window_attributes(window("window"), input_shape());
   how.push_back(with("count_include_pad", std::int64_t{0}));
   return emit("AveragePool", {input()}, how);
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::global_avg_pool() {
+std::string onnx_exporter::global_avg_pool() {
   if (input_shape().rank != 2)
     return emit("Flatten", {emit("GlobalAveragePool", {input()})}, {with("axis", std::int64_t{1})});
   int const begin = net_.input_mask(id_);
@@ -555,7 +549,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::global_avg_pool() {
   return emit("Div", {sum, emit("Max", {steps, number(1)})});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::global_max_pool() {
+std::string onnx_exporter::global_max_pool() {
   if (input_shape().rank != 2)
     return emit("Flatten", {emit("GlobalMaxPool", {input()})}, {with("axis", std::int64_t{1})});
   int const begin = net_.input_mask(id_);
@@ -571,7 +565,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::global_max_pool() {
 }
 
 // ---- layers of one operator ----
-COHORT_CORE_INLINE std::string onnx_exporter::dense() {
+std::string onnx_exporter::dense() {
   shape const& dims = input_shape();
   stored_tensor const* const weights = find("weights");
   if (!weights) refuse("the model has no parameter weights");
@@ -592,95 +586,89 @@ template <int Op>
 std::string onnx_exporter::simple() {
   return emit(simple_operators[Op], {input()});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::leaky_relu() {
+std::string onnx_exporter::leaky_relu() {
   return emit("LeakyRelu", {input()}, {with("alpha", field("slope"))});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::elu() {
-  return emit("Elu", {input()}, {with("alpha", field("alpha"))});
-}
-COHORT_CORE_INLINE std::string onnx_exporter::selu() { return emit("Selu", {input()}); }
-COHORT_CORE_INLINE std::string onnx_exporter::hard_sigmoid() {
+std::string onnx_exporter::elu() { return emit("Elu", {input()}, {with("alpha", field("alpha"))}); }
+std::string onnx_exporter::selu() { return emit("Selu", {input()}); }
+std::string onnx_exporter::hard_sigmoid() {
   return emit("HardSigmoid", {input()}, {with("alpha", 0.2), with("beta", 0.5)});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::clipped(double low, double high) {
+std::string onnx_exporter::clipped(double low, double high) {
   return emit("Clip", {input(), number(low), number(high)});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::swish() {
-  return emit("Mul", {input(), emit("Sigmoid", {input()})});
-}
-COHORT_CORE_INLINE std::string onnx_exporter::mish() {
+std::string onnx_exporter::swish() { return emit("Mul", {input(), emit("Sigmoid", {input()})}); }
+std::string onnx_exporter::mish() {
   return emit("Mul", {input(), emit("Tanh", {emit("Softplus", {input()})})});
 }
 /// ½·x·(1 + erf(x/√2)), because the exported operator set 17 has no operator Gelu (it was added in set 20).
-COHORT_CORE_INLINE std::string onnx_exporter::gelu() {
+std::string onnx_exporter::gelu() {
   std::string const erf = emit("Erf", {emit("Div", {input(), number(std::numbers::sqrt2)})});
   return emit("Mul", {emit("Mul", {input(), emit("Add", {erf, number(1)})}), number(0.5)});
 }
 /// x·sigmoid(2·√(2/π)·(x + 0.044715·x³))
-COHORT_CORE_INLINE std::string onnx_exporter::gelu_tanh() {
+std::string onnx_exporter::gelu_tanh() {
   double const factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;
   std::string const squared = emit("Mul", {input(), input()});
   std::string const bent = emit("Add", {emit("Mul", {squared, number(0.044715 * factor)}), number(factor)});
   return emit("Mul", {input(), emit("Sigmoid", {emit("Mul", {input(), bent})})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::prelu() {
+std::string onnx_exporter::prelu() {
   if (!is_set("per_channel")) return emit("PRelu", {input(), parameter("slope")});
   return emit("PRelu", {input(), parameter("slope", "", channel_extents(input_shape()), {})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::softmax() {
+std::string onnx_exporter::softmax() {
   return emit("Softmax", {input()}, {with("axis", std::int64_t{1} + channel_axis(input_shape()))});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::joined(char const* op) {
+std::string onnx_exporter::joined(char const* op) {
   names from;
   for (std::size_t x = 0; x < inputs(); ++x) from.push_back(aligned(x, output_shape().rank));
   return emit(inputs() == 2 && std::string_view(op) == "Sum" ? "Add" : op, from);
 }
-COHORT_CORE_INLINE std::string onnx_exporter::multiply() {
+std::string onnx_exporter::multiply() {
   std::string product = aligned(0, output_shape().rank);
   for (std::size_t x = 1; x < inputs(); ++x)
     product = emit("Mul", {product, aligned(x, output_shape().rank)});
   return product;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::concatenate() {
+std::string onnx_exporter::concatenate() {
   names from;
   for (std::size_t x = 0; x < inputs(); ++x) from.push_back(input(x));
   return emit("Concat", from, {with("axis", std::int64_t{1} + channel_axis(output_shape()))});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::subset() {
+std::string onnx_exporter::subset() {
   return emit("Slice", {input(), integers({integer("first")}), integers({integer("last")}),
                         integers({1 + channel_axis(output_shape())})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::scale() {
+std::string onnx_exporter::scale() {
   if (!is_set("learned")) return emit("Mul", {input(), number(field("factor"))});
   return emit("Mul", {input(), parameter("factor", "", channel_extents(input_shape()), {})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::zero_padding() {
+std::string onnx_exporter::zero_padding() {
   auto const side = [&](int slot) { return static_cast<std::int64_t>(field("sides", slot)); };
   return emit("Pad", {input(), integers({0, 0, side(1), side(3), 0, 0, side(2), side(4)})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::cropping() {
+std::string onnx_exporter::cropping() {
   auto const side = [&](int slot) { return static_cast<std::int64_t>(field("sides", slot)); };
   return emit("Slice",
               {input(), integers({side(1), side(3)}),
                integers({input_shape()[1] - side(2), input_shape()[2] - side(4)}), integers({2, 3})});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::upsampling() {
+std::string onnx_exporter::upsampling() {
   std::string const scales = constant(
       "scales", {4}, {1, 1, static_cast<float>(field("factor", 0)), static_cast<float>(field("factor", 1))});
   return emit("Resize", {input(), "", scales},
               {with("mode", "nearest"), with("coordinate_transformation_mode", "asymmetric"),
                with("nearest_mode", "floor")});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::reshape() {
+std::string onnx_exporter::reshape() {
   std::vector<std::int64_t> wanted = extents_of(output_shape());
   wanted.insert(wanted.begin(), 0);
   return emit("Reshape", {input(), integers(wanted)});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::flatten() {
-  return emit("Flatten", {input()}, {with("axis", std::int64_t{1})});
-}
-COHORT_CORE_INLINE std::string onnx_exporter::embedding() {
+std::string onnx_exporter::flatten() { return emit("Flatten", {input()}, {with("axis", std::int64_t{1})}); }
+std::string onnx_exporter::embedding() {
   int const from = net_.inputs(id_)[0];
   std::string const indices =
       net_.is_indices(from) && net_.kind(from).role == layer_role::input
@@ -689,7 +677,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::embedding() {
   std::string const rows = emit("Gather", {parameter("weights"), indices}, {with("axis", std::int64_t{0})});
   return input_shape().rank == 1 ? rows : transposed(rows, {0, 3, 1, 2});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::matmul() {
+std::string onnx_exporter::matmul() {
   int const rank = output_shape().rank;
   names from;
   for (std::size_t x = 0; x < 2; ++x) {
@@ -704,7 +692,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::matmul() {
   }
   return emit("MatMul", from);
 }
-COHORT_CORE_INLINE std::string onnx_exporter::zero_masked() {
+std::string onnx_exporter::zero_masked() {
   int const begin = net_.input_mask(id_);
   if (begin < 0) return input();
   std::string exist = mask(begin);
@@ -713,7 +701,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::zero_masked() {
 }
 
 // ---- normalisation ----
-COHORT_CORE_INLINE std::string onnx_exporter::lrn() {
+std::string onnx_exporter::lrn() {
   shape const& dims = input_shape();
   double const n = field("n");
   attributes const how{with("alpha", field("alpha") * n), with("beta", field("beta")),
@@ -722,7 +710,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::lrn() {
   shape const image{dims[0], dims.rank == 2 ? dims[1] : 1, 1};
   return reshaped(emit("LRN", {reshaped(input(), image)}, how), dims);
 }
-COHORT_CORE_INLINE std::string onnx_exporter::batch_norm() {
+std::string onnx_exporter::batch_norm() {
   bool const is_sequence = input_shape().rank == 2;
   std::string const made =
       emit("BatchNormalization",
@@ -731,11 +719,11 @@ COHORT_CORE_INLINE std::string onnx_exporter::batch_norm() {
            {with("epsilon", field("epsilon")), with("momentum", field("momentum"))});
   return is_sequence ? transposed(made, {0, 2, 1}) : made;
 }
-COHORT_CORE_INLINE std::string onnx_exporter::layer_norm() {
+std::string onnx_exporter::layer_norm() {
   return emit("LayerNormalization", {input(), parameter("scale"), parameter("shift")},
               {with("axis", -static_cast<std::int64_t>(field("axes"))), with("epsilon", field("epsilon"))});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::rms_norm() {
+std::string onnx_exporter::rms_norm() {
   std::string const mean =
       emit("ReduceMean", {emit("Mul", {input(), input()})},
            {with("axes", std::vector<std::int64_t>{-1}), with("keepdims", std::int64_t{1})});
@@ -744,7 +732,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::rms_norm() {
 }
 
 // ---- sequences ----
-COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::activations_of(std::string_view op) const {
+onnx_exporter::attributes onnx_exporter::activations_of(std::string_view op) const {
   constexpr std::array<std::string_view, 6> functions{"Tanh", "Sigmoid", "HardSigmoid", "", "Relu", "Affine"};
   std::vector<std::string> chosen;
   std::vector<float> alphas, betas;
@@ -768,8 +756,7 @@ COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::activations_of(std::
 }
 
 /// `order`: the gates in ONNX's order, each as the index of Cohort's gate.
-COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
-                                                        std::vector<std::size_t> const& order) {
+std::string onnx_exporter::recurrent(char const* op, std::vector<std::size_t> const& order) {
   std::int64_t const units = integer("units"), columns = units * static_cast<std::int64_t>(order.size());
   attributes how = activations_of(op);
   how.push_back(with("hidden_size", units));
@@ -828,7 +815,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
   return emit("Concat", rows, {with("axis", std::int64_t{1})});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::recurrent_output() {
+std::string onnx_exporter::recurrent_output() {
   recurrent_values const& from = recurrent_[static_cast<std::size_t>(net_.inputs(id_)[0])];
   int const part = integer("part");
   std::string const& value = part == 0 ? from.steps : part == 1 ? from.state : from.cells;
@@ -840,7 +827,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent_output() {
 }
 
 /// Rotates the halves of each row of N×heads×steps×width: see attention.
-COHORT_CORE_INLINE std::string onnx_exporter::rotated(std::string value, int steps, int width, double base) {
+std::string onnx_exporter::rotated(std::string value, int steps, int width, double base) {
   int const half = width / 2;
   std::vector<float> cosines, sines;
   for (int t = 0; t < steps; ++t)
@@ -855,7 +842,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::rotated(std::string value, int ste
                       emit("Mul", {turned, constant("sines", {steps, width}, sines)})});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::attention() {
+std::string onnx_exporter::attention() {
   bool const packed = inputs() == 1;
   int const heads = integer("heads"), queries = input_shape()[0], keys = packed ? queries : input_shape(1)[0],
             columns = packed ? input_shape()[1] / 3 : input_shape()[1],
@@ -895,10 +882,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::attention() {
   return reshaped(sum, {queries, value_columns});
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::learned_positions() {
-  return emit("Add", {input(), parameter("weights")});
-}
-COHORT_CORE_INLINE std::string onnx_exporter::sinusoidal_positions() {
+std::string onnx_exporter::learned_positions() { return emit("Add", {input(), parameter("weights")}); }
+std::string onnx_exporter::sinusoidal_positions() {
   int const steps = input_shape()[0], columns = input_shape()[1];
   std::vector<float> waves;
   for (int t = 0; t < steps; ++t)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <limits>
@@ -17,13 +15,13 @@ template <int Op>
 void onnx_importer::simple() {
   set(like(data(0), append(simple_kinds[Op], {data(0).id})));
 }
-COHORT_CORE_INLINE void onnx_importer::leaky_relu() {
+void onnx_importer::leaky_relu() {
   set(like(data(0), append("leaky_relu", {data(0).id}, {{"slope", {real("alpha", 0.01F)}}})));
 }
-COHORT_CORE_INLINE void onnx_importer::elu() {
+void onnx_importer::elu() {
   set(like(data(0), append("elu", {data(0).id}, {{"alpha", {real("alpha", 1)}}})));
 }
-COHORT_CORE_INLINE void onnx_importer::selu() {
+void onnx_importer::selu() {
   constexpr double usual_alpha = 1.6732632423543772848, usual_gamma = 1.0507009873554804934;
   bool const is_old = version_ < 6;  // older sets round the defaults
   double const alpha = real("alpha", is_old ? 1.6732F : usual_alpha),
@@ -33,14 +31,14 @@ COHORT_CORE_INLINE void onnx_importer::selu() {
   int const curve = append("elu", {data(0).id}, {{"alpha", {alpha}}});
   set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}})));
 }
-COHORT_CORE_INLINE void onnx_importer::hard_sigmoid() {
+void onnx_importer::hard_sigmoid() {
   double const alpha = real("alpha", 0.2), beta = real("beta", 0.5);
   if (std::abs(alpha - 0.2) > 1e-7 || std::abs(beta - 0.5) > 1e-7)
     refuse("no layer has these slopes", "alpha 0.2 and beta 0.5", {"alpha ", alpha, " and beta ", beta},
            onnx_remedy::replace);
   set(like(data(0), append("hard_sigmoid", {data(0).id})));
 }
-COHORT_CORE_INLINE void onnx_importer::clip() {
+void onnx_importer::clip() {
   std::optional<double> const low = bound(1, "min"), high = bound(2, "max");
   auto const is = [](std::optional<double> const& value, double expected) {
     return value && *value == expected;
@@ -56,7 +54,7 @@ COHORT_CORE_INLINE void onnx_importer::clip() {
            {low ? text_of({*low}) : "none", " to ", high ? text_of({*high}) : "none"}, onnx_remedy::replace);
   set(like(data(0), append(kind, {data(0).id})));
 }
-COHORT_CORE_INLINE void onnx_importer::prelu() {
+void onnx_importer::prelu() {
   onnx_value const& x = data(0);
   tensor_float const slope = numbers(1);
   if (slope.values.size() == 1) {
@@ -85,18 +83,18 @@ COHORT_CORE_INLINE void onnx_importer::prelu() {
   store("slope", {channels}, slope.values);
   set(row_major(made, behind_batch_of(x), x.dims[0]));
 }
-COHORT_CORE_INLINE void onnx_importer::gelu() {
+void onnx_importer::gelu() {
   std::string const how = text("approximate", "none");
   if (how != "none" && how != "tanh")
     refuse("attribute approximate is unknown", "none or tanh", quote_for_error(how), onnx_remedy::check);
   set(like(data(0), append(how == "none" ? "gelu" : "gelu_tanh", {data(0).id})));
 }
-COHORT_CORE_INLINE void onnx_importer::swish() {
+void onnx_importer::swish() {
   if (real("alpha", 1) != 1)
     refuse("no layer has this slope", "alpha 1", {"alpha ", real("alpha", 1)}, onnx_remedy::replace);
   set(like(data(0), append("swish", {data(0).id})));
 }
-COHORT_CORE_INLINE void onnx_importer::softmax() {
+void onnx_importer::softmax() {
   onnx_value const& x = data(0);
   int const axis = axis_of(integer("axis", version_ < 13 ? 1 : -1), x.dims.size());
   around part = split_at(x, axis);
@@ -114,8 +112,8 @@ COHORT_CORE_INLINE void onnx_importer::softmax() {
 }
 
 // ---- nodes that compute nothing ----
-COHORT_CORE_INLINE void onnx_importer::identity() { set(any(0)); }
-COHORT_CORE_INLINE void onnx_importer::dropout() {
+void onnx_importer::identity() { set(any(0)); }
+void onnx_importer::dropout() {
   real("ratio", 0.5), integer("seed", 0);
   if (integer("is_test", 0) == 0 && version_ < 7)
     refuse("the node is in training mode", "is_test 1", "is_test 0", onnx_remedy::inference);
@@ -130,7 +128,7 @@ COHORT_CORE_INLINE void onnx_importer::dropout() {
   }
   set(any(0));
 }
-COHORT_CORE_INLINE void onnx_importer::cast() {
+void onnx_importer::cast() {
   auto const to = static_cast<onnx_type>(integer("to", 0));
   onnx_value value = any(0);
   if (value.constant)
@@ -143,7 +141,7 @@ COHORT_CORE_INLINE void onnx_importer::cast() {
   value.is_integer = to_integer;
   set(value);
 }
-COHORT_CORE_INLINE void onnx_importer::constant() {
+void onnx_importer::constant() {
   onnx_tensor made;
   if (onnx_attribute const* const value = attribute("value", onnx_attribute::tensor)) {
     made = value->t[0];

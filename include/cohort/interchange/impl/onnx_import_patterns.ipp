@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <initializer_list>
 #include <numbers>
@@ -89,7 +87,7 @@ class onnx_patterns {
   std::map<std::string, bool> triangles_{};
 };
 
-COHORT_CORE_INLINE void onnx_importer::fuse_patterns() {
+void onnx_importer::fuse_patterns() {
   fuse_gelu();
   fuse_rms_norm();
   fuse_attention();
@@ -97,7 +95,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_patterns() {
 }
 
 /// ½·x·(1 + erf(x/√2)), with the factors in any usual order.
-COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
+void onnx_importer::fuse_gelu() {
   onnx_patterns const find(model_.nodes, values_);
   // Returns the operand of a node whose other operand is `number`; "" if there is none.
   auto const beside = [&](onnx_node const* node, double number) -> std::string {
@@ -136,7 +134,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
 }
 
 /// scale·x / √(mean(x²) + ε), as export_onnx writes it.
-COHORT_CORE_INLINE void onnx_importer::fuse_rms_norm() {
+void onnx_importer::fuse_rms_norm() {
   onnx_patterns const find(model_.nodes, values_);
   struct match {
     onnx_node* last;
@@ -169,7 +167,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_rms_norm() {
 }
 
 /// softmax(q·kᵀ / √d)·v of heads that Reshape and Transpose split, with or without a causal mask.
-COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
+void onnx_importer::fuse_attention() {
   onnx_patterns find(model_.nodes, values_);
   auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {
     onnx_node* const found = find.producer(name, "Transpose", 1, {"perm"});
@@ -276,7 +274,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
 }
 
 /// MatMul with a constant matrix and Add of a constant vector become one MatMul with a third input.
-COHORT_CORE_INLINE void onnx_importer::fuse_bias() {
+void onnx_importer::fuse_bias() {
   onnx_patterns const find(model_.nodes, values_);
   std::set<std::string_view> outputs;
   for (onnx_value_info const& one : model_.outputs) outputs.insert(one.name);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 
 namespace cohort::detail {
 
 // ---- normalisation ----
-COHORT_CORE_INLINE void onnx_importer::batch_normalization() {
+void onnx_importer::batch_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F), momentum = real("momentum", 0.9F);
   if (integer("training_mode", 0) != 0)
@@ -46,7 +44,7 @@ COHORT_CORE_INLINE void onnx_importer::batch_normalization() {
   set(keeps ? like(x, made) : row_major(made, behind_batch_of(x), x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::layer_normalization() {
+void onnx_importer::layer_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
@@ -77,7 +75,7 @@ COHORT_CORE_INLINE void onnx_importer::layer_normalization() {
   set(keeps ? like(x, made) : row_major(made, behind_batch_of(x), x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::rms_normalization() {
+void onnx_importer::rms_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
@@ -93,7 +91,7 @@ COHORT_CORE_INLINE void onnx_importer::rms_normalization() {
   set(row_major(made, behind_batch_of(x), x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::lrn() {
+void onnx_importer::lrn() {
   onnx_value const& x = data(0);
   double const alpha = real("alpha", 0.0001F), beta = real("beta", 0.75), k = real("bias", 1);
   std::int64_t const size = integer("size", 0);
@@ -111,7 +109,7 @@ COHORT_CORE_INLINE void onnx_importer::lrn() {
 }
 
 // ---- products ----
-COHORT_CORE_INLINE void onnx_importer::gemm() {
+void onnx_importer::gemm() {
   double const alpha = real("alpha", 1), beta = real("beta", 1);
   integer("broadcast", 0);
   bool const turns_a = integer("transA", 0) != 0, turned = integer("transB", 0) != 0;
@@ -149,7 +147,7 @@ COHORT_CORE_INLINE void onnx_importer::gemm() {
   set(row_major(made, {units}, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::matmul() {
+void onnx_importer::matmul() {
   onnx_value const& x = data(0);
   if (!is_constant(1)) {
     onnx_value const& y = data(1);
@@ -207,11 +205,9 @@ COHORT_CORE_INLINE void onnx_importer::matmul() {
 }
 
 // ---- sums and products of elements ----
-COHORT_CORE_INLINE void onnx_importer::neg() {
-  set(like(data(0), append("scale", {data(0).id}, {{"factor", {-1}}})));
-}
+void onnx_importer::neg() { set(like(data(0), append("scale", {data(0).id}, {{"factor", {-1}}}))); }
 
-COHORT_CORE_INLINE void onnx_importer::binary() {
+void onnx_importer::binary() {
   std::string const& op = node_->op;
   integer("broadcast", 0);  // before set 7; without `axis` it has no effect
   if (is_constant(0) && is_constant(1))
@@ -237,7 +233,7 @@ COHORT_CORE_INLINE void onnx_importer::binary() {
   joined();
 }
 
-COHORT_CORE_INLINE void onnx_importer::joined() {
+void onnx_importer::joined() {
   std::string const& op = node_->op;
   std::vector<onnx_value> from;
   for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));

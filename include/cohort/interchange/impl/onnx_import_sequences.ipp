@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -10,8 +8,7 @@
 namespace cohort::detail {
 
 /// Returns the activations of one direction as fields.
-COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std::size_t direction,
-                                                                            std::size_t directions) {
+onnx_importer::fields onnx_importer::recurrent_functions(std::size_t direction, std::size_t directions) {
   std::size_t const each = node_->op == "LSTM" ? 3 : node_->op == "GRU" ? 2 : 1;
   std::vector<std::string> names;
   onnx_attribute const* const given = attribute("activations", onnx_attribute::texts);
@@ -61,9 +58,8 @@ COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std:
   return made;
 }
 
-COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::size_t direction,
-                                                      std::size_t directions, bool last_step,
-                                                      bool returns_state) {
+int onnx_importer::recurrent_layer(onnx_value const& x, std::size_t direction, std::size_t directions,
+                                   bool last_step, bool returns_state) {
   std::string const& op = node_->op;
   bool const is_lstm = op == "LSTM", is_gru = op == "GRU";
   std::size_t const gates = is_lstm ? 4 : is_gru ? 3 : 1;
@@ -177,7 +173,7 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
   return made;
 }
 
-COHORT_CORE_INLINE void onnx_importer::recurrent() {
+void onnx_importer::recurrent() {
   onnx_value const& x = data(0);
   if (x.dims.size() != 3)
     refuse("the input does not have three axes", "T x N x C, or N x T x C with layout 1", input_text(0),
@@ -232,7 +228,7 @@ COHORT_CORE_INLINE void onnx_importer::recurrent() {
 
 /// Checks the shapes, which are unknown in fuse_attention. Splitting and joining the heads keeps batch and
 /// steps, the heads have all columns, and the causal mask has the extents of the scores.
-COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
+void onnx_importer::check_heads(fusion const& of) const {
   auto const keeps = [](extents const& target, onnx_value const& x) {
     bool kept[2]{}, inferred[2]{};
     for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -267,7 +263,7 @@ COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
            onnx_remedy::replace);
 }
 
-COHORT_CORE_INLINE void onnx_importer::attention() {
+void onnx_importer::attention() {
   std::int64_t const heads = integer("q_num_heads", 0), others = integer("kv_num_heads", 0);
   bool const causal = integer("is_causal", 0) != 0;
   onnx_attribute const* const scale = attribute("scale", onnx_attribute::real);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <limits>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void onnx_importer::concat() {
+void onnx_importer::concat() {
   std::vector<onnx_value> from;
   for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
   if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
@@ -52,7 +50,7 @@ COHORT_CORE_INLINE void onnx_importer::concat() {
   set(row_major(append("concatenate", ids), dims, from[0].dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::slice() {
+void onnx_importer::slice() {
   onnx_value x = data(0);
   std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
                          steps = list(4, nullptr);
@@ -88,7 +86,7 @@ COHORT_CORE_INLINE void onnx_importer::slice() {
   set(x);
 }
 
-COHORT_CORE_INLINE void onnx_importer::split() {
+void onnx_importer::split() {
   onnx_value const& x = data(0);
   int const axis = axis_of(integer("axis", 0), x.dims.size());
   std::optional<extents> sizes = list(1, "split");
@@ -115,7 +113,7 @@ COHORT_CORE_INLINE void onnx_importer::split() {
   }
 }
 
-COHORT_CORE_INLINE void onnx_importer::gather() {
+void onnx_importer::gather() {
   std::int64_t const axis = integer("axis", 0);
   if (!is_constant(0) && is_constant(1)) {  // one element along an axis
     onnx_value const& x = data(0);
@@ -160,7 +158,7 @@ COHORT_CORE_INLINE void onnx_importer::gather() {
   set(value);
 }
 
-COHORT_CORE_INLINE void onnx_importer::flatten() {
+void onnx_importer::flatten() {
   onnx_value const& x = data(0);
   std::int64_t const given = integer("axis", 1);
   auto const rank = static_cast<std::int64_t>(x.dims.size());
@@ -178,7 +176,7 @@ COHORT_CORE_INLINE void onnx_importer::flatten() {
   set(row_major(append("flatten", {x.id}), {after}, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::reshape() {
+void onnx_importer::reshape() {
   std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr);
   bool const allows_zero = integer("allowzero", 0) != 0;
   if (!wanted) refuse("the target shape is missing", "a constant", "none", onnx_remedy::fold);
@@ -272,7 +270,7 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
   set(made);
 }
 
-COHORT_CORE_INLINE void onnx_importer::squeeze() {
+void onnx_importer::squeeze() {
   onnx_value x = any(0);
   std::optional<extents> axes = list(1, "axes");
   std::vector<bool> removed(x.dims.size());
@@ -300,7 +298,7 @@ COHORT_CORE_INLINE void onnx_importer::squeeze() {
   set_constant(std::move(tensor));
 }
 
-COHORT_CORE_INLINE void onnx_importer::unsqueeze() {
+void onnx_importer::unsqueeze() {
   onnx_value x = any(0);
   std::optional<extents> const axes = list(1, "axes");
   constexpr std::size_t most = 16;
@@ -329,7 +327,7 @@ COHORT_CORE_INLINE void onnx_importer::unsqueeze() {
   set_constant(std::move(tensor));
 }
 
-COHORT_CORE_INLINE void onnx_importer::transpose() {
+void onnx_importer::transpose() {
   onnx_value const& x = any(0);
   extents order = integers("perm");
   if (order.empty()) {

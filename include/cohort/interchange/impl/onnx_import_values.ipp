@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/checkpoint/detail/read_graph.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 #include <limits>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const {
+shape onnx_importer::checked_shape(extents const& dims) const {
   if (dims.size() > static_cast<std::size_t>(shape::max_rank))
     refuse("a tensor has too many axes", {"at most ", shape::max_rank}, {dims.size()}, onnx_remedy::reduce);
   shape made;
@@ -29,7 +27,7 @@ COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const
 
 /// Kinds that compute each step of a sequence independently of padding. Other kinds would read padding, which
 /// ONNX's operators fill with zeros and Cohort's do not.
-COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
+bool is_stepwise(std::string_view kind) {
   constexpr std::string_view known[]{"dense",
                                      "relu",
                                      "leaky_relu",
@@ -68,22 +66,8 @@ COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
   return std::ranges::find(known, kind) != std::end(known);
 }
 
-/// Returns the kinds of layers that the program includes: see load_trained.
-COHORT_CORE_INLINE std::span<kind const* const> importable_kinds() {
-  static std::vector<kind const*> const kinds = known_kinds({});
-  return kinds;
-}
-COHORT_CORE_INLINE bool has_kind(std::string_view name) {
-  return std::ranges::find(importable_kinds(), name, &kind::name) != importable_kinds().end();
-}
-
-COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::vector<int> const& inputs,
-                                             fields const& with) {
-  std::span<kind const* const> const kinds = importable_kinds();
-  auto const found = std::ranges::find(kinds, kind_name, &kind::name);
-  if (found == kinds.end())
-    refuse({"the program does not know the layer ", kind_name},
-           {"#include <", header_on_demand(kind_name), "> in one of its sources"}, "none", "add this line");
+int onnx_importer::append(std::string_view kind_name, std::vector<int> const& inputs, fields const& with) {
+  auto const found = std::ranges::find(built_in_kinds(), kind_name, &kind::name);
   std::int64_t elements = 0;
   for (int const id : inputs) {
     elements += shape_of(id).elements();
@@ -116,7 +100,7 @@ COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::ve
   return layer_ = id;
 }
 
-COHORT_CORE_INLINE void onnx_importer::check_size(shape const& dims) const {
+void onnx_importer::check_size(shape const& dims) const {
   std::int64_t product = 1;
   for (int axis = 0; axis < dims.rank; ++axis) {
     product = dims[axis] < 1 ? 0 : product * dims[axis];
@@ -126,8 +110,7 @@ COHORT_CORE_INLINE void onnx_importer::check_size(shape const& dims) const {
   }
 }
 
-COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape dims,
-                                             std::vector<float> values) {
+void onnx_importer::store(std::string_view parameter, shape dims, std::vector<float> values) {
   if (static_cast<std::int64_t>(values.size()) != dims.elements())
     refuse({"parameter ", parameter, " has another number of elements"}, {dims.elements()}, {values.size()},
            onnx_remedy::check);
@@ -135,17 +118,16 @@ COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape d
   parameters_.push_back({layer_, parameter, dims, std::move(values)});
 }
 /// Bounds the memory: many nodes may copy the same constant.
-COHORT_CORE_INLINE void onnx_importer::count_bytes(std::size_t bytes) {
+void onnx_importer::count_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 34;
   if ((bytes_ += bytes) > most)
     refuse("the constants of the network take too many bytes", {"at most ", most}, {bytes_},
            onnx_remedy::reduce);
 }
-COHORT_CORE_INLINE void onnx_importer::freeze() { frozen_.push_back(layer_); }
+void onnx_importer::freeze() { frozen_.push_back(layer_); }
 
 // ---- the current node ----
-COHORT_CORE_INLINE onnx_attribute const* onnx_importer::attribute(char const* name,
-                                                                  onnx_attribute::kind type) {
+onnx_attribute const* onnx_importer::attribute(char const* name, onnx_attribute::kind type) {
   read_.insert(name);
   onnx_attribute const* const found = node_->find(name);
   if (found && found->type != type)
@@ -153,31 +135,31 @@ COHORT_CORE_INLINE onnx_attribute const* onnx_importer::attribute(char const* na
            onnx_remedy::check);
   return found;
 }
-COHORT_CORE_INLINE std::int64_t onnx_importer::integer(char const* name, std::int64_t otherwise) {
+std::int64_t onnx_importer::integer(char const* name, std::int64_t otherwise) {
   onnx_attribute const* const found = attribute(name, onnx_attribute::integer);
   return found ? found->i : otherwise;
 }
-COHORT_CORE_INLINE double onnx_importer::real(char const* name, double otherwise) {
+double onnx_importer::real(char const* name, double otherwise) {
   onnx_attribute const* const found = attribute(name, onnx_attribute::real);
   double const value = found ? static_cast<double>(found->f) : otherwise;
   if (!(std::abs(value) < std::numeric_limits<double>::infinity()))
     refuse({"attribute ", name, " is not finite"}, "a finite number", {value}, onnx_remedy::check);
   return value;
 }
-COHORT_CORE_INLINE std::string onnx_importer::text(char const* name, char const* otherwise) {
+std::string onnx_importer::text(char const* name, char const* otherwise) {
   onnx_attribute const* const found = attribute(name, onnx_attribute::text);
   return found ? found->s : otherwise;
 }
-COHORT_CORE_INLINE onnx_importer::extents onnx_importer::integers(char const* name) {
+onnx_importer::extents onnx_importer::integers(char const* name) {
   onnx_attribute const* const found = attribute(name, onnx_attribute::integers);
   return found ? found->ints : extents{};
 }
 
-COHORT_CORE_INLINE bool onnx_importer::is_used(std::size_t output) const {
+bool onnx_importer::is_used(std::size_t output) const {
   if (output >= node_->outputs.size() || node_->outputs[output].empty()) return false;
   return uses_.find(node_->outputs[output]) != uses_.end();
 }
-COHORT_CORE_INLINE onnx_value const& onnx_importer::any(std::size_t which) const {
+onnx_value const& onnx_importer::any(std::size_t which) const {
   if (!has_input(which))
     refuse({"input ", which, " is missing"}, {"at least ", which + 1, " inputs"}, {node_->inputs.size()},
            onnx_remedy::check);
@@ -190,7 +172,7 @@ COHORT_CORE_INLINE onnx_value const& onnx_importer::any(std::size_t which) const
            quote_for_error(node_->inputs[which]), onnx_remedy::check);
   return found->second;
 }
-COHORT_CORE_INLINE onnx_value const& onnx_importer::data(std::size_t which) const {
+onnx_value const& onnx_importer::data(std::size_t which) const {
   onnx_value const& value = any(which);
   if (value.constant)
     refuse({"input ", which, " is a constant"}, "a value that depends on an input", input_text(which),
@@ -199,7 +181,7 @@ COHORT_CORE_INLINE onnx_value const& onnx_importer::data(std::size_t which) cons
     refuse({"input ", which, " consists of integers"}, "float", input_text(which), onnx_remedy::replace);
   return value;
 }
-COHORT_CORE_INLINE onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
+onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
   onnx_value const& value = any(which);
   if (!value.constant)
     refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
@@ -210,8 +192,7 @@ COHORT_CORE_INLINE onnx_importer::tensor_float onnx_importer::numbers(std::size_
            "convert the model to float32");
   return {value.dims, std::move(*made)};
 }
-COHORT_CORE_INLINE std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which,
-                                                                             char const* older) {
+std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older) {
   if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
     return found->ints;
   if (!has_input(which)) return std::nullopt;
@@ -224,7 +205,7 @@ COHORT_CORE_INLINE std::optional<onnx_importer::extents> onnx_importer::list(std
     refuse({"input ", which, " has another type"}, "int32 or int64", input_text(which), onnx_remedy::check);
   return *made;
 }
-COHORT_CORE_INLINE std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
+std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
   if (onnx_attribute const* const found = attribute(older, onnx_attribute::real))
     return static_cast<double>(found->f);
   if (!has_input(which)) return std::nullopt;
@@ -233,20 +214,20 @@ COHORT_CORE_INLINE std::optional<double> onnx_importer::bound(std::size_t which,
     refuse({"input ", which, " is not one number"}, "1 element", {made.values.size()}, onnx_remedy::check);
   return static_cast<double>(made.values[0]);
 }
-COHORT_CORE_INLINE void onnx_importer::set(onnx_value value, std::size_t output) {
+void onnx_importer::set(onnx_value value, std::size_t output) {
   if (output >= node_->outputs.size() || node_->outputs[output].empty()) return;
   if (!values_.try_emplace(node_->outputs[output], std::move(value)).second)
     refuse({"the value ", quote_for_error(node_->outputs[output]), " is computed a second time"}, "one node",
            "two", onnx_remedy::check);
 }
-COHORT_CORE_INLINE void onnx_importer::set_constant(onnx_tensor tensor) {
+void onnx_importer::set_constant(onnx_tensor tensor) {
   count_bytes(tensor.raw.size());
   constants_.push_back(std::make_unique<onnx_tensor>(std::move(tensor)));
   set({.dims = constants_.back()->dims, .constant = constants_.back().get()});
 }
 
 // ---- values ----
-COHORT_CORE_INLINE bool onnx_importer::is_row_major(onnx_value const& value) const {
+bool onnx_importer::is_row_major(onnx_value const& value) const {
   int last = onnx_value::batch - 1;
   for (std::size_t axis = 0; axis < value.axes.size(); ++axis) {
     if (value.dims[axis] == 1 || value.axes[axis] == onnx_value::unit) continue;
@@ -256,13 +237,13 @@ COHORT_CORE_INLINE bool onnx_importer::is_row_major(onnx_value const& value) con
   }
   return true;
 }
-COHORT_CORE_INLINE bool onnx_importer::is_in_order(onnx_value const& value) const {
+bool onnx_importer::is_in_order(onnx_value const& value) const {
   onnx_value without_batch = value;
   auto const batch = std::ranges::find(value.axes, onnx_value::batch) - value.axes.begin();
   if (batch < std::ssize(value.axes)) without_batch.axes[static_cast<std::size_t>(batch)] = onnx_value::unit;
   return is_row_major(without_batch);
 }
-COHORT_CORE_INLINE int onnx_importer::reshaped(int id, shape const& dims) {
+int onnx_importer::reshaped(int id, shape const& dims) {
   if (shape_of(id) == dims) return id;
   std::vector<double> extents{static_cast<double>(dims.rank)};
   for (int axis = 0; axis < dims.rank; ++axis) extents.push_back(dims[axis]);
@@ -271,11 +252,11 @@ COHORT_CORE_INLINE int onnx_importer::reshaped(int id, shape const& dims) {
   layer_ = layer;
   return made;
 }
-COHORT_CORE_INLINE int onnx_importer::reshaped(onnx_value const& value, shape const& dims) {
+int onnx_importer::reshaped(onnx_value const& value, shape const& dims) {
   if (!is_row_major(value)) refuse_transposed(value);
   return reshaped(value.id, dims);
 }
-COHORT_CORE_INLINE onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
+onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
   shape wanted = checked_shape(dims);
   shape const& have = shape_of(id);
   auto const without_units = [](shape const& s) {
@@ -302,18 +283,18 @@ COHORT_CORE_INLINE onnx_value onnx_importer::row_major(int id, extents dims, std
   }
   return made;
 }
-COHORT_CORE_INLINE onnx_value onnx_importer::like(onnx_value const& other, int id) const {
+onnx_value onnx_importer::like(onnx_value const& other, int id) const {
   onnx_value made = other;
   made.id = id;
   return made;
 }
-COHORT_CORE_INLINE int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
+int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
   auto const count = static_cast<std::int64_t>(rank);
   if (axis < -count || axis >= count)
     refuse("the axis does not exist", {-count, " to ", count - 1}, {axis}, onnx_remedy::check);
   return static_cast<int>(axis < 0 ? axis + count : axis);
 }
-COHORT_CORE_INLINE onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
+onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
   if (value.axes[0] != onnx_value::batch)
     refuse("the batch is not the first axis of the input", "N first", extents_text(value.dims),
            onnx_remedy::batch_first);
@@ -327,11 +308,11 @@ COHORT_CORE_INLINE onnx_importer::around onnx_importer::split_at(onnx_value cons
   }
   return made;
 }
-COHORT_CORE_INLINE std::vector<std::int64_t> behind_batch_of(onnx_value const& value) {
+std::vector<std::int64_t> behind_batch_of(onnx_value const& value) {
   return {value.dims.begin() + 1, value.dims.end()};
 }
 /// Returns a value N×C×H×W as an image; a value N×C×L as an image of one row.
-COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
+int onnx_importer::image(onnx_value const& value) {
   if (value.dims.size() == 3 && value.axes[0] == onnx_value::batch)
     return reshaped(value, checked_shape({value.dims[1], 1, value.dims[2]}));
   if (value.dims.size() != 4 || value.axes[0] != onnx_value::batch)
@@ -341,8 +322,8 @@ COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
 }
 
 /// Computes x·factor or x + offset by a convolution whose groups have one channel: a diagonal matrix.
-COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor,
-                                                    tensor_float const* offset) {
+onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor,
+                                 tensor_float const* offset) {
   tensor_float const& with = factor ? *factor : *offset;
   std::size_t const rank = x.dims.size();
   if (with.dims.size() > rank)
@@ -392,8 +373,7 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
                   with.values[static_cast<std::size_t>(index)]);
   }
   bool const is_sequence = offset && whole.rank == 2 && before == 1 && after == 1
-                           && x.axes == std::vector<int>{onnx_value::batch, 0, 1}
-                           && has_kind("learned_positions");
+                           && x.axes == std::vector<int>{onnx_value::batch, 0, 1};
   if (is_sequence) {
     int const sum = append("learned_positions", {x.id});
     store("weights", whole, values);
@@ -422,8 +402,7 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
 }
 
 /// Returns the elements first … last − 1 along an axis.
-COHORT_CORE_INLINE onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first,
-                                                    std::int64_t last) {
+onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first, std::int64_t last) {
   auto const [before, along, after] = split_at(x, axis);
   if (first < 0 || last > along || first >= last)
     refuse("no elements are selected, or some that do not exist", {"a part of 0 to ", along},

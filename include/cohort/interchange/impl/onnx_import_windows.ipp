@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/io/detail/json_string.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE sliding_window onnx_importer::window(std::size_t spatial, extents size,
-                                                        bool has_dilation) {
+sliding_window onnx_importer::window(std::size_t spatial, extents size, bool has_dilation) {
   extents const given = integers("kernel_shape"), strides = integers("strides");
   extents const dilations = has_dilation ? integers("dilations") : extents();
   if (spatial < 1 || spatial > 2)
@@ -37,9 +34,8 @@ COHORT_CORE_INLINE sliding_window onnx_importer::window(std::size_t spatial, ext
   };
   return {two(size), two(strides), two(dilations), {}};
 }
-COHORT_CORE_INLINE padding onnx_importer::pads(extents const& given, std::size_t spatial,
-                                               sliding_window const& w, shape const& image,
-                                               std::string const& automatic) const {
+padding onnx_importer::pads(extents const& given, std::size_t spatial, sliding_window const& w,
+                            shape const& image, std::string const& automatic) const {
   padding made(0, 0, 0, 0);
   if (!given.empty() && given.size() != 2 * spatial)
     refuse("pads has another length than twice the spatial axes of the input", {2 * spatial}, {given.size()},
@@ -62,16 +58,16 @@ COHORT_CORE_INLINE padding onnx_importer::pads(extents const& given, std::size_t
   }
   return made;
 }
-COHORT_CORE_INLINE std::vector<double> encoded_padding(padding const& p) {
+std::vector<double> encoded_padding(padding const& p) {
   if (p.top == 0 && p.bottom == 0 && p.left == 0 && p.right == 0) return {0, 0, 0, 0, 0};
   return {static_cast<double>(padding_mode::sides), static_cast<double>(p.top), static_cast<double>(p.bottom),
           static_cast<double>(p.left), static_cast<double>(p.right)};
 }
-COHORT_CORE_INLINE std::vector<double> encoded_extent(extent2 const& e) {
+std::vector<double> encoded_extent(extent2 const& e) {
   return {static_cast<double>(e.height), static_cast<double>(e.width)};
 }
 
-COHORT_CORE_INLINE void onnx_importer::conv() {
+void onnx_importer::conv() {
   onnx_value const& x = data(0);
   tensor_float weights = numbers(1);
   if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
@@ -126,7 +122,7 @@ COHORT_CORE_INLINE void onnx_importer::conv() {
   set(row_major(made, dims, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
+void onnx_importer::conv_transposed() {
   onnx_value const& x = data(0);
   tensor_float const weights = numbers(1);
   if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
@@ -222,7 +218,7 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
   set(row_major(made, spatial == 1 ? extents{out[0], out[2]} : extents{out[0], out[1], out[2]}, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::pool() {
+void onnx_importer::pool() {
   onnx_value const& x = data(0);
   bool const is_max = node_->op == "MaxPool";
   std::size_t const spatial = x.dims.size() < 3 ? 0 : x.dims.size() - 2;
@@ -274,7 +270,7 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
   set(row_major(made, spatial == 1 ? extents{out[0], out[2]} : extents{out[0], out[1], out[2]}, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::global_pool() {
+void onnx_importer::global_pool() {
   onnx_value const& x = data(0);
   if (x.dims.size() < 3)
     refuse("the input has no spatial axes", "N x C x L or more axes", input_text(0), onnx_remedy::check);
@@ -287,7 +283,7 @@ COHORT_CORE_INLINE void onnx_importer::global_pool() {
   set(row_major(append(kind, {reshaped(x, checked_shape({part.along, part.after, 1}))}), dims, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::reduce() {
+void onnx_importer::reduce() {
   onnx_value const& x = data(0);
   std::optional<extents> axes = list(1, "axes");
   bool const keeps = integer("keepdims", 1) != 0;
@@ -320,7 +316,7 @@ COHORT_CORE_INLINE void onnx_importer::reduce() {
   set(row_major(append(kind, {from}), dims, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::pad() {
+void onnx_importer::pad() {
   onnx_value const& x = data(0);
   std::string const mode = text("mode", "constant");
   std::optional<extents> const given = list(1, "pads");
@@ -363,7 +359,7 @@ COHORT_CORE_INLINE void onnx_importer::pad() {
   set(row_major(made, padded, x.dims[0]));
 }
 
-COHORT_CORE_INLINE void onnx_importer::resize() {
+void onnx_importer::resize() {
   onnx_value const& x = data(0);
   std::string const mode = text("mode", "nearest"), rounding = text("nearest_mode", "round_prefer_floor");
   bool const is_upsample = node_->op == "Upsample" || version_ < 11;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/json_string.hpp>
 
@@ -9,7 +7,7 @@ namespace cohort::detail {
 
 inline constexpr std::int64_t oldest_onnx_set = 1, newest_onnx_set = 28;
 
-COHORT_CORE_INLINE onnx_importer::known_operator const* onnx_importer::find_operator(std::string_view op) {
+onnx_importer::known_operator const* onnx_importer::find_operator(std::string_view op) {
   using self = onnx_importer;
   static constexpr known_operator known[]{{"Add", &self::binary, 2},
                                           {"Attention", &self::attention, 7},
@@ -72,10 +70,10 @@ COHORT_CORE_INLINE onnx_importer::known_operator const* onnx_importer::find_oper
   return found != std::end(known) && found->name == op ? found : nullptr;
 }
 
-COHORT_CORE_INLINE onnx_importer::onnx_importer(onnx_model model, std::string origin)
+onnx_importer::onnx_importer(onnx_model model, std::string origin)
     : model_(std::move(model)), origin_(std::move(origin)) {}
 
-COHORT_CORE_INLINE imported_model onnx_importer::run() {
+imported_model onnx_importer::run() {
   check_model();
   fuse_patterns();
   mark_live();
@@ -110,7 +108,7 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
 /// that of the layer's node, or else that of another node with the same result, or else that of the value.
 /// Layers whose output the file does not have get derived names, "node/kind", which differ from all names of
 /// the file.
-COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs) {
+void onnx_importer::name_layers(std::span<int const> outputs) {
   constexpr int none = -1;
   std::map<std::string_view, int> denoted;  // name -> layer; `none`: no layer, or several
   auto const denote = [&](std::string_view name, int layer) {
@@ -163,15 +161,14 @@ COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs)
   }
 }
 
-COHORT_CORE_INLINE std::string name_of(onnx_node const& node) {
+std::string name_of(onnx_node const& node) {
   if (!node.name.empty()) return node.name;
   for (std::string const& one : node.outputs)
     if (!one.empty()) return one;
   return {};
 }
 
-COHORT_CORE_INLINE void onnx_importer::refuse(clause what, clause expected, clause got,
-                                              std::string_view remedy) const {
+void onnx_importer::refuse(clause what, clause expected, clause got, std::string_view remedy) const {
   std::string where = origin_;
   if (!place_.empty()) {
     where += ", " + place_;
@@ -185,12 +182,12 @@ COHORT_CORE_INLINE void onnx_importer::refuse(clause what, clause expected, clau
                      .got = text_of({got, "; ", remedy})});
 }
 
-COHORT_CORE_INLINE void onnx_importer::refuse_transposed(onnx_value const& value) const {
+void onnx_importer::refuse_transposed(onnx_value const& value) const {
   refuse("the node reads a transposed value, and no layer moves elements", "the elements in row-major order",
          extents_text(value.dims), onnx_remedy::replace);
 }
 
-COHORT_CORE_INLINE std::string onnx_importer::input_text(std::size_t which) const {
+std::string onnx_importer::input_text(std::size_t which) const {
   if (!has_input(which)) return "none";
   auto const found = values_.find(node_->inputs[which]);
   if (found == values_.end()) return quote_for_error(node_->inputs[which]);
@@ -200,7 +197,7 @@ COHORT_CORE_INLINE std::string onnx_importer::input_text(std::size_t which) cons
   return (value.is_integer ? "integers, " : "") + extents_text(value.dims);
 }
 
-COHORT_CORE_INLINE std::string extents_text(std::vector<std::int64_t> const& dims, char const* between) {
+std::string extents_text(std::vector<std::int64_t> const& dims, char const* between) {
   bool const is_list = *between == ',';
   if (dims.empty()) return is_list ? "none" : "a scalar";
   std::string made;
@@ -210,7 +207,7 @@ COHORT_CORE_INLINE std::string extents_text(std::vector<std::int64_t> const& dim
   return dims.size() > shown ? text_of({made, between, "… (", dims.size(), " numbers)"}) : made;
 }
 
-COHORT_CORE_INLINE void onnx_importer::check_model() {
+void onnx_importer::check_model() {
   if (model_.has_sparse)
     refuse("the parameters are sparse", "dense initializers", "sparse_initializer",
            "convert the parameters to dense ones");
@@ -246,7 +243,7 @@ COHORT_CORE_INLINE void onnx_importer::check_model() {
 }
 
 /// Checks that inputs and outputs have distinct names, and that each value is computed once.
-COHORT_CORE_INLINE void onnx_importer::check_names() {
+void onnx_importer::check_names() {
   std::set<std::string_view> inputs, outputs, computed;
   for (onnx_value_info const& one : model_.inputs)
     if (!inputs.insert(one.name).second)
@@ -267,7 +264,7 @@ COHORT_CORE_INLINE void onnx_importer::check_names() {
   node_ = nullptr;
 }
 
-COHORT_CORE_INLINE void onnx_importer::import_node(onnx_node const& node) {
+void onnx_importer::import_node(onnx_node const& node) {
   node_ = &node;
   read_.clear();
   layer_ = -1;
@@ -289,7 +286,7 @@ COHORT_CORE_INLINE void onnx_importer::import_node(onnx_node const& node) {
              onnx_remedy::replace);
 }
 
-COHORT_CORE_INLINE void onnx_importer::mark_live() {
+void onnx_importer::mark_live() {
   std::set<std::string_view> needed;
   live_.assign(model_.nodes.size(), false);
   for (onnx_value_info const& one : model_.outputs) {
@@ -309,12 +306,10 @@ COHORT_CORE_INLINE void onnx_importer::mark_live() {
   }
 }
 
-COHORT_CORE_INLINE bool is_recurrent_operator(std::string_view op) {
-  return op == "LSTM" || op == "GRU" || op == "RNN";
-}
+bool is_recurrent_operator(std::string_view op) { return op == "LSTM" || op == "GRU" || op == "RNN"; }
 
 /// Finds inputs that are read only as lengths by recurrent nodes, and the inputs that contain the sequences.
-COHORT_CORE_INLINE void onnx_importer::find_lengths() {
+void onnx_importer::find_lengths() {
   std::set<std::string_view> graph_inputs;
   for (onnx_value_info const& one : model_.inputs) graph_inputs.insert(one.name);
   std::map<std::string_view, onnx_node const*> producers;
@@ -366,7 +361,7 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
 }
 
 // ---- inputs, outputs and layers ----
-COHORT_CORE_INLINE void onnx_importer::add_inputs() {
+void onnx_importer::add_inputs() {
   // The inputs of recurrent nodes with layout 0 have the batch as their second axis: after the steps, or
   // after the directions of a state.
   std::set<std::string_view> batch_second;
@@ -421,7 +416,7 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
   place_.clear();
 }
 
-COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
+std::vector<int> onnx_importer::add_outputs() {
   std::vector<int> ids;
   if (model_.outputs.empty()) refuse("the graph has no outputs", "at least 1", "0", onnx_remedy::check);
   auto const set_place = [&](std::size_t i) {

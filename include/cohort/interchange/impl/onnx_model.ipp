@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cstring>
@@ -13,7 +11,7 @@ namespace cohort::detail {
 inline constexpr std::int64_t max_onnx_elements = std::int64_t{1} << 30;
 inline constexpr std::int64_t max_onnx_messages = std::int64_t{1} << 20;
 
-COHORT_CORE_INLINE std::string name_of(onnx_type type) {
+std::string name_of(onnx_type type) {
   constexpr std::array<std::string_view, 17> names{
       "undefined", "float",   "uint8",  "int8",   "uint16", "int16",     "int32",      "int64",   "string",
       "bool",      "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16"};
@@ -21,13 +19,13 @@ COHORT_CORE_INLINE std::string name_of(onnx_type type) {
   return number < names.size() ? std::string(names[number]) : "type " + std::to_string(number);
 }
 
-COHORT_CORE_INLINE std::size_t bytes_of(onnx_type type) {
+std::size_t bytes_of(onnx_type type) {
   constexpr std::array<std::uint8_t, 17> sizes{0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 0, 0, 2};
   auto const number = static_cast<std::size_t>(type);
   return number < sizes.size() ? sizes[number] : 0;
 }
 
-COHORT_CORE_INLINE std::string name_of(onnx_attribute::kind type) {
+std::string name_of(onnx_attribute::kind type) {
   constexpr std::array<std::string_view, 9> names{"UNDEFINED", "FLOAT",  "INT",  "STRING", "TENSOR",
                                                   "GRAPH",     "FLOATS", "INTS", "STRINGS"};
   auto const number = static_cast<std::size_t>(type);
@@ -46,34 +44,34 @@ std::string raw_of(std::vector<T> const& values) {
   return {reinterpret_cast<char const*>(values.data()), values.size() * sizeof(T)};
 }
 
-COHORT_CORE_INLINE std::int64_t onnx_tensor::elements() const {
+std::int64_t onnx_tensor::elements() const {
   std::int64_t product = 1;
   for (std::int64_t const one : dims) product *= one;
   return product;
 }
 
-COHORT_CORE_INLINE std::optional<std::vector<float>> onnx_tensor::floats() const {
+std::optional<std::vector<float>> onnx_tensor::floats() const {
   if (type != onnx_type::f32) return std::nullopt;
   return elements_of<float>(raw);
 }
 
-COHORT_CORE_INLINE std::optional<std::vector<std::int64_t>> onnx_tensor::integers() const {
+std::optional<std::vector<std::int64_t>> onnx_tensor::integers() const {
   if (type == onnx_type::i64) return elements_of<std::int64_t>(raw);
   if (type != onnx_type::i32) return std::nullopt;
   std::vector<std::int32_t> const narrow = elements_of<std::int32_t>(raw);
   return std::vector<std::int64_t>(narrow.begin(), narrow.end());
 }
 
-COHORT_CORE_INLINE onnx_tensor onnx_tensor::of(std::string name, std::vector<std::int64_t> dims,
-                                               std::vector<float> const& values) {
+onnx_tensor onnx_tensor::of(std::string name, std::vector<std::int64_t> dims,
+                            std::vector<float> const& values) {
   return {std::move(name), onnx_type::f32, std::move(dims), raw_of(values)};
 }
 
-COHORT_CORE_INLINE onnx_tensor onnx_tensor::of(std::string name, std::vector<std::int64_t> const& values) {
+onnx_tensor onnx_tensor::of(std::string name, std::vector<std::int64_t> const& values) {
   return {std::move(name), onnx_type::i64, {static_cast<std::int64_t>(values.size())}, raw_of(values)};
 }
 
-COHORT_CORE_INLINE onnx_attribute const* onnx_node::find(std::string_view attribute) const {
+onnx_attribute const* onnx_node::find(std::string_view attribute) const {
   auto const found = std::ranges::find(attributes, attribute, &onnx_attribute::name);
   return found == attributes.end() ? nullptr : &*found;
 }
@@ -339,15 +337,15 @@ class onnx_reader {
   std::int64_t messages_ = 0;
 };
 
-COHORT_CORE_INLINE onnx_model read_onnx_model(std::string_view bytes, std::string const& file) {
+onnx_model read_onnx_model(std::string_view bytes, std::string const& file) {
   return onnx_reader().model(protobuf_reader(bytes, file, "cannot read the ONNX file"));
 }
 
-COHORT_CORE_INLINE onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file) {
+onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file) {
   return onnx_reader().tensor(protobuf_reader(bytes, file, "cannot read the ONNX file"));
 }
 
-COHORT_CORE_INLINE std::string message_of(onnx_tensor const& from) {
+std::string message_of(onnx_tensor const& from) {
   protobuf_writer out;
   for (std::int64_t const one : from.dims) out.integer(1, one);
   out.integer(2, static_cast<std::int64_t>(from.type));
@@ -356,7 +354,7 @@ COHORT_CORE_INLINE std::string message_of(onnx_tensor const& from) {
   return out.text();
 }
 
-COHORT_CORE_INLINE std::string message_of(onnx_attribute const& from) {
+std::string message_of(onnx_attribute const& from) {
   protobuf_writer out;
   out.bytes(1, from.name);
   if (from.type == onnx_attribute::real) out.real(2, from.f);
@@ -370,7 +368,7 @@ COHORT_CORE_INLINE std::string message_of(onnx_attribute const& from) {
   return out.text();
 }
 
-COHORT_CORE_INLINE std::string message_of(onnx_node const& from) {
+std::string message_of(onnx_node const& from) {
   protobuf_writer out;
   for (std::string const& one : from.inputs) out.bytes(1, one);
   for (std::string const& one : from.outputs) out.bytes(2, one);
@@ -381,7 +379,7 @@ COHORT_CORE_INLINE std::string message_of(onnx_node const& from) {
   return out.text();
 }
 
-COHORT_CORE_INLINE std::string message_of(onnx_value_info const& from) {
+std::string message_of(onnx_value_info const& from) {
   protobuf_writer shape;
   for (onnx_extent const& one : from.dims) {
     protobuf_writer dim;
@@ -397,7 +395,7 @@ COHORT_CORE_INLINE std::string message_of(onnx_value_info const& from) {
   return out.text();
 }
 
-COHORT_CORE_INLINE std::string write_onnx_model(onnx_model const& model) {
+std::string write_onnx_model(onnx_model const& model) {
   protobuf_writer graph;
   for (onnx_node const& one : model.nodes) graph.bytes(1, message_of(one));
   graph.bytes(2, model.graph_name);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/prediction_layout.hpp>
 #include <cohort/interchange/npy.hpp>
@@ -9,13 +7,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string prediction_array::header(std::int64_t rows_of_file, std::size_t width) const {
+std::string prediction_array::header(std::int64_t rows_of_file, std::size_t width) const {
   std::vector<std::int64_t> all{rows_of_file};
   all.insert(all.end(), dims.begin(), dims.end());
   return npy_header(type == "|S" ? type + std::to_string(width) : type, all);
 }
 
-COHORT_CORE_INLINE void prediction_layout::divide(std::span<std::int64_t const> sizes, std::int64_t chunk) {
+void prediction_layout::divide(std::span<std::int64_t const> sizes, std::int64_t chunk) {
   for (std::size_t rank = 0; rank < sizes.size(); ++rank)
     for (std::int64_t first = 0; first < sizes[rank]; first += chunk) {
       std::int64_t const count = std::min(chunk, sizes[rank] - first);
@@ -24,13 +22,13 @@ COHORT_CORE_INLINE void prediction_layout::divide(std::span<std::int64_t const> 
     }
 }
 
-COHORT_CORE_INLINE std::string prediction_layout::part(std::size_t which, std::string_view suffix) const {
+std::string prediction_layout::part(std::size_t which, std::string_view suffix) const {
   std::string digits = std::to_string(which);
   digits.insert(0, digits.size() < 6 ? 6 - digits.size() : 0, '0');
   return folder() + "/part-" + digits + std::string(suffix);
 }
 
-COHORT_CORE_INLINE std::vector<std::string> prediction_layout::part_suffixes() const {
+std::vector<std::string> prediction_layout::part_suffixes() const {
   std::vector<std::string> suffixes;
   if (format == prediction_format::csv)
     suffixes.emplace_back(csv_suffix);
@@ -40,21 +38,21 @@ COHORT_CORE_INLINE std::vector<std::string> prediction_layout::part_suffixes() c
   return suffixes;
 }
 
-COHORT_CORE_INLINE std::string prediction_layout::file(std::string_view suffix) const {
+std::string prediction_layout::file(std::string_view suffix) const {
   if (format == prediction_format::csv) return path;
   std::string_view stem = path;
   if (stem.ends_with(".npy")) stem.remove_suffix(4);
   return std::string(stem) + std::string(suffix);
 }
 
-COHORT_CORE_INLINE std::vector<std::string> prediction_layout::files() const {
+std::vector<std::string> prediction_layout::files() const {
   if (format == prediction_format::csv) return {path};
   std::vector<std::string> all;
   for (prediction_array const& one : arrays()) all.push_back(file(one.suffix));
   return all;
 }
 
-COHORT_CORE_INLINE std::vector<prediction_array> prediction_layout::arrays() const {
+std::vector<prediction_array> prediction_layout::arrays() const {
   std::vector<prediction_array> all;
   for (prediction_output const& one : outputs) {
     std::string name = one.name;
@@ -80,7 +78,7 @@ COHORT_CORE_INLINE std::vector<prediction_array> prediction_layout::arrays() con
   return all;
 }
 
-COHORT_CORE_INLINE void append_csv_field(std::string& to, std::string_view field) {
+void append_csv_field(std::string& to, std::string_view field) {
   if (field.find_first_of(",\"\r\n") == field.npos) {
     to += field;
     return;
@@ -93,7 +91,7 @@ COHORT_CORE_INLINE void append_csv_field(std::string& to, std::string_view field
   to += '"';
 }
 
-COHORT_CORE_INLINE std::string prediction_layout::header() const {
+std::string prediction_layout::header() const {
   std::string text = keyed ? "key" : "example";
   for (prediction_output const& one : outputs) {
     std::int64_t const elements = one.example.elements();
@@ -112,12 +110,12 @@ COHORT_CORE_INLINE std::string prediction_layout::header() const {
   return text + '\n';
 }
 
-COHORT_CORE_INLINE std::size_t prediction_layout::chunk_of(std::int64_t row) const {
+std::size_t prediction_layout::chunk_of(std::int64_t row) const {
   auto const after = std::ranges::upper_bound(chunks, row, {}, &prediction_chunk::row);
   return static_cast<std::size_t>(after - chunks.begin()) - 1;
 }
 
-COHORT_CORE_INLINE std::string prediction_layout::example_of(std::int64_t row) const {
+std::string prediction_layout::example_of(std::int64_t row) const {
   prediction_chunk const& one = chunks[chunk_of(row)];
   std::int64_t const example = one.examples.first + row - one.row;
   return local ? text_of({"example ", example, " of rank ", one.rank}) : text_of({"example ", example});

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/prediction_part.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::int64_t parse_integer_key(std::string_view key, std::string const& where) {
+std::int64_t parse_integer_key(std::string_view key, std::string const& where) {
   std::int64_t number = 0;
   char const* const end = key.data() + key.size();
   auto const [stop, failure] = std::from_chars(key.data(), end, number);
@@ -25,7 +23,7 @@ COHORT_CORE_INLINE std::int64_t parse_integer_key(std::string_view key, std::str
 }
 
 /// Appends a number with the fewest digits that read back to the same bits; "nan", "inf" or "-inf".
-COHORT_CORE_INLINE void append_csv_number(std::string& to, float number) {
+void append_csv_number(std::string& to, float number) {
   char digits[32];
   auto const bits = std::bit_cast<std::uint32_t>(number);
   if (is_finite(number))
@@ -34,7 +32,7 @@ COHORT_CORE_INLINE void append_csv_number(std::string& to, float number) {
     to += (bits & 0x7fffff) != 0 ? "nan" : bits >> 31 != 0 ? "-inf" : "inf";
 }
 
-COHORT_CORE_INLINE prediction_part::prediction_part(prediction_layout const& layout, std::size_t chunk)
+prediction_part::prediction_part(prediction_layout const& layout, std::size_t chunk)
     : layout_(layout), chunk_(chunk), row_(layout.chunks[chunk].row) {
   auto const open = [&](std::string_view suffix, std::string const& header) {
     files_.push_back(std::make_unique<io::file_writer>(layout_.part(chunk_, suffix)));
@@ -49,7 +47,7 @@ COHORT_CORE_INLINE prediction_part::prediction_part(prediction_layout const& lay
     if (one.type != "|S") open(one.suffix, one.header(layout_.chunks[chunk_].examples.count));
 }
 
-COHORT_CORE_INLINE void prediction_part::add(batch const& from, std::span<predictions const> outputs) {
+void prediction_part::add(batch const& from, std::span<predictions const> outputs) {
   text_.clear();
   if (layout_.keyed) add_keys(from);
   if (layout_.format == prediction_format::csv)
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE void prediction_part::add(batch const& from, std::span<predic
   row_ += from.count;
 }
 
-COHORT_CORE_INLINE void prediction_part::add_keys(batch const& from) {
+void prediction_part::add_keys(batch const& from) {
   bool const npy = layout_.format == prediction_format::npy;
   integers_.clear();
   for (std::size_t i = 0; i < from.keys.size(); ++i) {
@@ -85,7 +83,7 @@ COHORT_CORE_INLINE void prediction_part::add_keys(batch const& from) {
   }
 }
 
-COHORT_CORE_INLINE void prediction_part::add_csv(batch const& from, std::span<predictions const> outputs) {
+void prediction_part::add_csv(batch const& from, std::span<predictions const> outputs) {
   bool const integers = !integers_.empty();
   for (int i = 0; i < from.count; ++i) {
     auto const at = static_cast<std::size_t>(i);
@@ -111,7 +109,7 @@ COHORT_CORE_INLINE void prediction_part::add_csv(batch const& from, std::span<pr
   bytes_ += text_.size();
 }
 
-COHORT_CORE_INLINE void prediction_part::add_npy(std::span<predictions const> outputs) {
+void prediction_part::add_npy(std::span<predictions const> outputs) {
   for (std::size_t which = 0; which < outputs.size(); ++which) {
     std::vector<float> const& values = outputs[which].values;
     files_[which]->write(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
@@ -121,7 +119,7 @@ COHORT_CORE_INLINE void prediction_part::add_npy(std::span<predictions const> ou
                                   integers_.size() * sizeof(std::int64_t));
 }
 
-COHORT_CORE_INLINE void prediction_part::write_text_keys() {
+void prediction_part::write_text_keys() {
   prediction_array const array = layout_.arrays().back();
   std::size_t width = 1;
   for (std::string const& key : texts_) width = std::max(width, key.size());
@@ -133,7 +131,7 @@ COHORT_CORE_INLINE void prediction_part::write_text_keys() {
   }
 }
 
-COHORT_CORE_INLINE void prediction_part::commit() {
+void prediction_part::commit() {
   bool const texts = layout_.keyed && layout_.keys == key_type::text;
   if (layout_.format == prediction_format::npy && texts) write_text_keys();
   for (auto const& one : files_) one->commit();

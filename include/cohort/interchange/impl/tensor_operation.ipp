@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/interchange/detail/tensor_operation.hpp>
 #include <span>
@@ -11,7 +9,7 @@
 namespace cohort::detail {
 
 /// Parses integers separated by `separator`; nullopt for any other text.
-COHORT_CORE_INLINE std::optional<std::vector<int>> parse_integers(std::string_view text, char separator) {
+std::optional<std::vector<int>> parse_integers(std::string_view text, char separator) {
   std::vector<int> numbers;
   char const *at = text.data(), *const end = at + text.size();
   while (true) {
@@ -25,7 +23,7 @@ COHORT_CORE_INLINE std::optional<std::vector<int>> parse_integers(std::string_vi
   }
 }
 
-COHORT_CORE_INLINE std::optional<tensor_operation> tensor_operation::parse(std::string_view text) {
+std::optional<tensor_operation> tensor_operation::parse(std::string_view text) {
   auto const argument_of = [&](std::string_view prefix) -> std::optional<std::string_view> {
     if (!text.starts_with(prefix)) return std::nullopt;
     return text.substr(prefix.size());
@@ -52,8 +50,7 @@ COHORT_CORE_INLINE std::optional<tensor_operation> tensor_operation::parse(std::
   return std::nullopt;
 }
 
-COHORT_CORE_INLINE std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern,
-                                                                              std::string_view text) {
+std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern, std::string_view text) {
   std::vector<std::string_view> stars;
   std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) {
@@ -78,8 +75,7 @@ COHORT_CORE_INLINE std::optional<std::vector<std::string_view>> match_pattern(st
   }
 }
 
-COHORT_CORE_INLINE std::string expand_pattern(std::string_view pattern,
-                                              std::vector<std::string_view> const& stars) {
+std::string expand_pattern(std::string_view pattern, std::vector<std::string_view> const& stars) {
   std::string text;
   std::size_t used = 0;
   for (char const one : pattern) {
@@ -91,7 +87,7 @@ COHORT_CORE_INLINE std::string expand_pattern(std::string_view pattern,
   return text;
 }
 
-COHORT_CORE_INLINE void element_order::permute(std::vector<int> const& axes) {
+void element_order::permute(std::vector<int> const& axes) {
   std::vector<std::int64_t> const extents(dims.extents.begin(), dims.extents.begin() + dims.rank);
   std::vector<std::int64_t> order;
   order.reserve(static_cast<std::size_t>(dims.elements()));
@@ -101,8 +97,7 @@ COHORT_CORE_INLINE void element_order::permute(std::vector<int> const& axes) {
   from = std::move(order);
 }
 
-COHORT_CORE_INLINE std::string element_order::apply(tensor_operation const& next,
-                                                    mapped_parameter const& into) {
+std::string element_order::apply(tensor_operation const& next, mapped_parameter const& into) {
   std::int64_t const elements = dims.elements();
   switch (next.what) {
     case tensor_operation::kind::transpose: {

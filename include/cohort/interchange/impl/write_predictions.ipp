@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/detail/work_queue.hpp>
@@ -7,7 +6,6 @@
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/select.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/interchange/detail/merge_predictions.hpp>
@@ -71,7 +69,7 @@ class prediction_run {
   std::int64_t resumed_ = 0;
 };
 
-COHORT_CORE_INLINE void prediction_run::check() {
+void prediction_run::check() {
   auto const refuse = [](char const* field, clause expected, clause got) {
     throw setting_error({.what = "invalid settings of write_predictions",
                          .where = field,
@@ -99,7 +97,7 @@ COHORT_CORE_INLINE void prediction_run::check() {
   if (layout_.format == prediction_format::npy) layout_.arrays();  // throws for names that cannot be used
 }
 
-COHORT_CORE_INLINE std::vector<std::string> prediction_run::classes_of(int layer) const {
+std::vector<std::string> prediction_run::classes_of(int layer) const {
   graph_view const net = run_.net;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   auto const which = static_cast<std::size_t>(std::ranges::find(losses, layer) - losses.begin());
@@ -117,7 +115,7 @@ COHORT_CORE_INLINE std::vector<std::string> prediction_run::classes_of(int layer
   return fits(how_.class_names) ? how_.class_names : std::vector<std::string>();
 }
 
-COHORT_CORE_INLINE void prediction_run::divide() {
+void prediction_run::divide() {
   std::vector<std::int64_t> sizes{data_.size()};
   if (layout_.local) sizes = local_sizes(world_, data_, how_.sharding);
   layout_.divide(sizes, how_.chunk);
@@ -134,7 +132,7 @@ COHORT_CORE_INLINE void prediction_run::divide() {
   }
 }
 
-COHORT_CORE_INLINE std::vector<shared_fact> prediction_run::facts() {
+std::vector<shared_fact> prediction_run::facts() {
   std::string outputs;
   for (prediction_output const& one : layout_.outputs)
     outputs += text_of({outputs.empty() ? "" : ", ", one.name, " ", to_string(one.example)});
@@ -155,7 +153,7 @@ COHORT_CORE_INLINE std::vector<shared_fact> prediction_run::facts() {
           {"sharding", layout_.local ? "local" : "global"}};
 }
 
-COHORT_CORE_INLINE void prediction_run::expect_same_run(std::vector<shared_fact> const& facts) const {
+void prediction_run::expect_same_run(std::vector<shared_fact> const& facts) const {
   std::string const text = io::read_text(manifest());
   io::json_document const document = io::parse_json(text, manifest());
   for (shared_fact const& one : facts) {
@@ -170,7 +168,7 @@ COHORT_CORE_INLINE void prediction_run::expect_same_run(std::vector<shared_fact>
   }
 }
 
-COHORT_CORE_INLINE void prediction_run::remove_parts() const {
+void prediction_run::remove_parts() const {
   auto const names = list_folder(layout_.folder());
   if (!names) return;
   for (std::string const& name : *names)
@@ -178,7 +176,7 @@ COHORT_CORE_INLINE void prediction_run::remove_parts() const {
   remove_file(manifest());
 }
 
-COHORT_CORE_INLINE void prediction_run::prepare(std::vector<shared_fact> const& facts) {
+void prediction_run::prepare(std::vector<shared_fact> const& facts) {
   if (!how_.resume) remove_parts();
   make_folder(layout_.folder());
   std::vector<std::string> const names = list_folder(layout_.folder()).value();
@@ -193,7 +191,7 @@ COHORT_CORE_INLINE void prediction_run::prepare(std::vector<shared_fact> const& 
   io::write_file(manifest(), out.end_object().text());
 }
 
-COHORT_CORE_INLINE std::vector<std::size_t> prediction_run::chunks_to_do() {
+std::vector<std::size_t> prediction_run::chunks_to_do() {
   std::vector<std::uint8_t> done(layout_.chunks.size(), 1);
   if (world_.rank() == 0) {
     auto const names = list_folder(layout_.folder()).value_or(std::vector<std::string>());
@@ -214,7 +212,7 @@ COHORT_CORE_INLINE std::vector<std::size_t> prediction_run::chunks_to_do() {
   return chunks;
 }
 
-COHORT_CORE_INLINE bool prediction_run::compute(std::size_t chunk, work_queue& queue) {
+bool prediction_run::compute(std::size_t chunk, work_queue& queue) {
   index_slice const examples = layout_.chunks[chunk].examples;
   auto const locate = [&](auto const& problem) {
     refusal why = problem.why();
@@ -253,7 +251,7 @@ COHORT_CORE_INLINE bool prediction_run::compute(std::size_t chunk, work_queue& q
   return true;
 }
 
-COHORT_CORE_INLINE void prediction_run::compute_all(std::vector<std::size_t> const& chunks) {
+void prediction_run::compute_all(std::vector<std::size_t> const& chunks) {
   work_queue queue(world_, layout_.local ? 0 : std::ssize(chunks));
   std::exception_ptr failure;
   auto const attempt = [&](auto action) {
@@ -287,7 +285,7 @@ COHORT_CORE_INLINE void prediction_run::compute_all(std::vector<std::size_t> con
   });
 }
 
-COHORT_CORE_INLINE prediction_file_report prediction_run::run() {
+prediction_file_report prediction_run::run() {
   all_or_none(world_, call, "cannot write the predictions", [&] { check(); });
   check_sharding(world_, data_, how_.sharding, 0, call);
   std::optional<scoped_consensus> consensus;
@@ -324,15 +322,13 @@ COHORT_CORE_INLINE prediction_file_report prediction_run::run() {
 
 namespace cohort {
 
-COHORT_CORE_INLINE prediction_file_report write_predictions(training& model, dataset const& data,
-                                                            communicator& world, std::string const& path,
-                                                            prediction_file_settings const& how) {
+prediction_file_report write_predictions(training& model, dataset const& data, communicator& world,
+                                         std::string const& path, prediction_file_settings const& how) {
   return detail::prediction_run(model, data, world, path, how).run();
 }
 
-COHORT_CORE_INLINE prediction_file_report write_predictions(training& model, dataset const& data,
-                                                            std::string const& path,
-                                                            prediction_file_settings const& how) {
+prediction_file_report write_predictions(training& model, dataset const& data, std::string const& path,
+                                         prediction_file_settings const& how) {
   return write_predictions(model, data, model.world(), path, how);
 }
 

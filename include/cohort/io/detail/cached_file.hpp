@@ -40,7 +40,3 @@ class cached_file {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/cached_file.ipp>
-#endif

@@ -34,7 +34,3 @@ void remove_empty_folder(std::string const& path);
 void synchronise_folder(std::string const& folder);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/folder.ipp>
-#endif

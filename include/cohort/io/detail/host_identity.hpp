@@ -13,7 +13,3 @@ std::string host_name();
 std::string host_identity();
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/host_identity.ipp>
-#endif

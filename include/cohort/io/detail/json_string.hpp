@@ -32,7 +32,3 @@ std::string quote_for_error(std::string_view text);
 std::string make_printable(std::string_view text);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/json_string.ipp>
-#endif

@@ -71,7 +71,3 @@ class json_tree_builder {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/json_tree_builder.ipp>
-#endif

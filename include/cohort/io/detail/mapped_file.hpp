@@ -28,7 +28,3 @@ class mapped_file {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/mapped_file.ipp>
-#endif

@@ -91,7 +91,3 @@ class protobuf_writer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/protobuf.ipp>
-#endif

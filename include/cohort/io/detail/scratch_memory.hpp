@@ -37,7 +37,3 @@ class scratch_memory {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/scratch_memory.ipp>
-#endif

@@ -14,7 +14,3 @@ namespace cohort::detail {
 std::string stored_png(int height, int width, int channels, std::span<std::uint8_t const> pixels);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/stored_png.ipp>
-#endif

@@ -23,7 +23,3 @@ struct tfrecord_frame {
 tfrecord_frame frame_of(std::span<std::byte const> content);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/tfrecord_frame.ipp>
-#endif

@@ -11,7 +11,3 @@ namespace cohort::detail {
 bool underflows(std::string_view number);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/underflow.ipp>
-#endif

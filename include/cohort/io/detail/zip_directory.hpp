@@ -71,7 +71,3 @@ class zip_directory {
 std::uint32_t zip_crc32(std::span<std::byte const> bytes);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/io/impl/zip_directory.ipp>
-#endif

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/cached_file.hpp>
@@ -14,15 +12,15 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE cached_file::cached_file(std::string folder, std::string format, char const* extension,
-                                            std::string key, std::uint64_t max_bytes)
+cached_file::cached_file(std::string folder, std::string format, char const* extension, std::string key,
+                         std::uint64_t max_bytes)
     : folder_(std::move(folder)), format_(std::move(format)), key_(std::move(key)), max_bytes_(max_bytes) {
   char name[32];
   std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(fnv1a(key_)));
   path_ = folder_ + name + extension;
 }
 
-COHORT_CORE_INLINE std::string cached_file::read() const try {
+std::string cached_file::read() const try {
   if (folder_.empty() || !size_of_file(path_)) return {};
   std::string whole = io::read_text(path_, max_bytes_);
   std::size_t const begin = whole.find('\n');
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE std::string cached_file::read() const try {
   return {};
 }
 
-COHORT_CORE_INLINE void cached_file::write(std::string_view content) const try {
+void cached_file::write(std::string_view content) const try {
   if (folder_.empty()) return;
   std::string const header = header_for(content);
   if (header.size() + key_.size() + content.size() > max_bytes_) return;
@@ -49,7 +47,7 @@ COHORT_CORE_INLINE void cached_file::write(std::string_view content) const try {
 } catch (file_error const&) {
 }
 
-COHORT_CORE_INLINE std::string cached_file::header_for(std::string_view content) const {
+std::string cached_file::header_for(std::string_view content) const {
   char numbers[80];
   std::snprintf(numbers, sizeof numbers, ", %zu + %zu bytes, crc32c %08x\n", key_.size(), content.size(),
                 io::crc32c(machine_isa(), std::as_bytes(std::span(content.data(), content.size()))));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/crc32c.hpp>
 
 namespace cohort::detail {
@@ -23,7 +21,7 @@ inline constexpr auto crc32c_table = [] {
   return table;
 }();
 
-COHORT_CORE_INLINE std::uint32_t crc32c_by_table(std::byte const* at, std::size_t bytes, std::uint32_t crc) {
+std::uint32_t crc32c_by_table(std::byte const* at, std::size_t bytes, std::uint32_t crc) {
   auto const& table = crc32c_table;
   for (; bytes >= 8; at += 8, bytes -= 8) {
     std::uint64_t word;
@@ -41,8 +39,7 @@ COHORT_CORE_INLINE std::uint32_t crc32c_by_table(std::byte const* at, std::size_
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes,
-                                        std::uint32_t start) {
+std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes, std::uint32_t start) {
 #if defined(__x86_64__)
   if (which >= isa::avx2) return ~detail::crc32c_by_instruction(bytes.data(), bytes.size(), ~start);
 #endif

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cstdlib>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string environment_variable(char const* name) {
+std::string environment_variable(char const* name) {
   char const* const value = std::getenv(name);
   return value ? value : "";
 }
@@ -16,7 +14,7 @@ COHORT_CORE_INLINE std::string environment_variable(char const* name) {
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE std::string cache_folder(std::string const& subfolder) {
+std::string cache_folder(std::string const& subfolder) {
   std::string cache = detail::environment_variable("XDG_CACHE_HOME");
   if (cache.empty()) {
     cache = detail::environment_variable("HOME");
@@ -26,7 +24,7 @@ COHORT_CORE_INLINE std::string cache_folder(std::string const& subfolder) {
   return cache + "/cohort" + (subfolder.empty() ? "" : '/' + subfolder);
 }
 
-COHORT_CORE_INLINE std::vector<std::string> data_folders(std::string const& cache_subfolder) {
+std::vector<std::string> data_folders(std::string const& cache_subfolder) {
   std::vector<std::string> folders;
   if (std::string data = detail::environment_variable("COHORT_DATA"); !data.empty())
     folders.push_back(std::move(data));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/host_identity.hpp>
@@ -21,7 +19,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE double seconds_since_1970() {
+double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
@@ -55,12 +53,12 @@ io::value_histogram equal_width_histogram(std::span<T const> numbers, int interv
   return made;
 }
 
-COHORT_CORE_INLINE bool has_finite_value(io::hyperparameter const& one) {
+bool has_finite_value(io::hyperparameter const& one) {
   double const* const number = std::get_if<double>(&one.value);
   return !number || is_finite(*number);
 }
 
-COHORT_CORE_INLINE void refuse_non_finite(io::hyperparameter const& one) {
+void refuse_non_finite(io::hyperparameter const& one) {
   if (!has_finite_value(one))
     throw numeric_error({.what = "a hyperparameter is not finite",
                          .where = {"event file, ", one.name},
@@ -69,7 +67,7 @@ COHORT_CORE_INLINE void refuse_non_finite(io::hyperparameter const& one) {
 }
 
 /// google.protobuf.Value
-COHORT_CORE_INLINE std::string protobuf_value(io::hyperparameter const& one) {
+std::string protobuf_value(io::hyperparameter const& one) {
   protobuf_writer value;
   if (auto const* const number = std::get_if<double>(&one.value)) value.f64(2, *number);
   if (auto const* const text = std::get_if<std::string>(&one.value)) value.bytes(3, *text);
@@ -78,7 +76,7 @@ COHORT_CORE_INLINE std::string protobuf_value(io::hyperparameter const& one) {
 }
 
 /// HParamsPluginData with one of its fields.
-COHORT_CORE_INLINE std::string hparams_content(std::uint32_t field, protobuf_writer const& message) {
+std::string hparams_content(std::uint32_t field, protobuf_writer const& message) {
   protobuf_writer content;
   content.bytes(field, message.text());
   return content.text();
@@ -90,15 +88,15 @@ inline constexpr std::string_view hparams_tensor("\x08\x01\x12\x00", 4);  // DT_
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE value_histogram histogram_of(std::span<float const> numbers, int intervals) {
+value_histogram histogram_of(std::span<float const> numbers, int intervals) {
   return detail::equal_width_histogram(numbers, intervals);
 }
 
-COHORT_CORE_INLINE value_histogram histogram_of(std::span<double const> numbers, int intervals) {
+value_histogram histogram_of(std::span<double const> numbers, int intervals) {
   return detail::equal_width_histogram(numbers, intervals);
 }
 
-COHORT_CORE_INLINE event_file::event_file(std::string const& folder) {
+event_file::event_file(std::string const& folder) {
   detail::make_folder(folder);
   std::string const begin = folder + "/events.out.tfevents."
                             + std::to_string(static_cast<std::int64_t>(detail::seconds_since_1970())) + '.'
@@ -114,7 +112,7 @@ COHORT_CORE_INLINE event_file::event_file(std::string const& folder) {
   add_event(version.text());
 }
 
-COHORT_CORE_INLINE event_file::~event_file() {
+event_file::~event_file() {
   try {
     flush();
   } catch (file_error const&) {
@@ -122,15 +120,14 @@ COHORT_CORE_INLINE event_file::~event_file() {
   ::close(file_);
 }
 
-COHORT_CORE_INLINE void event_file::scalar(std::string_view tag, std::int64_t step, double value) {
+void event_file::scalar(std::string_view tag, std::int64_t step, double value) {
   detail::protobuf_writer of;
   of.bytes(1, tag);
   of.real(2, static_cast<float>(value));
   add_value(step, of.text());
 }
 
-COHORT_CORE_INLINE void event_file::histogram(std::string_view tag, std::int64_t step,
-                                              value_histogram const& of) {
+void event_file::histogram(std::string_view tag, std::int64_t step, value_histogram const& of) {
   detail::protobuf_writer counts, value;
   counts.f64(1, of.smallest);
   counts.f64(2, of.largest);
@@ -144,8 +141,8 @@ COHORT_CORE_INLINE void event_file::histogram(std::string_view tag, std::int64_t
   add_value(step, value.text());
 }
 
-COHORT_CORE_INLINE void event_file::image(std::string_view tag, std::int64_t step, int height, int width,
-                                          int channels, std::span<std::uint8_t const> pixels) {
+void event_file::image(std::string_view tag, std::int64_t step, int height, int width, int channels,
+                       std::span<std::uint8_t const> pixels) {
   if ((channels != 1 && channels != 3) || height < 1 || width < 1
       || pixels.size() / static_cast<std::size_t>(width) / static_cast<std::size_t>(height)
              != static_cast<std::size_t>(channels)
@@ -164,7 +161,7 @@ COHORT_CORE_INLINE void event_file::image(std::string_view tag, std::int64_t ste
   add_value(step, value.text());
 }
 
-COHORT_CORE_INLINE void event_file::text(std::string_view tag, std::int64_t step, std::string_view markdown) {
+void event_file::text(std::string_view tag, std::int64_t step, std::string_view markdown) {
   detail::protobuf_writer extent, dims, tensor;
   extent.integer(1, 1);
   dims.bytes(2, extent.text());
@@ -174,7 +171,7 @@ COHORT_CORE_INLINE void event_file::text(std::string_view tag, std::int64_t step
   add_plugin_value(tag, "text", {}, tensor.text(), step);
 }
 
-COHORT_CORE_INLINE void event_file::begin_run(std::span<hyperparameter const> settings) {
+void event_file::begin_run(std::span<hyperparameter const> settings) {
   detail::protobuf_writer start;
   for (hyperparameter const& one : settings) {
     detail::refuse_non_finite(one);
@@ -188,8 +185,8 @@ COHORT_CORE_INLINE void event_file::begin_run(std::span<hyperparameter const> se
                    detail::hparams_tensor, 0);
 }
 
-COHORT_CORE_INLINE void event_file::compare_runs(std::span<hyperparameter const> settings,
-                                                 std::span<std::string const> metric_tags) {
+void event_file::compare_runs(std::span<hyperparameter const> settings,
+                              std::span<std::string const> metric_tags) {
   detail::protobuf_writer experiment;
   experiment.f64(3, detail::seconds_since_1970());
   for (hyperparameter const& one : settings) {
@@ -209,7 +206,7 @@ COHORT_CORE_INLINE void event_file::compare_runs(std::span<hyperparameter const>
                    detail::hparams_tensor, 0);
 }
 
-COHORT_CORE_INLINE void event_file::end_run(run_status how) {
+void event_file::end_run(run_status how) {
   detail::protobuf_writer end;
   end.integer(1, static_cast<int>(how));
   end.f64(2, detail::seconds_since_1970());
@@ -217,7 +214,7 @@ COHORT_CORE_INLINE void event_file::end_run(run_status how) {
                    detail::hparams_tensor, 0);
 }
 
-COHORT_CORE_INLINE void event_file::flush() {
+void event_file::flush() {
   std::string const bytes = std::exchange(pending_, {});
   for (std::size_t at = 0; at < bytes.size();) {
     ssize_t const count = ::write(file_, bytes.data() + at, bytes.size() - at);
@@ -227,7 +224,7 @@ COHORT_CORE_INLINE void event_file::flush() {
   }
 }
 
-COHORT_CORE_INLINE void event_file::add_value(std::int64_t step, std::string_view value) {
+void event_file::add_value(std::int64_t step, std::string_view value) {
   detail::protobuf_writer summary, event;
   summary.bytes(1, value);
   event.integer(2, step);
@@ -235,9 +232,8 @@ COHORT_CORE_INLINE void event_file::add_value(std::int64_t step, std::string_vie
   add_event(event.text());
 }
 
-COHORT_CORE_INLINE void event_file::add_plugin_value(std::string_view tag, std::string_view plugin,
-                                                     std::string_view content, std::string_view tensor,
-                                                     std::int64_t step) {
+void event_file::add_plugin_value(std::string_view tag, std::string_view plugin, std::string_view content,
+                                  std::string_view tensor, std::int64_t step) {
   detail::protobuf_writer data, metadata, value;
   data.bytes(1, plugin);
   data.bytes(2, content);
@@ -248,7 +244,7 @@ COHORT_CORE_INLINE void event_file::add_plugin_value(std::string_view tag, std::
   add_value(step, value.text());
 }
 
-COHORT_CORE_INLINE void event_file::add_event(std::string_view fields) {
+void event_file::add_event(std::string_view fields) {
   detail::protobuf_writer event;
   event.f64(1, detail::seconds_since_1970());
   std::string const content = event.text() + std::string(fields);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/scratch_memory.hpp>
@@ -196,8 +194,7 @@ class file_fetcher {
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE std::vector<std::string> fetch(std::vector<std::string> const& names,
-                                                  fetch_settings const& settings) {
+std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings) {
   auto const refuse = [](char const* where, char const* expected, std::string got) {
     throw setting_error(
         {.what = "invalid settings of fetch", .where = where, .expected = expected, .got = std::move(got)});

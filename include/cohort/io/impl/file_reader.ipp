@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <system_error>
@@ -13,7 +11,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int error_number) {
+void refuse_file(std::string what, std::string where, int error_number) {
   std::string reason = std::generic_category().message(error_number);
   char folder[4096];
   if (error_number == ENOENT && !where.starts_with('/') && ::getcwd(folder, sizeof folder))
@@ -22,8 +20,8 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
       {.what = std::move(what), .where = std::move(where), .expected = {}, .got = std::move(reason)});
 }
 
-COHORT_CORE_INLINE std::size_t read_at(regular_file const& file, std::string const& path,
-                                       std::uint64_t offset, void* into, std::size_t bytes) {
+std::size_t read_at(regular_file const& file, std::string const& path, std::uint64_t offset, void* into,
+                    std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
     ssize_t const count = ::pread(file.descriptor(), static_cast<char*>(into) + done, bytes - done,
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE std::size_t read_at(regular_file const& file, std::string con
   return done;
 }
 
-COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char const* what) {
+regular_file open_regular_file(std::string const& path, char const* what) {
   // O_NONBLOCK, because opening a pipe without a writer would block otherwise.
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse_file("cannot open the file", path, errno);
@@ -57,10 +55,10 @@ COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char 
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE file_reader::file_reader(std::string path)
+file_reader::file_reader(std::string path)
     : path_(std::move(path)), file_(detail::open_regular_file(path_, "cannot read the file")) {}
 
-COHORT_CORE_INLINE void file_reader::expect_at_most(std::uint64_t max_bytes) const {
+void file_reader::expect_at_most(std::uint64_t max_bytes) const {
   if (size() > max_bytes)
     throw file_error({.what = "the file is too large",
                       .where = path_,
@@ -68,7 +66,7 @@ COHORT_CORE_INLINE void file_reader::expect_at_most(std::uint64_t max_bytes) con
                       .got = {size(), " bytes"}});
 }
 
-COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {
+std::size_t file_reader::read(void* into, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
     ssize_t const count = ::read(file_.descriptor(), static_cast<char*>(into) + done, bytes - done);
@@ -80,7 +78,7 @@ COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) 
   return done;
 }
 
-COHORT_CORE_INLINE void file_reader::read_exactly(void* into, std::size_t bytes) {
+void file_reader::read_exactly(void* into, std::size_t bytes) {
   std::size_t const done = read(into, bytes);
   if (done < bytes)
     throw file_error({.what = "the file became shorter while it was read",
@@ -89,7 +87,7 @@ COHORT_CORE_INLINE void file_reader::read_exactly(void* into, std::size_t bytes)
                       .got = {done, " bytes"}});
 }
 
-COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t max_bytes) {
+std::string read_text(std::string const& path, std::uint64_t max_bytes) {
   file_reader file(path);
   if (file.size() > max_bytes) {
     throw data_error({.what = "the file is too large",

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE file_writer::file_writer(std::string path) : path_(resolve_links(std::move(path))) {
+file_writer::file_writer(std::string path) : path_(resolve_links(std::move(path))) {
   struct stat existing {};
   bool const exists = ::stat(path_.c_str(), &existing) == 0;
   if (exists && !S_ISREG(existing.st_mode)) {
@@ -31,7 +29,7 @@ COHORT_CORE_INLINE file_writer::file_writer(std::string path) : path_(resolve_li
     discard_and_throw("cannot set the file's permissions");
 }
 
-COHORT_CORE_INLINE void file_writer::write(char const* data, std::size_t bytes) {
+void file_writer::write(char const* data, std::size_t bytes) {
   check_open();
   while (bytes > 0) {
     ssize_t const count = ::write(file_, data, bytes);
@@ -42,9 +40,9 @@ COHORT_CORE_INLINE void file_writer::write(char const* data, std::size_t bytes) 
   }
 }
 
-COHORT_CORE_INLINE void file_writer::write(std::string_view text) { write(text.data(), text.size()); }
+void file_writer::write(std::string_view text) { write(text.data(), text.size()); }
 
-COHORT_CORE_INLINE void file_writer::commit() {
+void file_writer::commit() {
   check_open();
   if (::fsync(file_) != 0) discard_and_throw("cannot synchronise the file with the disk");
   if (::close(std::exchange(file_, -1)) != 0) discard_and_throw("cannot synchronise the file with the disk");
@@ -54,7 +52,7 @@ COHORT_CORE_INLINE void file_writer::commit() {
   detail::synchronise_folder(slash == std::string::npos ? "." : path_.substr(0, slash + 1));
 }
 
-COHORT_CORE_INLINE std::string file_writer::resolve_links(std::string path) {
+std::string file_writer::resolve_links(std::string path) {
   char* const target = ::realpath(path.c_str(), nullptr);
   if (target == nullptr) return path;  // does not exist yet, or open() reports the error
   std::string text = target;
@@ -62,7 +60,7 @@ COHORT_CORE_INLINE std::string file_writer::resolve_links(std::string path) {
   return text;
 }
 
-COHORT_CORE_INLINE void file_writer::check_open() const {
+void file_writer::check_open() const {
   if (file_ < 0) {
     throw file_error({.what = "cannot write the file",
                       .where = path_,
@@ -71,19 +69,19 @@ COHORT_CORE_INLINE void file_writer::check_open() const {
   }
 }
 
-COHORT_CORE_INLINE void file_writer::discard() noexcept {
+void file_writer::discard() noexcept {
   if (file_ >= 0) ::close(std::exchange(file_, -1));
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   temporary_.clear();
 }
 
-COHORT_CORE_INLINE void file_writer::discard_and_throw(char const* what) {
+void file_writer::discard_and_throw(char const* what) {
   int const error_number = errno;
   discard();
   detail::refuse_file(what, path_, error_number);
 }
 
-COHORT_CORE_INLINE void write_file(std::string const& path, std::string_view content) {
+void write_file(std::string const& path, std::string_view content) {
   file_writer file(path);
   file.write(content);
   file.commit();

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
+std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
   DIR* const handle = ::opendir(folder.c_str());
   if (handle == nullptr) {
     int const error_number = errno;
@@ -33,38 +31,38 @@ COHORT_CORE_INLINE std::optional<std::vector<std::string>> list_folder(std::stri
   return names;
 }
 
-COHORT_CORE_INLINE bool is_folder(std::string const& path) {
+bool is_folder(std::string const& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-COHORT_CORE_INLINE std::optional<std::uint64_t> size_of_file(std::string const& path) {
+std::optional<std::uint64_t> size_of_file(std::string const& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-COHORT_CORE_INLINE void make_folder(std::string const& path) {
+void make_folder(std::string const& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0777);  // a failure here makes the mkdir below fail too
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
     refuse_file("cannot create the folder", path, errno);
 }
 
-COHORT_CORE_INLINE void rename_folder(std::string const& from, std::string const& to) {
+void rename_folder(std::string const& from, std::string const& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) refuse_file("cannot rename the folder", from, errno);
 }
 
-COHORT_CORE_INLINE void remove_file(std::string const& path) {
+void remove_file(std::string const& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) refuse_file("cannot remove the file", path, errno);
 }
 
-COHORT_CORE_INLINE void remove_empty_folder(std::string const& path) {
+void remove_empty_folder(std::string const& path) {
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
     refuse_file("cannot remove the folder", path, errno);
 }
 
-COHORT_CORE_INLINE void synchronise_folder(std::string const& folder) {
+void synchronise_folder(std::string const& folder) {
   int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) refuse_file("cannot synchronise the folder with the disk", folder, errno);
   // EINVAL means that the file system does not support fsync on folders.

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <unistd.h>
 
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <fstream>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string host_name() {
+std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
 }
 
-COHORT_CORE_INLINE std::string host_identity() {
+std::string host_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   return host_name() + ' ' + boot;

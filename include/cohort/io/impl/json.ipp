@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/underflow.hpp>
@@ -324,8 +322,7 @@ class json_parser {
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE json_document parse_json(std::string_view text, std::string_view name,
-                                            json_limits limits) {
+json_document parse_json(std::string_view text, std::string_view name, json_limits limits) {
   auto tree = std::make_unique<detail::json_tree>();
   tree->name = name;
   detail::json_parser(text, limits, *tree).parse();

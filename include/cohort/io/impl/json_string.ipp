@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/byte_words.hpp>
 #include <cohort/io/detail/json_string.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::size_t utf8_length(std::string_view text) {
+std::size_t utf8_length(std::string_view text) {
   if (text.empty()) return 0;
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned const lead = byte(0);
@@ -25,7 +23,7 @@ COHORT_CORE_INLINE std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-COHORT_CORE_INLINE std::size_t invalid_utf8_at(std::string_view text) {
+std::size_t invalid_utf8_at(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     if (text.size() - at >= 8 && (load_word(text.data() + at) & marks_of_all) == 0) {  // ASCII
@@ -39,7 +37,7 @@ COHORT_CORE_INLINE std::size_t invalid_utf8_at(std::string_view text) {
   return at;
 }
 
-COHORT_CORE_INLINE void append_utf8(std::string& out, std::uint32_t code) {
+void append_utf8(std::string& out, std::uint32_t code) {
   auto put = [&](std::uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
   auto tail = [&](int shift) { put(0x80 | ((code >> shift) & 0x3f)); };
   if (code < 0x80) {
@@ -53,7 +51,7 @@ COHORT_CORE_INLINE void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-COHORT_CORE_INLINE void append_quoted(std::string& out, std::string_view text) {
+void append_quoted(std::string& out, std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   out += '"';
   for (char c : text) {
@@ -94,7 +92,7 @@ COHORT_CORE_INLINE void append_quoted(std::string& out, std::string_view text) {
 }
 
 /// Returns at most `most` characters of the text: '?' replaces invalid bytes, and U+007F to U+009F.
-COHORT_CORE_INLINE std::string valid_characters(std::string_view text, int most) {
+std::string valid_characters(std::string_view text, int most) {
   std::string made;
   for (int count = 0; !text.empty(); ++count) {
     if (count == most) return made + "…";
@@ -107,13 +105,13 @@ COHORT_CORE_INLINE std::string valid_characters(std::string_view text, int most)
   return made;
 }
 
-COHORT_CORE_INLINE std::string quote_for_error(std::string_view text) {
+std::string quote_for_error(std::string_view text) {
   std::string quoted;
   append_quoted(quoted, valid_characters(text, 60));
   return quoted;
 }
 
-COHORT_CORE_INLINE std::string make_printable(std::string_view text) {
+std::string make_printable(std::string_view text) {
   std::string made = valid_characters(text, 2000);
   std::ranges::replace_if(
       made, [](unsigned char byte) { return byte < 0x20; }, ' ');

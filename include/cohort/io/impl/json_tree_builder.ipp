@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/json_tree_builder.hpp>
@@ -9,8 +7,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE json_tree_builder::json_tree_builder(std::string what, std::string_view name,
-                                                        std::size_t text_bytes, io::json_limits limits)
+json_tree_builder::json_tree_builder(std::string what, std::string_view name, std::size_t text_bytes,
+                                     io::json_limits limits)
     : what_(std::move(what)), limits_(limits), tree_(std::make_unique<json_tree>()) {
   if (limits_.max_depth < 1 || limits_.max_depth > 1000)
     throw setting_error({.what = what_,
@@ -21,15 +19,14 @@ COHORT_CORE_INLINE json_tree_builder::json_tree_builder(std::string what, std::s
   tree_->strings.reserve(text_bytes);  // no reallocation invalidates the views
 }
 
-COHORT_CORE_INLINE void json_tree_builder::refuse(text_position at, std::string expected,
-                                                  std::string got) const {
+void json_tree_builder::refuse(text_position at, std::string expected, std::string got) const {
   throw data_error({.what = what_,
                     .where = {tree_->name, ':', at.line, ':', at.column},
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE std::string_view json_tree_builder::keep(std::string_view text) {
+std::string_view json_tree_builder::keep(std::string_view text) {
   std::string& all = tree_->strings;
   if (all.size() + text.size() > all.capacity())
     refuse({}, "strings of at most the announced size", "longer strings");
@@ -38,7 +35,7 @@ COHORT_CORE_INLINE std::string_view json_tree_builder::keep(std::string_view tex
   return std::string_view(all).substr(begin);
 }
 
-COHORT_CORE_INLINE json_node& json_tree_builder::add(io::json_kind kind, text_position at) {
+json_node& json_tree_builder::add(io::json_kind kind, text_position at) {
   std::vector<json_node>& nodes = tree_->nodes;
   if (nodes.size() >= std::min<std::size_t>(limits_.max_values, 0x7fff'fff0u))
     refuse(at, "at most " + std::to_string(limits_.max_values) + " values", "more");
@@ -56,7 +53,7 @@ COHORT_CORE_INLINE json_node& json_tree_builder::add(io::json_kind kind, text_po
   return nodes.emplace_back(made);
 }
 
-COHORT_CORE_INLINE void json_tree_builder::begin(io::json_kind kind, text_position at) {
+void json_tree_builder::begin(io::json_kind kind, text_position at) {
   if (open_.size() >= static_cast<std::size_t>(limits_.max_depth))
     refuse(at, "at most " + std::to_string(limits_.max_depth) + " levels of lists and objects", "more");
   auto const id = static_cast<std::uint32_t>(tree_->nodes.size());
@@ -64,12 +61,12 @@ COHORT_CORE_INLINE void json_tree_builder::begin(io::json_kind kind, text_positi
   open_.push_back({id, pending_.size()});
 }
 
-COHORT_CORE_INLINE void json_tree_builder::key(std::string_view name) {
+void json_tree_builder::key(std::string_view name) {
   key_ = keep(name);
   after_key_ = true;
 }
 
-COHORT_CORE_INLINE void json_tree_builder::end() {
+void json_tree_builder::end() {
   container const closed = open_.back();
   open_.pop_back();
   std::vector<std::uint32_t>& order = tree_->order;
@@ -94,17 +91,17 @@ COHORT_CORE_INLINE void json_tree_builder::end() {
   pending_.resize(closed.first_pending);
 }
 
-COHORT_CORE_INLINE void json_tree_builder::boolean(bool truth, text_position at) {
+void json_tree_builder::boolean(bool truth, text_position at) {
   add(io::json_kind::boolean, at).truth = truth;
 }
 
-COHORT_CORE_INLINE void json_tree_builder::string(std::string_view text, text_position at) {
+void json_tree_builder::string(std::string_view text, text_position at) {
   std::string_view const kept = keep(text);
   add(io::json_kind::string, at).text = kept;
 }
 
-COHORT_CORE_INLINE void json_tree_builder::number(double value, bool negative,
-                                                  std::optional<std::uint64_t> integer, text_position at) {
+void json_tree_builder::number(double value, bool negative, std::optional<std::uint64_t> integer,
+                               text_position at) {
   json_node& made = add(io::json_kind::number, at);
   made.number = value;
   made.negative = negative;

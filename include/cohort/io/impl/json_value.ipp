@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json_value.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string json_tree::path(std::uint32_t id) const {
+std::string json_tree::path(std::uint32_t id) const {
   if (nodes.empty()) return "$";  // the text ends before its first value
   std::vector<std::uint32_t> ancestors;
   for (; id != nodes[id].parent; id = nodes[id].parent) ancestors.push_back(id);
@@ -27,22 +25,22 @@ COHORT_CORE_INLINE std::string json_tree::path(std::uint32_t id) const {
   return text;
 }
 
-COHORT_CORE_INLINE void json_tree::refuse(std::uint32_t id, std::uint32_t line, std::uint32_t column,
-                                          std::string expected, std::string got) const {
+void json_tree::refuse(std::uint32_t id, std::uint32_t line, std::uint32_t column, std::string expected,
+                       std::string got) const {
   throw data_error({.what = "cannot read JSON",
                     .where = {name, ':', line, ':', column, ", ", path(id)},
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE bool json_tree::is_identifier(std::string_view key) {
+bool json_tree::is_identifier(std::string_view key) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   return !key.empty() && key.size() <= 60 && letter(key[0]) && std::all_of(key.begin(), key.end(), inner);
 }
 
 /// Returns the value of an integer without its sign; nullopt for other values.
-COHORT_CORE_INLINE std::optional<std::uint64_t> magnitude_of(json_node const& n) {
+std::optional<std::uint64_t> magnitude_of(json_node const& n) {
   if (n.integral) return n.magnitude;
   constexpr double most = 9007199254740992;  // 2^53: doubles represent all integers up to it
   double const size = n.negative ? -n.number : n.number;
@@ -56,7 +54,7 @@ COHORT_CORE_INLINE std::optional<std::uint64_t> magnitude_of(json_node const& n)
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE std::int64_t json_value::integer(std::int64_t lowest, std::int64_t highest) const {
+std::int64_t json_value::integer(std::int64_t lowest, std::int64_t highest) const {
   constexpr auto half = std::uint64_t{1} << 63;
   bool const negative = node().negative;
   if (auto const size = detail::magnitude_of(node()); size && (negative ? *size <= half : *size < half)) {
@@ -66,14 +64,14 @@ COHORT_CORE_INLINE std::int64_t json_value::integer(std::int64_t lowest, std::in
   refuse("an integer" + range_text(lowest, highest));
 }
 
-COHORT_CORE_INLINE std::uint64_t json_value::unsigned_integer(std::uint64_t highest) const {
+std::uint64_t json_value::unsigned_integer(std::uint64_t highest) const {
   if (auto const size = detail::magnitude_of(node());
       size && (!node().negative || *size == 0) && *size <= highest)
     return *size;
   refuse("an integer from 0 to " + std::to_string(highest));
 }
 
-COHORT_CORE_INLINE json_value json_value::at(std::size_t index) const {
+json_value json_value::at(std::size_t index) const {
   detail::json_node const& n = expect(json_kind::array, "an array");
   if (index >= n.children) {
     refuse("an array of at least " + std::to_string(index + 1) + (index > 0 ? " elements" : " element"));
@@ -81,12 +79,12 @@ COHORT_CORE_INLINE json_value json_value::at(std::size_t index) const {
   return {*tree_, tree_->order[n.first_child + index]};
 }
 
-COHORT_CORE_INLINE json_value json_value::at(std::string_view field) const {
+json_value json_value::at(std::string_view field) const {
   if (auto found = find(field)) return *found;
   refuse("a field " + detail::quote_for_error(field), "no such field");
 }
 
-COHORT_CORE_INLINE std::optional<json_value> json_value::find(std::string_view field) const {
+std::optional<json_value> json_value::find(std::string_view field) const {
   detail::json_node const& n = expect(json_kind::object, "an object");
   auto const sorted = tree_->order.begin() + n.first_child + n.children;
   auto const found =
@@ -96,7 +94,7 @@ COHORT_CORE_INLINE std::optional<json_value> json_value::find(std::string_view f
   return json_value{*tree_, *found};
 }
 
-COHORT_CORE_INLINE void json_value::expect_only(std::initializer_list<std::string_view> fields) const {
+void json_value::expect_only(std::initializer_list<std::string_view> fields) const {
   expect(json_kind::object, "an object");
   for (json_value item : items()) {
     if (std::find(fields.begin(), fields.end(), item.key()) != fields.end()) continue;
@@ -107,31 +105,29 @@ COHORT_CORE_INLINE void json_value::expect_only(std::initializer_list<std::strin
   }
 }
 
-COHORT_CORE_INLINE json_value::range json_value::items() const {
+json_value::range json_value::items() const {
   detail::json_node const& n = container();
   std::uint32_t const* first = tree_->order.data() + n.first_child;
   return {{*tree_, first}, {*tree_, first + n.children}};
 }
 
-COHORT_CORE_INLINE void json_value::refuse(std::string expected, std::string got) const {
+void json_value::refuse(std::string expected, std::string got) const {
   tree_->refuse(id_, node().line, node().column, std::move(expected), std::move(got));
 }
 
-COHORT_CORE_INLINE void json_value::refuse(std::string expected) const {
-  refuse(std::move(expected), description());
-}
+void json_value::refuse(std::string expected) const { refuse(std::move(expected), description()); }
 
-COHORT_CORE_INLINE detail::json_node const& json_value::expect(json_kind kind, char const* expected) const {
+detail::json_node const& json_value::expect(json_kind kind, char const* expected) const {
   if (node().kind != kind) refuse(expected);
   return node();
 }
 
-COHORT_CORE_INLINE detail::json_node const& json_value::container() const {
+detail::json_node const& json_value::container() const {
   if (kind() != json_kind::array && kind() != json_kind::object) refuse("an array or an object");
   return node();
 }
 
-COHORT_CORE_INLINE std::string json_value::description() const {
+std::string json_value::description() const {
   detail::json_node const& n = node();
   switch (n.kind) {
     case json_kind::null:
@@ -152,7 +148,7 @@ COHORT_CORE_INLINE std::string json_value::description() const {
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, n.number).ptr);
 }
 
-COHORT_CORE_INLINE std::string json_value::range_text(std::int64_t lowest, std::int64_t highest) {
+std::string json_value::range_text(std::int64_t lowest, std::int64_t highest) {
   bool const from = lowest != std::numeric_limits<std::int64_t>::min();
   bool const to = highest != std::numeric_limits<std::int64_t>::max();
   if (from && to) return " from " + std::to_string(lowest) + " to " + std::to_string(highest);

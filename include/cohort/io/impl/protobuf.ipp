@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cstring>
@@ -11,8 +9,7 @@ namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little, "cohort: Protocol Buffers are little-endian");
 
-COHORT_CORE_INLINE protobuf_reader::protobuf_reader(protobuf_reader const& parent, char const* name,
-                                                    std::int64_t index)
+protobuf_reader::protobuf_reader(protobuf_reader const& parent, char const* name, std::int64_t index)
     : protobuf_reader(parent.bytes(), *parent.file_, parent.what_) {
   start_ = parent.start_;
   parent_ = &parent;
@@ -20,7 +17,7 @@ COHORT_CORE_INLINE protobuf_reader::protobuf_reader(protobuf_reader const& paren
   index_ = index;
 }
 
-COHORT_CORE_INLINE std::string protobuf_reader::path() const {
+std::string protobuf_reader::path() const {
   std::string text = parent_ ? parent_->path() : std::string();
   if (!text.empty()) text += '.';
   text += name_;
@@ -28,16 +25,14 @@ COHORT_CORE_INLINE std::string protobuf_reader::path() const {
   return text;
 }
 
-COHORT_CORE_INLINE void protobuf_reader::refuse(std::string expected, std::string got) const {
+void protobuf_reader::refuse(std::string expected, std::string got) const {
   std::string where = *file_ + ", byte " + std::to_string((field_begin_ ? field_begin_ : begin_) - start_);
   if (std::string const message = path(); !message.empty()) where += " in " + message;
-  throw data_error({.what = what_,
-                    .where = std::move(where),
-                    .expected = std::move(expected),
-                    .got = std::move(got)});
+  throw data_error(
+      {.what = what_, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE std::uint64_t protobuf_reader::read_varint(char const*& at, char const* end) const {
+std::uint64_t protobuf_reader::read_varint(char const*& at, char const* end) const {
   std::uint64_t value = 0;
   for (int shift = 0; shift < 70; shift += 7) {
     if (at == end) refuse("an integer", "the end of the message");
@@ -49,7 +44,7 @@ COHORT_CORE_INLINE std::uint64_t protobuf_reader::read_varint(char const*& at, c
   refuse("an integer of 64 bits", "more bits");
 }
 
-COHORT_CORE_INLINE std::uint64_t protobuf_reader::read_fixed(std::size_t bytes) {
+std::uint64_t protobuf_reader::read_fixed(std::size_t bytes) {
   if (static_cast<std::size_t>(end_ - at_) < bytes)
     refuse(std::to_string(bytes) + " bytes", "the end of the message");
   std::uint64_t value = 0;
@@ -58,7 +53,7 @@ COHORT_CORE_INLINE std::uint64_t protobuf_reader::read_fixed(std::size_t bytes) 
   return value;
 }
 
-COHORT_CORE_INLINE bool protobuf_reader::next() {
+bool protobuf_reader::next() {
   if (at_ == end_) return false;
   field_begin_ = at_;
   std::uint64_t const tag = read_varint(at_, end_);
@@ -90,28 +85,28 @@ COHORT_CORE_INLINE bool protobuf_reader::next() {
   return true;
 }
 
-COHORT_CORE_INLINE void protobuf_reader::expect(wire_type type) const {
+void protobuf_reader::expect(wire_type type) const {
   if (type_ != type)
     refuse("field " + std::to_string(field_) + " of wire type " + std::to_string(type),
            "wire type " + std::to_string(type_));
 }
 
-COHORT_CORE_INLINE std::int64_t protobuf_reader::integer() const {
+std::int64_t protobuf_reader::integer() const {
   expect(varint);
   return static_cast<std::int64_t>(number_);
 }
 
-COHORT_CORE_INLINE float protobuf_reader::real() const {
+float protobuf_reader::real() const {
   expect(fixed32);
   return std::bit_cast<float>(static_cast<std::uint32_t>(number_));
 }
 
-COHORT_CORE_INLINE std::string_view protobuf_reader::bytes() const {
+std::string_view protobuf_reader::bytes() const {
   expect(length_delimited);
   return bytes_;
 }
 
-COHORT_CORE_INLINE void protobuf_reader::append_to(std::vector<std::int64_t>& list) const {
+void protobuf_reader::append_to(std::vector<std::int64_t>& list) const {
   if (type_ != length_delimited) return list.push_back(integer());
   char const* const end = bytes_.data() + bytes_.size();
   for (char const* at = bytes_.data(); at != end;)
@@ -129,46 +124,46 @@ void append_packed(protobuf_reader const& from, std::string_view bytes, std::vec
   if (!bytes.empty()) std::memcpy(list.data() + first, bytes.data(), bytes.size());
 }
 
-COHORT_CORE_INLINE void protobuf_reader::append_to(std::vector<float>& list) const {
+void protobuf_reader::append_to(std::vector<float>& list) const {
   if (type_ != length_delimited) return list.push_back(real());
   append_packed(*this, bytes_, list);
 }
 
-COHORT_CORE_INLINE void protobuf_reader::append_to(std::vector<double>& list) const {
+void protobuf_reader::append_to(std::vector<double>& list) const {
   if (type_ == length_delimited) return append_packed(*this, bytes_, list);
   expect(fixed64);
   list.push_back(std::bit_cast<double>(number_));
 }
 
-COHORT_CORE_INLINE void protobuf_writer::varint(std::uint64_t value) {
+void protobuf_writer::varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(0x80 | (value & 0x7f));
   text_ += static_cast<char>(value);
 }
 
-COHORT_CORE_INLINE void protobuf_writer::integer(std::uint32_t field, std::int64_t value) {
+void protobuf_writer::integer(std::uint32_t field, std::int64_t value) {
   varint(field << 3);
   varint(static_cast<std::uint64_t>(value));
 }
 
-COHORT_CORE_INLINE void protobuf_writer::real(std::uint32_t field, float value) {
+void protobuf_writer::real(std::uint32_t field, float value) {
   varint(field << 3 | 5);
   char raw[4];
   std::memcpy(raw, &value, 4);
   text_.append(raw, 4);
 }
 
-COHORT_CORE_INLINE void protobuf_writer::f64(std::uint32_t field, double value) {
+void protobuf_writer::f64(std::uint32_t field, double value) {
   varint(field << 3 | 1);
   char raw[8];
   std::memcpy(raw, &value, 8);
   text_.append(raw, 8);
 }
 
-COHORT_CORE_INLINE void protobuf_writer::f64s(std::uint32_t field, std::span<double const> values) {
+void protobuf_writer::f64s(std::uint32_t field, std::span<double const> values) {
   bytes(field, {reinterpret_cast<char const*>(values.data()), values.size_bytes()});
 }
 
-COHORT_CORE_INLINE void protobuf_writer::bytes(std::uint32_t field, std::string_view value) {
+void protobuf_writer::bytes(std::uint32_t field, std::string_view value) {
   varint(field << 3 | 2);
   varint(value.size());
   text_ += value;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/scratch_memory.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -16,7 +14,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE int open_scratch_file(std::string const& folder) {
+int open_scratch_file(std::string const& folder) {
   char const* const what = "cannot make a temporary file in the folder";
   int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0) return file;
@@ -29,8 +27,7 @@ COHORT_CORE_INLINE int open_scratch_file(std::string const& folder) {
   return file;
 }
 
-COHORT_CORE_INLINE scratch_memory::scratch_memory(std::string const& folder, std::size_t bytes)
-    : size_(bytes) {
+scratch_memory::scratch_memory(std::string const& folder, std::size_t bytes) : size_(bytes) {
   if (size_ == 0) return;
   if (size_ > static_cast<std::size_t>(std::numeric_limits<off_t>::max())) throw std::bad_alloc();
   int const file = folder.empty() ? -1 : open_scratch_file(folder);
@@ -50,7 +47,7 @@ COHORT_CORE_INLINE scratch_memory::scratch_memory(std::string const& folder, std
   data_ = static_cast<std::byte*>(address);
 }
 
-COHORT_CORE_INLINE scratch_memory::~scratch_memory() {
+scratch_memory::~scratch_memory() {
   if (data_) ::munmap(data_, size_);
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/stored_png.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <cstddef>
@@ -9,12 +7,12 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void append_big_endian(std::string& to, std::uint32_t number) {
+void append_big_endian(std::string& to, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(number >> shift & 0xff);
 }
 
 /// Length, type, content and CRC-32 of type and content.
-COHORT_CORE_INLINE void append_png_chunk(std::string& to, std::string_view type, std::string_view content) {
+void append_png_chunk(std::string& to, std::string_view type, std::string_view content) {
   append_big_endian(to, static_cast<std::uint32_t>(content.size()));
   std::size_t const begin = to.size();
   to += type;
@@ -22,8 +20,7 @@ COHORT_CORE_INLINE void append_png_chunk(std::string& to, std::string_view type,
   append_big_endian(to, zip_crc32(std::as_bytes(std::span(to).subspan(begin))));
 }
 
-COHORT_CORE_INLINE std::string stored_png(int height, int width, int channels,
-                                          std::span<std::uint8_t const> pixels) {
+std::string stored_png(int height, int width, int channels, std::span<std::uint8_t const> pixels) {
   auto const row = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   std::string rows;  // each after a byte for the filter, 0: none
   for (std::size_t y = 0; y < static_cast<std::size_t>(height); ++y) {

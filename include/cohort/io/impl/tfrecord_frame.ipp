@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/tfrecord_frame.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::uint32_t masked_crc32c(std::span<std::byte const> bytes) {
+std::uint32_t masked_crc32c(std::span<std::byte const> bytes) {
   std::uint32_t const crc = io::crc32c(best_isa(), bytes);
   return (crc >> 15 | crc << 17) + 0xa282ead8U;
 }
 
-COHORT_CORE_INLINE tfrecord_frame frame_of(std::span<std::byte const> content) {
+tfrecord_frame frame_of(std::span<std::byte const> content) {
   tfrecord_frame made{};
   std::uint64_t const bytes = content.size();
   std::memcpy(made.head.data(), &bytes, sizeof bytes);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/underflow.hpp>
 #include <cstdint>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool underflows(std::string_view number) {
+bool underflows(std::string_view number) {
   std::size_t const e = std::min(number.find_first_of("eE"), number.size());
   std::string_view const mantissa = number.substr(0, e);
   std::size_t const point = std::min(mantissa.find('.'), mantissa.size());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
@@ -24,8 +22,7 @@ inline constexpr std::uint64_t largest_ratio = 1032;
 
 }  // namespace zip_format
 
-COHORT_CORE_INLINE zip_directory::zip_directory(std::span<std::byte const> bytes, std::string kind,
-                                                std::string where)
+zip_directory::zip_directory(std::span<std::byte const> bytes, std::string kind, std::string where)
     : bytes_(bytes), kind_(std::move(kind)), where_(std::move(where)) {
   using namespace zip_format;
   std::uint64_t const end = find_end();
@@ -62,22 +59,22 @@ COHORT_CORE_INLINE zip_directory::zip_directory(std::span<std::byte const> bytes
   find_data(first);
 }
 
-COHORT_CORE_INLINE void zip_directory::refuse(std::string_view what, std::uint64_t byte, std::string expected,
-                                              std::string got) const {
+void zip_directory::refuse(std::string_view what, std::uint64_t byte, std::string expected,
+                           std::string got) const {
   throw data_error({.what = {"cannot read the ", kind_, ": ", what},
                     .where = {where_, ", byte ", byte},
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE void zip_directory::refuse(zip_entry const& one, std::string_view what,
-                                              std::string expected, std::string got) const {
+void zip_directory::refuse(zip_entry const& one, std::string_view what, std::string expected,
+                           std::string got) const {
   refuse("the entry " + quote_for_error(one.name) + ' ' + std::string(what), one.local, std::move(expected),
          std::move(got));
 }
 
 /// Reads a little-endian number. Throws data_error if it extends beyond the end of the archive.
-COHORT_CORE_INLINE std::uint64_t zip_directory::number(std::uint64_t at, int width) const {
+std::uint64_t zip_directory::number(std::uint64_t at, int width) const {
   std::uint64_t const bytes = bytes_.size();
   if (at > bytes || bytes - at < static_cast<std::uint64_t>(width))
     refuse("it is truncated or damaged", at, std::to_string(width) + " bytes", "the end of the file");
@@ -90,7 +87,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::number(std::uint64_t at, int wid
 }
 
 /// Position of the end record. The comment of this record is the last part of the file.
-COHORT_CORE_INLINE std::uint64_t zip_directory::find_end() const {
+std::uint64_t zip_directory::find_end() const {
   using namespace zip_format;
   std::uint64_t const bytes = bytes_.size();
   for (std::uint64_t back = end_bytes; back <= bytes && back <= end_bytes + longest_comment; ++back)
@@ -99,7 +96,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::find_end() const {
   refuse("it has no end record: it is truncated or not a zip archive", bytes);
 }
 
-COHORT_CORE_INLINE std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
+std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
   using namespace zip_format;
   std::uint64_t const name = number(at + 28, 2), extra = number(at + 30, 2), comment = number(at + 32, 2);
   std::uint64_t const bytes = entry_bytes + name + extra + comment;
@@ -134,7 +131,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::read_entry(std::uint64_t at, std
 }
 
 /// Finds the data of all entries. `directory`: position of the central directory, which follows the data.
-COHORT_CORE_INLINE void zip_directory::find_data(std::uint64_t directory) {
+void zip_directory::find_data(std::uint64_t directory) {
   using namespace zip_format;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (zip_entry& one : entries_) {
@@ -160,17 +157,17 @@ COHORT_CORE_INLINE void zip_directory::find_data(std::uint64_t directory) {
     if (ranges[i].first < ranges[i - 1].second) refuse("two entries overlap", ranges[i].first);
 }
 
-COHORT_CORE_INLINE zip_entry const* zip_directory::find(std::string_view name) const {
+zip_entry const* zip_directory::find(std::string_view name) const {
   auto const found = index_.find(name);
   return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
-COHORT_CORE_INLINE void zip_directory::expect_crc(zip_entry const& one, std::uint32_t crc) const {
+void zip_directory::expect_crc(zip_entry const& one, std::uint32_t crc) const {
   if (crc != one.crc)
     refuse(one, "is damaged", "CRC-32 " + std::to_string(one.crc), "CRC-32 " + std::to_string(crc));
 }
 
-COHORT_CORE_INLINE std::uint32_t zip_crc32(std::span<std::byte const> bytes) {
+std::uint32_t zip_crc32(std::span<std::byte const> bytes) {
   static constexpr std::array<std::uint32_t, 256> table = [] {
     std::array<std::uint32_t, 256> made{};
     for (std::uint32_t i = 0; i < 256; ++i) {

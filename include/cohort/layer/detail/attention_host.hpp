@@ -86,7 +86,3 @@ void rotate_rows(double base, int direction, int rows, std::size_t d, T const* f
                  T* to, std::size_t to_stride, int first = 0);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/attention_host.ipp>
-#endif

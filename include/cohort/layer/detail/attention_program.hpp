@@ -11,7 +11,3 @@ composed_kernel compose_attention(attention_sizes const& sizes, composed_request
                                   product_backend& backend);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/attention_program.ipp>
-#endif

@@ -45,7 +45,3 @@ std::size_t attention_scratch(attention_sizes const& s, bool backward);
 inline constexpr int attention_block = 48;
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/attention_simd.ipp>
-#endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/layer/layers.hpp>
 #include <concepts>
+#include <iterator>
 #include <string_view>
 
 namespace cohort::detail {
@@ -33,32 +35,18 @@ using built_in_layers = layer_list<
     synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
 // clang-format on
 
-/// A layer on demand: a built-in layer that cohort.hpp does not include. Programs include its header.
-struct layer_on_demand {
-  std::string_view kind;
-  std::string_view header;
-};
-inline constexpr layer_on_demand layers_on_demand[]{{"simple_rnn", "cohort/layer/simple_rnn.hpp"},
-                                                    {"lstm", "cohort/layer/lstm.hpp"},
-                                                    {"gru", "cohort/layer/gru.hpp"},
-                                                    {"recurrent_output", "cohort/layer/recurrent_output.hpp"},
-                                                    {"attention", "cohort/layer/attention.hpp"},
-                                                    {"rms_norm", "cohort/layer/rms_norm.hpp"},
-                                                    {"learned_positions", "cohort/layer/positions.hpp"},
-                                                    {"sinusoidal_positions", "cohort/layer/positions.hpp"}};
-
-/// Returns the header of a layer on demand; empty for other kinds.
-constexpr std::string_view header_on_demand(std::string_view kind) {
-  for (layer_on_demand const& one : layers_on_demand)
-    if (one.kind == kind) return one.header;
-  return {};
-}
+/// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. Programs that
+/// build networks of them include their headers; model files may always contain them.
+inline constexpr std::string_view kinds_on_demand[]{
+    "simple_rnn",          "lstm", "gru", "recurrent_output", "attention", "rms_norm", "learned_positions",
+    "sinusoidal_positions"};
 
 template <class L>
 inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
 /// Whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
-  return built_in_layers::has_kind_name(name) || !header_on_demand(name).empty();
+  return built_in_layers::has_kind_name(name)
+         || std::ranges::find(kinds_on_demand, name) != std::end(kinds_on_demand);
 }
 
 }  // namespace cohort::detail

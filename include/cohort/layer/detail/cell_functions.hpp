@@ -82,7 +82,3 @@ template <>
 cell_functions<double, double> plain_cell_functions<double>(cell_kind kind);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/cell_functions.ipp>
-#endif

@@ -47,7 +47,3 @@ class layer_states {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/layer_states.ipp>
-#endif

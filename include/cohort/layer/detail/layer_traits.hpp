@@ -12,7 +12,7 @@
 /// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
 namespace cohort::detail {
 
-/// Whether L is a layer on demand (see layer_on_demand). The headers of these layers specialise the variable.
+/// Whether L is a layer on demand (see kinds_on_demand). The headers of these layers specialise the variable.
 template <class L>
 inline constexpr bool is_on_demand_layer = false;
 
@@ -173,8 +173,8 @@ constexpr layer_settings settings_of(L const& l) {
     return {};
 }
 
-/// Kernels of layer type L as functions of its encoded fields. Not inline, so that the compiled library can
-/// contain those of the built-in layers.
+/// Kernels of layer type L as functions of its encoded fields. Not inline: those of the built-in layers are
+/// in the implementation.
 template <layer L>
 struct host_kernels {
   static void forward_f32(double const* values, host_arguments<float> const& a);

@@ -194,7 +194,3 @@ class recurrent_core {
 }  // namespace cohort::detail
 
 #include <cohort/layer/impl/recurrent_core.tpp>
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/recurrent_core.ipp>
-#endif

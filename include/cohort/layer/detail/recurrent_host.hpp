@@ -42,7 +42,3 @@ void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars,
                         int batch, T* kept);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/recurrent_host.ipp>
-#endif

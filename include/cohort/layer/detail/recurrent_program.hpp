@@ -11,7 +11,3 @@ composed_kernel compose_recurrent(recurrent_cell const& cell, composed_request c
                                   product_backend& backend);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/recurrent_program.ipp>
-#endif

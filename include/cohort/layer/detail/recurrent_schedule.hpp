@@ -79,7 +79,3 @@ class recurrent_schedule {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/recurrent_schedule.ipp>
-#endif

@@ -48,7 +48,3 @@ class softmax_of_row {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/layer/impl/softmax_row.ipp>
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/attention_host.hpp>
 #include <cohort/layer/detail/attention_simd.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -187,13 +185,13 @@ void each_head(attention_sizes const& s, host_arguments<T> const& a, Pass pass) 
 }
 
 /// Memory of the calling thread, aligned to 64 bytes.
-COHORT_CORE_INLINE float* attention_memory(attention_sizes const& s, bool backward) {
+float* attention_memory(attention_sizes const& s, bool backward) {
   thread_local reusable_buffer memory;
   memory.resize(attention_scratch(s, backward) * sizeof(float));
   return reinterpret_cast<float*>(memory.data());
 }
 
-COHORT_CORE_INLINE attention_call call_of(host_arguments<float> const& a) {
+attention_call call_of(host_arguments<float> const& a) {
   attention_call made{
       .output = a.output, .workspace = a.workspace, .mask = a.mask, .diff_output = a.diff_output};
   for (std::size_t i = 0; i < a.input_shapes.size(); ++i) {
@@ -231,7 +229,6 @@ void attention_backward(attention_sizes const& s, host_arguments<T> const& a) {
   }
 }
 
-#ifdef COHORT_CORE_COMPILED
 template void rotate_rows<float>(double, int, int, std::size_t, float const*, std::size_t, float*,
                                  std::size_t, int);
 template void rotate_rows<double>(double, int, int, std::size_t, double const*, std::size_t, double*,
@@ -240,6 +237,5 @@ template void attention_forward<float>(attention_sizes const&, host_arguments<fl
 template void attention_forward<double>(attention_sizes const&, host_arguments<double> const&);
 template void attention_backward<float>(attention_sizes const&, host_arguments<float> const&);
 template void attention_backward<double>(attention_sizes const&, host_arguments<double> const&);
-#endif
 
 }  // namespace cohort::detail

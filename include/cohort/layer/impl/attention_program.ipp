@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/layer/detail/attention_program.hpp>
 #include <cohort/layer/detail/attention_simd.hpp>
@@ -66,9 +64,8 @@ struct attention_program {
   }
 };
 
-COHORT_CORE_INLINE composed_kernel compose_attention(attention_sizes const& sizes,
-                                                     composed_request const& request,
-                                                     product_backend& backend) {
+composed_kernel compose_attention(attention_sizes const& sizes, composed_request const& request,
+                                  product_backend& backend) {
   isa const which = best_isa();
   attention_program const program{
       .sizes = sizes,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/bf16_simd_variants.hpp>
 #include <cohort/execution/detail/exponential_simd.hpp>
 #include <cohort/layer/detail/attention_simd.hpp>
@@ -35,7 +33,7 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE attention_passes attention_passes_of([[maybe_unused]] isa which, bool narrow) {
+attention_passes attention_passes_of([[maybe_unused]] isa which, bool narrow) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) {
     using namespace avx512_f32;
@@ -53,7 +51,7 @@ COHORT_CORE_INLINE attention_passes attention_passes_of([[maybe_unused]] isa whi
                 : attention_passes{forward_of_head<float>, backward_of_head<float>};
 }
 
-COHORT_CORE_INLINE std::size_t attention_scratch(attention_sizes const& s, bool backward) {
+std::size_t attention_scratch(attention_sizes const& s, bool backward) {
   auto const queries = static_cast<std::size_t>(s.queries), keys = static_cast<std::size_t>(s.keys);
   std::size_t const row = attention_row(keys), rows = (queries + keys) * s.width(),
                     block = std::size_t{attention_block};

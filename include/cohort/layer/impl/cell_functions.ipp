@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/cell_functions.hpp>
 
 namespace cohort::detail {
@@ -23,12 +21,12 @@ inline constexpr std::size_t lanes = 1;
 }  // namespace cell_f64
 
 template <>
-COHORT_CORE_INLINE cell_functions<float, float> plain_cell_functions<float>(cell_kind kind) {
+cell_functions<float, float> plain_cell_functions<float>(cell_kind kind) {
   return cell_f32::functions_with<cell_f32::any_function, cell_f32::any_function>(kind);
 }
 
 template <>
-COHORT_CORE_INLINE cell_functions<double, double> plain_cell_functions<double>(cell_kind kind) {
+cell_functions<double, double> plain_cell_functions<double>(cell_kind kind) {
   return cell_f64::functions_with<cell_f64::any_function, cell_f64::any_function>(kind);
 }
 

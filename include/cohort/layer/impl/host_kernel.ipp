@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/host_kernel.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void refuse_random_numbers(bool training) {
+void refuse_random_numbers(bool training) {
   throw setting_error({.what = "a layer's kernel has no random numbers in this call",
                        .where = "host_arguments::random",
                        .expected = training

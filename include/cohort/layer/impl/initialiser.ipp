@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cstdio>
 
 namespace cohort {
 
-COHORT_CORE_INLINE initialiser initialiser::from(std::string_view name, double parameter) {
+initialiser initialiser::from(std::string_view name, double parameter) {
   auto const found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     std::string expected;
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE initialiser initialiser::from(std::string_view name, double p
   return result;
 }
 
-COHORT_CORE_INLINE void initialiser::check() const {
+void initialiser::check() const {
   std::uint64_t const pattern = std::bit_cast<std::uint64_t>(parameter);
   bool const finite = (pattern & 0x7ff0000000000000) != 0x7ff0000000000000;
   bool const magnitude = which == kind::normal || which == kind::uniform;
@@ -40,7 +38,7 @@ COHORT_CORE_INLINE void initialiser::check() const {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE double deviation_or_bound(initialiser const& how, double fan_in, double fan_out) {
+double deviation_or_bound(initialiser const& how, double fan_in, double fan_out) {
   using kind = initialiser::kind;
   switch (how.which) {
     case kind::xavier:
@@ -62,8 +60,7 @@ COHORT_CORE_INLINE double deviation_or_bound(initialiser const& how, double fan_
   }
 }
 
-COHORT_CORE_INLINE std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns,
-                                                        random_stream const& stream) {
+std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns, random_stream const& stream) {
   std::vector<double> q(rows * columns);
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = stream.normal<double>(i);
   for (std::size_t r = 0; r < rows; ++r) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/recurrent_core.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, int examples,
-                                                    int rows_per_step, int rows) {
+recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, int examples, int rows_per_step, int rows) {
   auto const padded = [](std::size_t elements) { return (elements + 15) / 16 * 16; };
   auto const all = static_cast<std::size_t>(rows), some = static_cast<std::size_t>(rows_per_step);
   std::size_t const per_row = padded(all * cell.width()), per_step = padded(some * cell.width());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/recurrent_core.hpp>
 #include <cohort/layer/detail/recurrent_host.hpp>
 #include <vector>
@@ -153,7 +151,7 @@ struct host_recurrence {
   }
 };
 
-COHORT_CORE_INLINE std::int64_t recurrent_workspace(recurrent_cell const& cell, int length, int batch) {
+std::int64_t recurrent_workspace(recurrent_cell const& cell, int length, int batch) {
   return static_cast<std::int64_t>(recurrent_sizes(cell, batch, batch, batch * length).saved(1, 1));
 }
 
@@ -184,13 +182,11 @@ void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a) 
   recurrent_core<T, T>(cell, functions, state.schedule, products, state.tensors, state.memory).backward();
 }
 
-#ifdef COHORT_CORE_COMPILED
 template void recurrent_forward<float>(recurrent_cell const&, host_arguments<float> const&);
 template void recurrent_forward<double>(recurrent_cell const&, host_arguments<double> const&);
 template void recurrent_backward<float>(recurrent_cell const&, host_arguments<float> const&);
 template void recurrent_backward<double>(recurrent_cell const&, host_arguments<double> const&);
 template void write_kept_factors<float>(recurrent_cell const&, step_scalars const&, std::uint64_t, int,
                                         float*);
-#endif
 
 }  // namespace cohort::detail

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_parts.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/layer/detail/recurrent_core.hpp>
@@ -30,7 +28,7 @@ using avx512_f32::hyperbolic_tangent, avx512_f32::number, avx512_f32::sigmoid;
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE bool has_usual_activations(recurrent_cell const& cell) {
+bool has_usual_activations(recurrent_cell const& cell) {
   return cell.activation == recurrent_activation::tanh
          && cell.gate_activation == recurrent_activation::sigmoid;
 }
@@ -38,8 +36,7 @@ COHORT_CORE_INLINE bool has_usual_activations(recurrent_cell const& cell) {
 /// A cell's functions for an instruction set.
 ///
 /// Before    `which` is at most machine_isa().
-COHORT_CORE_INLINE cell_functions<float, float> cell_functions_for([[maybe_unused]] isa which,
-                                                                   recurrent_cell const& cell) {
+cell_functions<float, float> cell_functions_for([[maybe_unused]] isa which, recurrent_cell const& cell) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) {
     using namespace avx512_f32;
@@ -53,8 +50,7 @@ COHORT_CORE_INLINE cell_functions<float, float> cell_functions_for([[maybe_unuse
 }
 
 /// A cell's functions on states and gates in bf16, for AVX-512.
-COHORT_CORE_INLINE cell_functions<float, bf16> narrow_cell_functions(
-    [[maybe_unused]] recurrent_cell const& cell) {
+cell_functions<float, bf16> narrow_cell_functions([[maybe_unused]] recurrent_cell const& cell) {
 #if defined(__x86_64__) || defined(__i386__)
   using namespace avx512_bf16;
   return has_usual_activations(cell) ? functions_with<sigmoid_function, tanh_function>(cell.kind)
@@ -367,9 +363,8 @@ composed_kernel composed_of(recurrent_program<E> const& program, bool training) 
   return made;
 }
 
-COHORT_CORE_INLINE composed_kernel compose_recurrent(recurrent_cell const& cell,
-                                                     composed_request const& request,
-                                                     product_backend& backend) {
+composed_kernel compose_recurrent(recurrent_cell const& cell, composed_request const& request,
+                                  product_backend& backend) {
   isa const which = best_isa();
   composed_kernel made =
       backend.narrow

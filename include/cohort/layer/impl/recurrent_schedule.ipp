@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/recurrent_schedule.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void recurrent_schedule::sort_examples(recurrent_order const& how) {
+void recurrent_schedule::sort_examples(recurrent_order const& how) {
   auto const batch = at(how.batch);
   counts_.assign(batch, how.length);
   examples_.resize(batch);
@@ -21,8 +19,7 @@ COHORT_CORE_INLINE void recurrent_schedule::sort_examples(recurrent_order const&
   });
 }
 
-COHORT_CORE_INLINE void recurrent_schedule::build(recurrent_order const& how, int row_multiple,
-                                                  int total_multiple) {
+void recurrent_schedule::build(recurrent_order const& how, int row_multiple, int total_multiple) {
   sort_examples(how);
   auto const padded = [](int rows, int multiple) { return (rows + multiple - 1) / multiple * multiple; };
   auto const masked = [&](int example, int step) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/exponential_simd.hpp>
 #include <cohort/layer/detail/softmax_row.hpp>
 #include <cstdint>
@@ -23,8 +21,8 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE softmax_sums<float> softmax_in_vectors([[maybe_unused]] isa which, float const* x,
-                                                          float* p, std::size_t count) {
+softmax_sums<float> softmax_in_vectors([[maybe_unused]] isa which, float const* x, float* p,
+                                       std::size_t count) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::normalised_exponentials(x, p, count);
   if (which == isa::avx2) return avx2_f32::normalised_exponentials(x, p, count);

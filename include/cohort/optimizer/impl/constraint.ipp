@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <string>
 
 namespace cohort {
 
-COHORT_CORE_INLINE parameter_constraint parameter_constraint::from(std::string_view name, double at) {
+parameter_constraint parameter_constraint::from(std::string_view name, double at) {
   parameter_constraint result;
   std::string expected;
   for (std::size_t k = 0; k < names.size(); ++k) {
@@ -20,7 +18,7 @@ COHORT_CORE_INLINE parameter_constraint parameter_constraint::from(std::string_v
   throw setting_error({.what = "unknown constraint", .expected = {"one of ", expected}, .got = {name}});
 }
 
-COHORT_CORE_INLINE void parameter_constraint::check() const {
+void parameter_constraint::check() const {
   if (has_parameter()) detail::require_setting(at > 0, name(), "at", "a finite number above 0", at);
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/optimizer/named_number.hpp>
@@ -8,7 +6,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE gradient_normalisation gradient_normalisation::from(std::string_view name, double at) {
+gradient_normalisation gradient_normalisation::from(std::string_view name, double at) {
   gradient_normalisation result;
   std::string expected;
   for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -22,7 +20,7 @@ COHORT_CORE_INLINE gradient_normalisation gradient_normalisation::from(std::stri
       {.what = "unknown gradient normalisation", .expected = {"one of ", expected}, .got = {name}});
 }
 
-COHORT_CORE_INLINE void gradient_normalisation::check() const {
+void gradient_normalisation::check() const {
   if (has_threshold()) detail::require_setting(at > 0, name(), "at", "a finite number above 0", at);
 }
 

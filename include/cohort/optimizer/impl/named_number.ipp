@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void require_setting(bool allowed, std::string_view owner, std::string_view field,
-                                        char const* expected, double value) {
+void require_setting(bool allowed, std::string_view owner, std::string_view field, char const* expected,
+                     double value) {
   if (allowed && is_finite(value)) return;
   throw setting_error({.what = "a setting is out of range",
                        .where = {owner, '.', field},

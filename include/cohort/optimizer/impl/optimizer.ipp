@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void optimizer_settings::check() const {
+void optimizer_settings::check() const {
   updater.check();
   if (bias_updater) bias_updater->check();
   penalties{l1, l2}.check("weights");
@@ -22,7 +20,7 @@ COHORT_CORE_INLINE void optimizer_settings::check() const {
   for (std::size_t r = 0; r < layers.size(); ++r) check(r);
 }
 
-COHORT_CORE_INLINE void optimizer_settings::check(std::size_t r) const {
+void optimizer_settings::check(std::size_t r) const {
   layer_override const& row = layers[r];
   try {
     if (row.updater) row.updater->check();

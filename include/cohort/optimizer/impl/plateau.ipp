@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/optimizer/plateau.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void reduce_on_plateau::check() const {
+void reduce_on_plateau::check() const {
   auto const require = [](bool allowed, char const* field, char const* expected, double value) {
     detail::require_setting(allowed, "reduce_on_plateau", field, expected, value);
   };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
 #include <numbers>
 #include <string>
@@ -9,7 +7,7 @@
 namespace cohort::detail {
 
 /// Half a cosine wave from `a` at t = 0 to `b` at t = 1.
-COHORT_CORE_INLINE double half_cosine(double a, double b, double t) {
+double half_cosine(double a, double b, double t) {
   return a + (b - a) * (1 - std::cos(std::numbers::pi * t)) / 2;
 }
 
@@ -17,7 +15,7 @@ COHORT_CORE_INLINE double half_cosine(double a, double b, double t) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE double rate_schedule::value(std::int64_t step, std::int64_t epoch) const {
+double rate_schedule::value(std::int64_t step, std::int64_t epoch) const {
   auto const counted = [&](schedule::unit by) {
     return detail::real(by == schedule::unit::step ? step : epoch);
   };
@@ -27,7 +25,7 @@ COHORT_CORE_INLINE double rate_schedule::value(std::int64_t step, std::int64_t e
   return progress < 1 ? progress * now : now;
 }
 
-COHORT_CORE_INLINE std::vector<rate_schedule::extent> rate_schedule::extents() const {
+std::vector<rate_schedule::extent> rate_schedule::extents() const {
   std::vector<extent> all;
   auto const add = [&](std::string_view field, double length, bool is_decay) {
     all.push_back({name(), field, length, by_, is_decay});
@@ -40,7 +38,7 @@ COHORT_CORE_INLINE std::vector<rate_schedule::extent> rate_schedule::extents() c
   return all;
 }
 
-COHORT_CORE_INLINE double rate_schedule::value_at(double x) const {
+double rate_schedule::value_at(double x) const {
   auto const& n = numbers_;
   switch (rule_) {
     case rule::fixed:
@@ -80,8 +78,7 @@ COHORT_CORE_INLINE double rate_schedule::value_at(double x) const {
   return n[0];
 }
 
-COHORT_CORE_INLINE rate_schedule rate_schedule::from(std::string_view name,
-                                                     std::span<named_number const> fields) {
+rate_schedule rate_schedule::from(std::string_view name, std::span<named_number const> fields) {
   for (rate_schedule result : detail::default_schedules) {
     if (result.name() != name) continue;
     for (named_number const& field : fields) result.set(field);
@@ -93,7 +90,7 @@ COHORT_CORE_INLINE rate_schedule rate_schedule::from(std::string_view name,
   throw setting_error({.what = "unknown schedule", .expected = {"one of ", expected}, .got = {name}});
 }
 
-COHORT_CORE_INLINE void rate_schedule::set(named_number const& field) {
+void rate_schedule::set(named_number const& field) {
   auto const unit = [&] {
     detail::require_setting(field.value == 0 || field.value == 1, name(), field.name,
                             "0 (steps) or 1 (epochs)", field.value);
@@ -126,7 +123,7 @@ COHORT_CORE_INLINE void rate_schedule::set(named_number const& field) {
                        .got = {field.name}});
 }
 
-COHORT_CORE_INLINE void rate_schedule::check(std::string_view owner, bool below_one) const {
+void rate_schedule::check(std::string_view owner, bool below_one) const {
   for (named_number const& field : fields()) {
     std::string_view const name = field.name;
     double const x = field.value;
@@ -154,7 +151,7 @@ COHORT_CORE_INLINE void rate_schedule::check(std::string_view owner, bool below_
 }
 
 /// Keys begin at 0 and increase; all entries after the last used one are unused.
-COHORT_CORE_INLINE void rate_schedule::check_map(std::string_view owner) const {
+void rate_schedule::check_map(std::string_view owner) const {
   detail::require_setting(numbers_[0] == 0, owner, row().fields[0], "0, the first key of a map", numbers_[0]);
   for (std::size_t k = 2; k < numbers_.size(); k += 2)
     detail::require_setting(

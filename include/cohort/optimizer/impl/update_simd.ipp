@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/optimizer/update_simd.hpp>
@@ -29,7 +27,7 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE update_constants constants_of(updater const& rule, update_scalars const& now) {
+update_constants constants_of(updater const& rule, update_scalars const& now) {
   update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
   double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
   double const a = rule.number(0), b = rule.number(1);
@@ -90,7 +88,7 @@ COHORT_CORE_INLINE update_constants constants_of(updater const& rule, update_sca
   return k;
 }
 
-COHORT_CORE_INLINE update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
+update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
   now.rate_factor = 1;
   now.needed_norm = now.parameter_norm = 0;
   return constants_of(rule.with_rate(1), now);
@@ -157,7 +155,6 @@ double step_square_sum([[maybe_unused]] isa which, updater const& settings, upda
   }
 }
 
-#ifdef COHORT_CORE_COMPILED
 template void apply_update(isa, updater const&, update_scalars const&, float*, float const* const*, int,
                            float* const*, std::size_t);
 template void apply_update(isa, updater const&, update_scalars const&, double*, double const* const*, int,
@@ -168,6 +165,5 @@ template double step_square_sum(isa, updater const&, update_scalars const&, floa
                                 float* const*, std::size_t);
 template double step_square_sum(isa, updater const&, update_scalars const&, double*, double const* const*,
                                 int, double* const*, std::size_t);
-#endif
 
 }  // namespace cohort

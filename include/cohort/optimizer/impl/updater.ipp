@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <limits>
 #include <string>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void updater::check() const {
+void updater::check() const {
   rate_.check();
   if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
     throw setting_error({.what = "the rate of updater no_op is not 1",
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE void updater::check() const {
   }
 }
 
-COHORT_CORE_INLINE void updater::set(named_number const& field) {
+void updater::set(named_number const& field) {
   if (has_momentum() && field.name == "momentum") {
     momentum_ = field.value;
     return;
@@ -55,8 +53,8 @@ COHORT_CORE_INLINE void updater::set(named_number const& field) {
                        .got = {field.name}});
 }
 
-COHORT_CORE_INLINE updater updater::from(std::string_view name, rate_schedule const& rate,
-                                         std::span<named_number const> fields) {
+updater updater::from(std::string_view name, rate_schedule const& rate,
+                      std::span<named_number const> fields) {
   for (updater result : detail::default_updaters) {
     if (result.name() != name) continue;
     result.rate_ = rate;

@@ -29,7 +29,3 @@ struct arena_slot {
 std::size_t assign_offsets(std::span<arena_slot> slots);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/arena.ipp>
-#endif

@@ -60,7 +60,3 @@ class arena_sums {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/arena_sums.ipp>
-#endif

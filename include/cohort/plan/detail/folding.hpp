@@ -97,7 +97,3 @@ std::vector<T> folded(parameter_set const& from, folding const& how, int which) 
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/folding.ipp>
-#endif

@@ -32,7 +32,3 @@ class loss_divisor {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/loss_divisor.ipp>
-#endif

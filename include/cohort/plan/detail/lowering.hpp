@@ -60,7 +60,3 @@ lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)
 std::string name_of(graph_view net, plan_step const& step);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/lowering.ipp>
-#endif

@@ -39,7 +39,3 @@ class minimum_cut {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/minimum_cut.ipp>
-#endif

@@ -37,7 +37,3 @@ class parameter_rules {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/parameter_rules.ipp>
-#endif

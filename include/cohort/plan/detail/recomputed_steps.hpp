@@ -93,7 +93,3 @@ recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/recomputed_steps.ipp>
-#endif

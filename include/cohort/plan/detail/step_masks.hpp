@@ -95,7 +95,3 @@ class step_masks {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/step_masks.ipp>
-#endif

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/arena.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void arena_slot::used(int command) {
+void arena_slot::used(int command) {
   if (first < 0) first = command;
   last = command;
 }
 
-COHORT_CORE_INLINE std::size_t assign_offsets(std::span<arena_slot> slots) {
+std::size_t assign_offsets(std::span<arena_slot> slots) {
   for (arena_slot& slot : slots) {
     if (slot.same_as < 0) continue;
     arena_slot& root = slots[static_cast<std::size_t>(slot.same_as)];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/flat_simd.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cohort/plan/arena_passes.hpp>
@@ -154,14 +152,14 @@ class passes_on_host final : public arena_passes {
 };
 
 template <>
-COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<float>(parallel_parts parallel) {
+std::shared_ptr<arena_passes> passes_on_processor<float>(parallel_parts parallel) {
   if (parallel) return std::make_shared<passes_on_host<float>>(parallel);
   static passes_on_host<float> passes;  // has no state, so all callers share it
   return {std::shared_ptr<void>(), &passes};
 }
 
 template <>
-COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<double>(parallel_parts parallel) {
+std::shared_ptr<arena_passes> passes_on_processor<double>(parallel_parts parallel) {
   if (parallel) return std::make_shared<passes_on_host<double>>(parallel);
   static passes_on_host<double> passes;  // has no state, so all callers share it
   return {std::shared_ptr<void>(), &passes};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/batch_statistics.hpp>
 #include <cstring>
 
@@ -8,7 +6,7 @@ namespace cohort {
 
 namespace detail {
 
-COHORT_CORE_INLINE std::vector<batch_statistics::layer> statistics_layers(std::span<parameter const> table) {
+std::vector<batch_statistics::layer> statistics_layers(std::span<parameter const> table) {
   std::vector<batch_statistics::layer> layers;
   std::size_t first = 0;
   for (std::size_t p = 0; p < table.size(); ++p) {
@@ -22,7 +20,7 @@ COHORT_CORE_INLINE std::vector<batch_statistics::layer> statistics_layers(std::s
 
 }  // namespace detail
 
-COHORT_CORE_INLINE batch_statistics::batch_statistics(parameter_set const& parameters, std::size_t workers)
+batch_statistics::batch_statistics(parameter_set const& parameters, std::size_t workers)
     : passes_(&parameters.passes()),
       type_(parameters.type()),
       layers_(detail::statistics_layers(parameters.table())) {
@@ -31,27 +29,26 @@ COHORT_CORE_INLINE batch_statistics::batch_statistics(parameter_set const& param
     parts_.emplace_back(channels_ * sizeof(moments), passes_->space());
 }
 
-COHORT_CORE_INLINE batch_statistics::moments* batch_statistics::part(std::size_t worker) const {
+batch_statistics::moments* batch_statistics::part(std::size_t worker) const {
   return channels_ > 0 ? parts_[worker].as<moments>() : nullptr;
 }
 
-COHORT_CORE_INLINE void batch_statistics::clear(std::size_t worker) {
-  if (channels_ > 0)
-    passes_->scale(parts_[worker].data(), channels_ * sizeof(moments) / bytes_of(type_), 0);
+void batch_statistics::clear(std::size_t worker) {
+  if (channels_ > 0) passes_->scale(parts_[worker].data(), channels_ * sizeof(moments) / bytes_of(type_), 0);
 }
 
-COHORT_CORE_INLINE void batch_statistics::clear() {
+void batch_statistics::clear() {
   for (std::size_t w = 0; w < parts_.size(); ++w) clear(w);
 }
 
-COHORT_CORE_INLINE void batch_statistics::merge_workers() {
+void batch_statistics::merge_workers() {
   for (std::size_t w = 1; w < parts_.size() && channels_ > 0; ++w) {
     passes_->merge_moments(part(w), part(0), channels_);
     clear(w);
   }
 }
 
-COHORT_CORE_INLINE void batch_statistics::read(std::span<moments> to) const {
+void batch_statistics::read(std::span<moments> to) const {
   if (channels_ == 0) return;
   if (passes_->space())
     passes_->download(parts_[0].data(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
@@ -59,7 +56,7 @@ COHORT_CORE_INLINE void batch_statistics::read(std::span<moments> to) const {
     std::memcpy(to.data(), part(0), to.size_bytes());
 }
 
-COHORT_CORE_INLINE void batch_statistics::write(std::span<moments const> from) {
+void batch_statistics::write(std::span<moments const> from) {
   if (channels_ == 0) return;
   if (passes_->space())
     passes_->upload(reinterpret_cast<std::byte const*>(from.data()), parts_[0].data(), from.size_bytes());
@@ -67,8 +64,7 @@ COHORT_CORE_INLINE void batch_statistics::write(std::span<moments const> from) {
     std::memcpy(part(0), from.data(), from.size_bytes());
 }
 
-COHORT_CORE_INLINE void batch_statistics::follow(parameter_set& parameters,
-                                                 parameter_range const& which) const {
+void batch_statistics::follow(parameter_set& parameters, parameter_range const& which) const {
   for (layer const& one : layers_) {
     if (!which.has(one.parameter)) continue;
     auto const p = static_cast<std::size_t>(one.parameter);

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/bucket.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string_view parameter::layer() const {
-  return std::string_view(name).substr(0, name.rfind('.'));
-}
+std::string_view parameter::layer() const { return std::string_view(name).substr(0, name.rfind('.')); }
 
-COHORT_CORE_INLINE std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
-                                                    std::size_t first_bytes, std::size_t bytes,
-                                                    std::size_t last_bytes) {
+std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
+                                 std::size_t first_bytes, std::size_t bytes, std::size_t last_bytes) {
   auto const bytes_of_one = [&](parameter const& p) {
     return static_cast<std::size_t>(p.spec.dims.elements()) * element_bytes;
   };

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/folding.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool folding::part::operator==(part const& other) const {
+bool folding::part::operator==(part const& other) const {
   return *kind == *other.kind && fields == other.fields && first == other.first && count == other.count;
 }
 
-COHORT_CORE_INLINE parameter_list folded_parameters(parameter_list const& own, shape const& output) {
+parameter_list folded_parameters(parameter_list const& own, shape const& output) {
   parameter_list made;
   made.add(own.specs[0]);
   made.add({"bias", {channels_of(output)}, parameter_role::biases});
   return made;
 }
 
-COHORT_CORE_INLINE std::vector<double> with_bias(kind const& what, double const* fields) {
+std::vector<double> with_bias(kind const& what, double const* fields) {
   std::vector<double> made(fields, fields + what.slots);
   for (field_info const& field : what.fields)
     if (field.name == "bias") made[static_cast<std::size_t>(field.first_slot)] = 1;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/gradient_check.hpp>
 #include <cohort/plan/make_plan.hpp>
@@ -106,7 +104,7 @@ class checked_network {
 
 namespace cohort {
 
-COHORT_CORE_INLINE gradient_report check_gradients(graph_view net, gradient_check_settings const& settings) {
+gradient_report check_gradients(graph_view net, gradient_check_settings const& settings) {
   detail::checked_network checked(net, settings);
   checked.differentiate();
   auto const table = checked.parameters().table();

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void gradient_parts::sum(bucket const& b) {
+void gradient_parts::sum(bucket const& b) {
   if (parts_.size() < 2) return;
   for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
     parameters_.passes().join(parts_, entry(p).offset, entry(p).room);
 }
 
-COHORT_CORE_INLINE void gradient_parts::pack(bucket const& b, std::byte* dense) {
+void gradient_parts::pack(bucket const& b, std::byte* dense) {
   sum(b);
   for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
     parameters_.read(p, parts_[0], dense + offset(b, p));
 }
 
-COHORT_CORE_INLINE void gradient_parts::unpack(bucket const& b, std::byte const* dense) {
+void gradient_parts::unpack(bucket const& b, std::byte const* dense) {
   for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
     parameters_.write(p, dense + offset(b, p), parts_[0]);
 }
 
-COHORT_CORE_INLINE std::size_t gradient_parts::offset(bucket const& b, int p) const {
+std::size_t gradient_parts::offset(bucket const& b, int p) const {
   return static_cast<std::size_t>(entry(p).first - b.first) * bytes_of(parameters_.type());
 }
 

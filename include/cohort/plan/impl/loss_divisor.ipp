@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/loss_divisor.hpp>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE int count_targets(target_spec const& of, tensor_view target,
-                                     std::span<std::uint8_t const> steps) {
+int count_targets(target_spec const& of, tensor_view target, std::span<std::uint8_t const> steps) {
   int const rows = std::max(of.steps, 1);
   bool const indices = target.type == element_type::i32;
   auto const exists = [&](int t) { return steps.empty() || steps[static_cast<std::size_t>(t)] != 0; };
@@ -18,7 +15,7 @@ COHORT_CORE_INLINE int count_targets(target_spec const& of, tensor_view target,
   return count;
 }
 
-COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
+loss_divisor::loss_divisor(graph_view net) {
   std::vector<int> const losses = net.with_role(layer_role::loss);
   by_target_ = !losses.empty() && net.averages_targets(losses[0]);
   if (by_target_) counted_ = net.target(losses[0]);
@@ -29,10 +26,9 @@ COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
   for (std::size_t m = 0; m < which; ++m) mask_ += masks.all[m].in_batch ? 1 : 0;
 }
 
-COHORT_CORE_INLINE double loss_divisor::of(std::span<tensor_view const> inputs,
-                                           std::span<tensor_view const> masks,
-                                           std::span<tensor_view const> targets,
-                                           std::span<float const> weights, int count) const {
+double loss_divisor::of(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
+                        std::span<tensor_view const> targets, std::span<float const> weights,
+                        int count) const {
   int const length = source_.length;
   tensor_view const* const steps = length > 0 ? source_.in(inputs, masks, mask_) : nullptr;
   std::vector<std::uint8_t> exist(steps ? static_cast<std::size_t>(length) : 0);

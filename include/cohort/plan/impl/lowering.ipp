@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/plan/detail/lowering.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
+bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
 /// Number of consumers of each node that the outputs depend on. A requested output has one more consumer,
 /// outside the graph.
@@ -78,9 +76,8 @@ class fusion_chains {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE lowered_graph lower(graph_view net,
-                                       std::function<bool(kind const&, kind const&)> const& fuses_kinds,
-                                       std::span<int const> outputs, bool inference) {
+lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses_kinds,
+                    std::span<int const> outputs, bool inference) {
   lowered_graph made;
   auto const fuses = [&](int layer, int follower) {
     bool const reads_mask = net.kind(layer).reads_mask && net.input_mask(layer) >= 0;
@@ -170,7 +167,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
   return made;
 }
 
-COHORT_CORE_INLINE std::string name_of(graph_view net, plan_step const& step) {
+std::string name_of(graph_view net, plan_step const& step) {
   std::string name = net.name(step.node);
   for (int id : step.folded) name += " + " + net.name(id);
   for (int id : {step.sum, step.activation})

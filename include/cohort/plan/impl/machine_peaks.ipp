@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/flat_simd.hpp>
 #include <cohort/execution/team.hpp>
@@ -28,7 +26,7 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds) {
+double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::multiply_and_add(out, rounds);
   if (which == isa::avx2) return avx2_f32::multiply_and_add(out, rounds);
@@ -40,7 +38,7 @@ COHORT_CORE_INLINE double multiply_and_add([[maybe_unused]] isa which, float* ou
 
 namespace cohort {
 
-COHORT_CORE_INLINE machine_peaks measure_peaks(int threads) {
+machine_peaks measure_peaks(int threads) {
   using clock = std::chrono::steady_clock;
   constexpr std::size_t all_elements = std::size_t{1} << 25;
   constexpr std::int64_t rounds = 400'000;

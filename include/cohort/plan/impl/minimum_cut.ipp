@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/minimum_cut.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void minimum_cut::add(std::size_t from, std::size_t to, std::int64_t capacity) {
+void minimum_cut::add(std::size_t from, std::size_t to, std::int64_t capacity) {
   edges_of_[from].push_back(edges_.size());
   edges_.push_back({to, capacity});
   edges_of_[to].push_back(edges_.size());
   edges_.push_back({from, 0});
 }
 
-COHORT_CORE_INLINE std::vector<char> minimum_cut::sink_side(std::size_t source, std::size_t sink) {
+std::vector<char> minimum_cut::sink_side(std::size_t source, std::size_t sink) {
   while (augment(source, sink)) {
   }
   std::vector<char> reached(edges_of_.size(), false);
@@ -31,7 +29,7 @@ COHORT_CORE_INLINE std::vector<char> minimum_cut::sink_side(std::size_t source, 
   return reached;
 }
 
-COHORT_CORE_INLINE bool minimum_cut::augment(std::size_t source, std::size_t sink) {
+bool minimum_cut::augment(std::size_t source, std::size_t sink) {
   constexpr auto none = static_cast<std::size_t>(-1);
   std::vector<std::size_t> by(edges_of_.size(), none), next{source};
   for (std::size_t i = 0; i < next.size() && by[sink] == none; ++i)

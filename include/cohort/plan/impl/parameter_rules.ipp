@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> table,
-                                                    optimizer_settings const& settings) {
+parameter_rules::parameter_rules(std::span<parameter const> table, optimizer_settings const& settings) {
   bool frozen = !table.empty();
   for (parameter const& p : table) {
     parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role, p.spec.dims.rank);
@@ -27,8 +24,8 @@ COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> t
                          .got = "none"});
 }
 
-COHORT_CORE_INLINE void parameter_rules::require_named(std::span<parameter const> table,
-                                                       layer_override const& row, std::ptrdiff_t place) {
+void parameter_rules::require_named(std::span<parameter const> table, layer_override const& row,
+                                    std::ptrdiff_t place) {
   for (parameter const& p : table)
     if (row.names(p.layer())) return;
   throw setting_error({.what = "no layer with parameters has this name",
@@ -37,7 +34,7 @@ COHORT_CORE_INLINE void parameter_rules::require_named(std::span<parameter const
                        .got = row.layer.empty() ? "no name" : row.layer});
 }
 
-COHORT_CORE_INLINE std::string parameter_rules::names_in(std::span<parameter const> table) {
+std::string parameter_rules::names_in(std::span<parameter const> table) {
   std::string names;
   for (std::size_t p = 0; p < table.size(); ++p)
     if (p == 0 || table[p].node != table[p - 1].node)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/view.hpp>
@@ -9,17 +7,17 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE parameter_set::arena_range parameter_set::range_of(bucket const& b) const {
+parameter_set::arena_range parameter_set::range_of(bucket const& b) const {
   parameter const& front = table_[static_cast<std::size_t>(b.first_parameter)];
   parameter const& back = table_[static_cast<std::size_t>(b.first_parameter + b.parameters - 1)];
   return {front.offset, back.offset + back.room - front.offset};
 }
 
-COHORT_CORE_INLINE std::size_t parameter_set::offset_of(int p) const {
+std::size_t parameter_set::offset_of(int p) const {
   return p < static_cast<int>(table_.size()) ? table_[static_cast<std::size_t>(p)].offset : arena_elements_;
 }
 
-COHORT_CORE_INLINE void parameter_set::initialise(std::uint64_t seed, initial_parameters const& defaults) {
+void parameter_set::initialise(std::uint64_t seed, initial_parameters const& defaults) {
   std::vector<double> dense;
   std::vector<float> rounded;
   for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
@@ -40,20 +38,19 @@ COHORT_CORE_INLINE void parameter_set::initialise(std::uint64_t seed, initial_pa
   mark_changed();
 }
 
-COHORT_CORE_INLINE void parameter_set::read_all(std::byte const* arena, std::byte* dense) const {
+void parameter_set::read_all(std::byte const* arena, std::byte* dense) const {
   for (int p = 0; p < static_cast<int>(table_.size()); ++p)
     read(p, arena,
          dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_));
 }
 
-COHORT_CORE_INLINE void parameter_set::write_all(std::byte const* dense, std::byte* arena) const {
+void parameter_set::write_all(std::byte const* dense, std::byte* arena) const {
   for (int p = 0; p < static_cast<int>(table_.size()); ++p)
     write(p, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_),
           arena);
 }
 
-COHORT_CORE_INLINE parameter_set::parameter_set(graph_view net, element_type type,
-                                                std::shared_ptr<arena_passes> passes)
+parameter_set::parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes)
     : type_(type), passes_(std::move(passes)) {
   for (int id = 0; id < net.size(); ++id) {
     owners_.push_back(net.owner(id));

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE parameter_update::parameter_update(parameter_set& parameters,
-                                                      optimizer_settings const& settings)
+parameter_update::parameter_update(parameter_set& parameters, optimizer_settings const& settings)
     : parameters_(parameters),
       passes_(parameters.passes()),
       settings_(settings),
@@ -38,11 +35,11 @@ COHORT_CORE_INLINE parameter_update::parameter_update(parameter_set& parameters,
   reset();
 }
 
-COHORT_CORE_INLINE std::size_t parameter_update::bytes() const {
+std::size_t parameter_update::bytes() const {
   return arrays_.size() * parameters_.arena_bytes() + dense_.bytes();
 }
 
-COHORT_CORE_INLINE void parameter_update::reset() {
+void parameter_update::reset() {
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     parameter const& p = parameters_.table()[index];
     updater const& rule = rules_[index].updater;
@@ -51,16 +48,14 @@ COHORT_CORE_INLINE void parameter_update::reset() {
   }
 }
 
-COHORT_CORE_INLINE void parameter_update::measure(int phase, int worker, int workers,
-                                                  std::span<std::byte* const> parts, std::int64_t step,
-                                                  std::int64_t epoch) {
+void parameter_update::measure(int phase, int worker, int workers, std::span<std::byte* const> parts,
+                               std::int64_t step, std::int64_t epoch) {
   if (phase == 0) measure_gradients(worker, workers, parts);
   if (phase == 1) measure_steps(worker, workers, parts, step, epoch);
 }
 
-COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::span<std::byte* const> parts,
-                                                std::int64_t step, std::int64_t epoch,
-                                                parameter_range const& which) {
+void parameter_update::apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+                             std::int64_t epoch, parameter_range const& which) {
   for (int phase = 0; workers == 1 && phase < norm_phases(); ++phase)
     measure(phase, worker, workers, parts, step, epoch);
   double const whole = network_factor();
@@ -70,13 +65,13 @@ COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::sp
   if (workers == 1) constrain(0, 1);
 }
 
-COHORT_CORE_INLINE void parameter_update::constrain(int worker, int workers) {
+void parameter_update::constrain(int worker, int workers) {
   for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
        c += static_cast<std::size_t>(workers))
     detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_tensor<T>(constrained_[c]); });
 }
 
-COHORT_CORE_INLINE void parameter_update::constrain(std::byte* dense) const {
+void parameter_update::constrain(std::byte* dense) const {
   detail::with_real(parameters_.type(), [&]<class T>(T*) {
     for (constrained const& one : constrained_)
       clip_tensor<T>(
@@ -84,13 +79,13 @@ COHORT_CORE_INLINE void parameter_update::constrain(std::byte* dense) const {
   });
 }
 
-COHORT_CORE_INLINE bool parameter_update::needs(detail::norm_of norm) const {
+bool parameter_update::needs(detail::norm_of norm) const {
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameters_.table()[p].trains() && rules_[p].updater.needed_norm() == norm) return true;
   return false;
 }
 
-COHORT_CORE_INLINE void parameter_update::require_frozen() const {
+void parameter_update::require_frozen() const {
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameter const& one = parameters_.table()[p]; rules_[p].frozen && !one.frozen)
       throw setting_error(
@@ -99,8 +94,7 @@ COHORT_CORE_INLINE void parameter_update::require_frozen() const {
            .expected = "parameter_set::freeze before the first plan"});
 }
 
-COHORT_CORE_INLINE void parameter_update::measure_gradients(int worker, int workers,
-                                                            std::span<std::byte* const> parts) {
+void parameter_update::measure_gradients(int worker, int workers, std::span<std::byte* const> parts) {
   if (gradient_squares_)
     gradient_squares_->measure(worker, workers,
                                [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
@@ -114,9 +108,8 @@ COHORT_CORE_INLINE void parameter_update::measure_gradients(int worker, int work
                                 });
 }
 
-COHORT_CORE_INLINE void parameter_update::measure_steps(int worker, int workers,
-                                                        std::span<std::byte* const> parts, std::int64_t step,
-                                                        std::int64_t epoch) {
+void parameter_update::measure_steps(int worker, int workers, std::span<std::byte* const> parts,
+                                     std::int64_t step, std::int64_t epoch) {
   double const whole = network_factor();
   step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
     updater const& rule = rules_[p].updater;
@@ -126,20 +119,20 @@ COHORT_CORE_INLINE void parameter_update::measure_steps(int worker, int workers,
   });
 }
 
-COHORT_CORE_INLINE double parameter_update::network_factor() const {
+double parameter_update::network_factor() const {
   gradient_normalisation const& how = settings_.normalisation;
   return how.norm() == scope::network ? how.factor(std::sqrt(gradient_squares_->of_all())) : 1;
 }
 
-COHORT_CORE_INLINE double parameter_update::factor(std::size_t p, double whole) const {
+double parameter_update::factor(std::size_t p, double whole) const {
   gradient_normalisation const& how = settings_.normalisation;
   if (how.norm() == scope::parameter) return how.factor(std::sqrt(gradient_squares_->of_parameter(p)));
   if (how.norm() == scope::layer) return how.factor(std::sqrt(gradient_squares_->of_layer(p)));
   return whole;
 }
 
-COHORT_CORE_INLINE update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64_t step,
-                                                            std::int64_t epoch) const {
+update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64_t step,
+                                         std::int64_t epoch) const {
   penalties const& penalty = rules_[p].penalty;
   return {.step = step,
           .epoch = epoch,
@@ -150,9 +143,8 @@ COHORT_CORE_INLINE update_scalars parameter_update::scalars(std::size_t p, doubl
           .clip = settings_.normalisation.element_bound()};
 }
 
-COHORT_CORE_INLINE void parameter_update::apply_rules(share const& mine, double whole,
-                                                      std::span<std::byte* const> parts, std::int64_t step,
-                                                      std::int64_t epoch, parameter_range const& which) {
+void parameter_update::apply_rules(share const& mine, double whole, std::span<std::byte* const> parts,
+                                   std::int64_t step, std::int64_t epoch, parameter_range const& which) {
   constexpr std::size_t unit = 16, in_cache = 16384;
   auto const bound = [](std::size_t begin, std::size_t end, int which_part, int all) {
     std::size_t const units = (end - begin) / unit;

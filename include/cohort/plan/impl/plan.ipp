@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/plan.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void plan_context::forward(std::span<tensor_view const> inputs,
-                                              std::span<tensor_view const> targets) {
+void plan_context::forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) {
   forward({.inputs = inputs, .targets = targets});
 }
 
-COHORT_CORE_INLINE void plan_context::forward(tensor_view input, tensor_view target) {
+void plan_context::forward(tensor_view input, tensor_view target) {
   forward({.inputs = {&input, 1}, .targets = {&target, 1}});
 }
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/plan_text.hpp>
 
 namespace cohort::detail {
 
-[[gnu::noinline]] COHORT_CORE_INLINE std::string in_bytes(double bytes) {
+[[gnu::noinline]] std::string in_bytes(double bytes) {
   char const* const units[]{"B", "kB", "MB", "GB", "TB"};
   int unit = 0;
   for (; bytes >= 1000 && unit < 4; ++unit) bytes /= 1000;
   return decimal_text(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
 }
 
-[[gnu::noinline]] COHORT_CORE_INLINE std::string text_of_roofline(machine_peaks const& peaks,
-                                                                  plan_row const& row, double seconds) {
+[[gnu::noinline]] std::string text_of_roofline(machine_peaks const& peaks, plan_row const& row,
+                                               double seconds) {
   roofline const at = roofline_of(peaks, row.flops, row.bytes, row.bf16, seconds);
   if (!(at.share > 0)) return {};
   if (at.by_memory && at.share > 1) return "cache";
@@ -25,7 +23,7 @@ namespace cohort::detail {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string text_of(std::span<plan_row const> rows, machine_peaks const& peaks) {
+std::string text_of(std::span<plan_row const> rows, machine_peaks const& peaks) {
   double total = 0;
   for (plan_row const& row : rows) total += row.seconds;
   bool const timed = total > 0;
@@ -57,7 +55,7 @@ COHORT_CORE_INLINE std::string text_of(std::span<plan_row const> rows, machine_p
   return text.text();
 }
 
-COHORT_CORE_INLINE std::string text_of(recomputation_cost const& cost) {
+std::string text_of(recomputation_cost const& cost) {
   if (cost.kernels == 0) return {};
   return detail::text_of(
       {cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1), " GFLOP and ",
@@ -65,7 +63,7 @@ COHORT_CORE_INLINE std::string text_of(recomputation_cost const& cost) {
        " % of the step's bytes), to save ", detail::in_bytes(static_cast<double>(cost.bytes_saved))});
 }
 
-COHORT_CORE_INLINE std::string text_of(plan const& p) {
+std::string text_of(plan const& p) {
   plan_memory const m = p.memory();
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
   std::string const recomputed = text_of(p.recomputed());

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/layer_override.hpp>
 #include <cohort/plan/recomputation.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<int> rows_of_blocks(graph_view net, recomputation const& how) {
+std::vector<int> rows_of_blocks(graph_view net, recomputation const& how) {
   std::vector<int> block(static_cast<std::size_t>(net.size()), -1);
   for (std::size_t row = 0; row < how.blocks.size(); ++row) {
     bool found = false;

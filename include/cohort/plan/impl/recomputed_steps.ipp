@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/in_place.hpp>
 #include <cohort/plan/detail/minimum_cut.hpp>
 #include <cohort/plan/detail/plan_rows.hpp>
@@ -9,8 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps,
-                                                      std::size_t values) {
+recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps, std::size_t values) {
   std::size_t const source = 2 * values, sink = source + 1;
   auto const made = [](int v) { return 2 * static_cast<std::size_t>(v); };
   auto const read = [](int v) { return 2 * static_cast<std::size_t>(v) + 1; };

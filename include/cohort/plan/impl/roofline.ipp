@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/roofline.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE machine_peaks machine_peaks::of_one(int workers) const {
+machine_peaks machine_peaks::of_one(int workers) const {
   return {flops / workers, bytes_per_second / workers, bf16_flops / workers};
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/tensor/element.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE mask_sources masks_of(graph_view net) {
+mask_sources masks_of(graph_view net) {
   mask_sources made;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   if (!losses.empty()) made.averaged = net.mask_number(net.averaged_mask(losses[0]));
@@ -16,7 +14,7 @@ COHORT_CORE_INLINE mask_sources masks_of(graph_view net) {
   return made;
 }
 
-COHORT_CORE_INLINE mask_source mask_source_of(graph_view net, int begin) {
+mask_source mask_source_of(graph_view net, int begin) {
   mask_source made{.length = net[begin].output[0], .in_batch = net.kind(begin).role == layer_role::input};
   bool const is_padded = net.kind(begin) == kind_of<padded_input>;
   if (is_padded) made.padding = static_cast<float>(decode<padded_input>(net.fields(begin)).value);
@@ -27,7 +25,7 @@ COHORT_CORE_INLINE mask_source mask_source_of(graph_view net, int begin) {
   return made;
 }
 
-COHORT_CORE_INLINE int mask_of_batch(graph_view net, int begin) {
+int mask_of_batch(graph_view net, int begin) {
   int number = 0;
   for (int id : net.masks()) {
     if (net.kind(id).role != layer_role::input) continue;
@@ -52,7 +50,7 @@ auto with_elements(tensor_view of, Visit visit) {
   }
 }
 
-COHORT_CORE_INLINE void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps) {
+void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps) {
   // A mask in the batch is u8; 0 marks a step that does not exist.
   float const padding = from.type == element_type::u8 ? 0 : source.padding;
   auto const count = static_cast<std::size_t>(from.dims[0]) * static_cast<std::size_t>(source.length);
@@ -64,9 +62,8 @@ COHORT_CORE_INLINE void write_mask(mask_source const& source, tensor_view from, 
   });
 }
 
-COHORT_CORE_INLINE tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
-                                       std::span<tensor_view const> masks,
-                                       std::vector<std::uint8_t>& memory) {
+tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
+                    std::span<tensor_view const> masks, std::vector<std::uint8_t>& memory) {
   if (begin < 0) return {};
   mask_source const source = mask_source_of(net, begin);
   tensor_view const* const from =
@@ -78,7 +75,7 @@ COHORT_CORE_INLINE tensor_view mask_of(graph_view net, int begin, std::span<tens
   return {memory.data(), dims};
 }
 
-COHORT_CORE_INLINE step_masks::step_masks(mask_sources const& sources, int batch)
+step_masks::step_masks(mask_sources const& sources, int batch)
     : sources_(sources.all),
       averaged_(sources.averaged),
       batch_(batch),
@@ -93,8 +90,7 @@ COHORT_CORE_INLINE step_masks::step_masks(mask_sources const& sources, int batch
   }
 }
 
-COHORT_CORE_INLINE void step_masks::load(std::span<tensor_view const> inputs,
-                                         std::span<tensor_view const> masks, int examples) {
+void step_masks::load(std::span<tensor_view const> inputs, std::span<tensor_view const> masks, int examples) {
   std::size_t used = 0;
   auto const of_batch = static_cast<std::size_t>(std::ranges::count_if(sources_, &mask_source::in_batch));
   if (!masks.empty() && masks.size() != of_batch)
@@ -137,7 +133,7 @@ COHORT_CORE_INLINE void step_masks::load(std::span<tensor_view const> inputs,
 }
 
 /// Computes lengths, counts and has_gaps from the steps.
-COHORT_CORE_INLINE void step_masks::measure(std::size_t which) {
+void step_masks::measure(std::size_t which) {
   step_mask& mask = masks_[which];
   mask.has_gaps = false;
   for (int n = 0; n < batch_; ++n) {

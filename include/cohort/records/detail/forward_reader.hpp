@@ -35,7 +35,3 @@ class forward_reader {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/forward_reader.ipp>
-#endif

@@ -36,7 +36,3 @@ class open_files {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/records/impl/open_files.ipp>
-#endif

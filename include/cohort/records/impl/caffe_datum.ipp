@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/records/caffe_datum.hpp>
@@ -8,8 +6,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> message,
-                                                  std::string_view where) {
+caffe_datum caffe_datum::parse(std::span<std::byte const> message, std::string_view where) {
   std::string const file(where);
   caffe_datum found;
   detail::protobuf_reader in({reinterpret_cast<char const*>(message.data()), message.size()}, file,
@@ -36,7 +33,7 @@ COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> mes
   return found;
 }
 
-COHORT_CORE_INLINE void caffe_datum::require_extents(std::string_view where) const {
+void caffe_datum::require_extents(std::string_view where) const {
   if (encoded) return;
   std::size_t const count = numbers.empty() ? data.size() : numbers.size();
   auto const wide = [](int extent) { return static_cast<std::uint64_t>(extent); };

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/caffe_on_spark.hpp>
 #include <cstdint>
@@ -193,8 +191,7 @@ class java_object_reader {
 
 namespace cohort {
 
-COHORT_CORE_INLINE caffe_on_spark_key caffe_on_spark_key::parse(std::span<std::byte const> key,
-                                                                std::string_view where) {
+caffe_on_spark_key caffe_on_spark_key::parse(std::span<std::byte const> key, std::string_view where) {
   using value = detail::java_object_reader::value;
   detail::java_object_reader reader(key, where);
   auto const object = reader.run();

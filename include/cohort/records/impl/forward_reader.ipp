@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE forward_reader::forward_reader(std::string const& path)
+forward_reader::forward_reader(std::string const& path)
     : path_(path), file_(open_regular_file(path, "cannot read the file")), buffer_(std::size_t{1} << 16) {}
 
-COHORT_CORE_INLINE std::size_t forward_reader::read(void* into, std::size_t bytes) {
+std::size_t forward_reader::read(void* into, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
     if (position_ < buffer_begin_ || position_ >= buffer_begin_ + buffered_) {

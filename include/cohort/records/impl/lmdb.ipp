@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/stat.h>
 
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/lmdb.hpp>
@@ -158,12 +156,12 @@ class lmdb_indexer {
 
 namespace cohort {
 
-COHORT_CORE_INLINE record_format lmdb() {
+record_format lmdb() {
   return {.name = "lmdb 1",
           .index = [](std::string const& path) { return detail::lmdb_indexer(path).run(); }};
 }
 
-COHORT_CORE_INLINE std::string lmdb_file(std::string const& path) {
+std::string lmdb_file(std::string const& path) {
   struct stat status {};
   bool const is_folder = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   return is_folder ? path + "/data.mdb" : path;

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/stat.h>
 
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/detail/open_files.hpp>
 
 namespace cohort::detail {
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_changed_size(char const* what, regular_file const& file,
-                                                         std::string const& path, std::uint64_t size) {
+[[noreturn]] void refuse_changed_size(char const* what, regular_file const& file, std::string const& path,
+                                      std::uint64_t size) {
   struct stat status {};
   ::fstat(file.descriptor(), &status);
   throw file_error(
       {.what = what, .where = path, .expected = {size, " bytes"}, .got = {status.st_size, " bytes"}});
 }
 
-COHORT_CORE_INLINE void open_files::read(std::size_t file, std::string const& path, std::uint64_t size,
-                                         field_place const& place, std::byte* to) {
+void open_files::read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
+                      std::byte* to) {
   std::shared_ptr<regular_file const> const opened = open(file, path, size);
   if (read_at(*opened, path, place.offset, to, place.bytes) < place.bytes)
     refuse_changed_size("the file became shorter after it was indexed", *opened, path, size);
 }
 
-COHORT_CORE_INLINE std::shared_ptr<regular_file const> open_files::open(std::size_t file,
-                                                                        std::string const& path,
-                                                                        std::uint64_t size) {
+std::shared_ptr<regular_file const> open_files::open(std::size_t file, std::string const& path,
+                                                     std::uint64_t size) {
   std::lock_guard const lock(mutex_);
   if (files_[file]) return files_[file];
   std::shared_ptr<regular_file const> made(new regular_file(open_regular_file(path, "cannot read the file")));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/data/detail/batch_writer.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/record_dataset.hpp>
 #include <mutex>
@@ -15,7 +13,7 @@ namespace cohort {
 namespace detail {
 
 /// Memory of this thread for the fields of one record.
-COHORT_CORE_INLINE std::vector<std::vector<std::byte>>& memory_of_fields() {
+std::vector<std::vector<std::byte>>& memory_of_fields() {
   thread_local std::vector<std::vector<std::byte>> memory;
   return memory;
 }
@@ -73,16 +71,16 @@ class decoded_record_examples {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE record_view::record_view(record_set const& records, std::int64_t index)
+record_view::record_view(record_set const& records, std::int64_t index)
     : records_(records), index_(index), memory_(detail::memory_of_fields()) {
   if (memory_.size() < records.fields().size()) memory_.resize(records.fields().size());
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t field) {
+std::span<std::byte const> record_view::bytes(std::size_t field) {
   return records_.read(index_, field, memory_[field]);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t field, std::size_t size) {
+std::span<std::byte const> record_view::bytes(std::size_t field, std::size_t size) {
   std::span<std::byte const> const found = bytes(field);
   if (found.size() != size)
     throw data_error({.what = "a field of a record has the wrong size",
@@ -92,13 +90,12 @@ COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t fie
   return found;
 }
 
-COHORT_CORE_INLINE std::string_view record_view::text(std::size_t field) {
+std::string_view record_view::text(std::size_t field) {
   std::span<std::byte const> const found = bytes(field);
   return {reinterpret_cast<char const*>(found.data()), found.size()};
 }
 
-COHORT_CORE_INLINE std::int64_t record_view::integer(std::size_t field, std::int64_t least,
-                                                     std::int64_t most) {
+std::int64_t record_view::integer(std::size_t field, std::int64_t least, std::int64_t most) {
   std::string_view whole = text(field);
   while (!whole.empty() && (whole.back() == ' ' || whole.back() == '\n' || whole.back() == '\r'))
     whole.remove_suffix(1);
@@ -112,8 +109,8 @@ COHORT_CORE_INLINE std::int64_t record_view::integer(std::size_t field, std::int
   return value;
 }
 
-COHORT_CORE_INLINE dataset decoded_records(record_set records, data_description description,
-                                           record_decoder decode, record_decoding const& how) {
+dataset decoded_records(record_set records, data_description description, record_decoder decode,
+                        record_decoding const& how) {
   return detail::decoded_record_examples(std::move(records), std::move(description), std::move(decode), how);
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/cached_file.hpp>
@@ -59,7 +57,7 @@ class index_bytes {
   bool good_ = true;
 };
 
-COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
+std::string encoded_index(record_index const& index) {
   index_bytes to;
   for (auto const* list : {&index.fields, &index.keys}) {
     to.put(static_cast<std::uint64_t>(list->size()));
@@ -77,7 +75,7 @@ COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
   return std::move(to.written);
 }
 
-COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view bytes) {
+std::optional<record_index> decoded_index(std::string_view bytes) {
   index_bytes from(bytes);
   record_index found;
   for (auto* list : {&found.fields, &found.keys}) {
@@ -105,7 +103,7 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
 
 /// Returns a text that identifies a file and its version: another file, or the same file after a change, has
 /// another text.
-COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
+std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;
   regular_file const file = open_regular_file(path, "cannot read the file");
   struct stat status {};
@@ -120,8 +118,7 @@ COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
                   io::crc32c(best_isa(), std::span(ends).first(used))});
 }
 
-COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format const& format,
-                                         std::string const& cache) {
+record_index index_of(std::string const& path, record_format const& format, std::string const& cache) {
   if (cache.empty()) return format.index(path);
   constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
   cached_file const kept(cache, "cohort records 3", ".index", format.name + "\n" + identity_of(path) + "\n",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/records/detail/block_cache.hpp>
@@ -31,8 +29,8 @@ struct record_set::content {
   std::unique_ptr<detail::block_cache<std::vector<std::byte>>> blocks;
 };
 
-COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record_format format,
-                                          record_settings const& settings) {
+record_set::record_set(std::vector<std::string> paths, record_format format,
+                       record_settings const& settings) {
   if (paths.empty())
     throw setting_error(
         {.what = "a record set needs files", .where = "paths", .expected = "at least 1 path", .got = "0"});
@@ -68,12 +66,12 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
   content_ = std::move(made);
 }
 
-COHORT_CORE_INLINE std::int64_t record_set::size() const { return content_->size; }
-COHORT_CORE_INLINE std::vector<std::string> const& record_set::fields() const& { return content_->fields; }
-COHORT_CORE_INLINE std::vector<std::string> const& record_set::paths() const& { return content_->paths; }
-COHORT_CORE_INLINE std::string const& record_set::grouping() const& { return content_->format.grouping; }
+std::int64_t record_set::size() const { return content_->size; }
+std::vector<std::string> const& record_set::fields() const& { return content_->fields; }
+std::vector<std::string> const& record_set::paths() const& { return content_->paths; }
+std::string const& record_set::grouping() const& { return content_->format.grouping; }
 
-COHORT_CORE_INLINE std::size_t record_set::field(std::string_view name) const {
+std::size_t record_set::field(std::string_view name) const {
   auto const found = std::ranges::find(content_->fields, name);
   if (found != content_->fields.end()) return static_cast<std::size_t>(found - content_->fields.begin());
   std::string known;
@@ -84,29 +82,29 @@ COHORT_CORE_INLINE std::size_t record_set::field(std::string_view name) const {
                        .got = std::string(name)});
 }
 
-COHORT_CORE_INLINE record_set::place record_set::place_of(std::int64_t record) const {
+record_set::place record_set::place_of(std::int64_t record) const {
   auto const after = std::ranges::upper_bound(content_->files, record, {}, &content::file::first);
   auto const file = static_cast<std::size_t>(after - content_->files.begin()) - 1;
   return {file, record - content_->files[file].first};
 }
 
-COHORT_CORE_INLINE field_place record_set::field_at(place const& record, std::size_t field) const {
+field_place record_set::field_at(place const& record, std::size_t field) const {
   content::file const& file = content_->files[record.file];
   std::size_t const column = file.columns[field];
   return column == file.index.fields.size() ? field_place() : file.index.place(record.record, column);
 }
 
-COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) const {
+bool record_set::has(std::int64_t record, std::size_t field) const {
   return field_at(place_of(record), field).offset != field_place::missing;
 }
 
-COHORT_CORE_INLINE std::uint64_t record_set::stored_bytes(std::int64_t record, std::size_t field) const {
+std::uint64_t record_set::stored_bytes(std::int64_t record, std::size_t field) const {
   field_place const at = field_at(place_of(record), field);
   return at.offset == field_place::missing ? 0 : at.bytes;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
-                                                               std::vector<std::byte>& memory) const {
+std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
+                                            std::vector<std::byte>& memory) const {
   place const in_files = place_of(record);
   field_place const at = field_at(in_files, field);
   if (at.offset == field_place::missing)
@@ -130,8 +128,8 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
   return content_->format.content ? content_->format.content(stored, [&] { return where(record); }) : stored;
 }
 
-COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t file, field_place const& at,
-                                                std::byte* to) const {
+void record_set::read_packed(std::int64_t record, std::size_t file, field_place const& at,
+                             std::byte* to) const {
   std::vector<packed_block> const& blocks = content_->files[file].index.blocks;
   if (blocks.empty())
     throw file_error({.what = "a file changed after it was indexed",
@@ -158,20 +156,20 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
   std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 
-COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const& {
+std::string_view record_set::key(std::int64_t record) const& {
   place const at = place_of(record);
   std::vector<std::string> const& keys = content_->files[at.file].index.keys;
   return keys.empty() ? std::string_view() : keys[static_cast<std::size_t>(at.record)];
 }
 
-COHORT_CORE_INLINE std::string record_set::where(std::int64_t record) const {
+std::string record_set::where(std::int64_t record) const {
   place const at = place_of(record);
   std::string_view const named = key(record);
   return detail::text_of(
       {content_->paths[at.file], ", record ", at.record, named.empty() ? "" : ", ", named});
 }
 
-COHORT_CORE_INLINE std::vector<std::string> numbered_paths(std::string const& pattern) {
+std::vector<std::string> numbered_paths(std::string const& pattern) {
   std::size_t const open = pattern.find('{'), dots = pattern.find("..", open), close = pattern.find('}');
   if (open == pattern.npos && close == pattern.npos) return {pattern};
   auto const refuse = [&] {

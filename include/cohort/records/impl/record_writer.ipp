@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/tfrecord_frame.hpp>
 #include <cohort/records/record_writer.hpp>
@@ -14,7 +12,7 @@ namespace cohort::detail {
 inline constexpr std::size_t tar_block = 512;
 
 /// Returns the header of a file in a tar archive, whose name has at most 100 bytes.
-COHORT_CORE_INLINE std::string tar_header(std::string_view name, std::uint64_t bytes, char type) {
+std::string tar_header(std::string_view name, std::uint64_t bytes, char type) {
   std::string made(tar_block, '\0');
   auto const put = [&](std::size_t at, std::string_view text) { made.replace(at, text.size(), text); };
   put(0, name);
@@ -43,7 +41,7 @@ COHORT_CORE_INLINE std::string tar_header(std::string_view name, std::uint64_t b
 }
 
 /// The bytes behind a content of this size up to the next header.
-COHORT_CORE_INLINE std::string tar_padding(std::uint64_t bytes) {
+std::string tar_padding(std::uint64_t bytes) {
   return std::string((tar_block - bytes % tar_block) % tar_block, '\0');
 }
 
@@ -51,11 +49,10 @@ COHORT_CORE_INLINE std::string tar_padding(std::uint64_t bytes) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE webdataset_writer::webdataset_writer(std::string path)
-    : path_(path), file_(std::move(path)) {}
+webdataset_writer::webdataset_writer(std::string path) : path_(path), file_(std::move(path)) {}
 
-COHORT_CORE_INLINE void webdataset_writer::add(std::string_view key, std::string_view field,
-                                               std::span<std::byte const> content) {
+void webdataset_writer::add(std::string_view key, std::string_view field,
+                            std::span<std::byte const> content) {
   auto const refuse = [&](char const* expected, std::string got) {
     throw data_error({.what = "a record cannot be written to a WebDataset",
                       .where = {path_, ", key ", key, ", field ", field},
@@ -88,12 +85,12 @@ COHORT_CORE_INLINE void webdataset_writer::add(std::string_view key, std::string
   file_.write(detail::tar_padding(content.size()));
 }
 
-COHORT_CORE_INLINE void webdataset_writer::commit() {
+void webdataset_writer::commit() {
   file_.write(std::string(2 * detail::tar_block, '\0'));
   file_.commit();
 }
 
-COHORT_CORE_INLINE void tfrecord_writer::add(std::span<std::byte const> content) {
+void tfrecord_writer::add(std::span<std::byte const> content) {
   detail::tfrecord_frame const around = detail::frame_of(content);
   file_.write(around.head.data(), around.head.size());
   file_.write(reinterpret_cast<char const*>(content.data()), content.size());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/sequence_file.hpp>
@@ -287,7 +285,7 @@ class sequence_file_indexer {
 
 namespace cohort {
 
-COHORT_CORE_INLINE record_format sequence_file(io::inflater inflate) {
+record_format sequence_file(io::inflater inflate) {
   return {
       .name = "sequence_file 2",
       .index =

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/read_table.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/records/detail/block_cache.hpp>
@@ -154,7 +152,7 @@ class table_indexer {
 namespace detail {
 
 /// Returns the size of a file that is not compressed.
-COHORT_CORE_INLINE std::uint64_t bytes_of_table(std::string const& path) {
+std::uint64_t bytes_of_table(std::string const& path) {
   forward_reader file(path);
   std::array<char, 2> begin{};
   if (file.read(begin.data(), begin.size()) == begin.size() && has_gzip_magic({begin.data(), begin.size()}))
@@ -312,8 +310,7 @@ class table_row_examples {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
-                                          table_rows_settings const& settings) {
+table_rows::table_rows(std::vector<std::string> paths, table_rows_settings const& settings) {
   if (paths.empty())
     throw setting_error({.what = "the rows of a table need files",
                          .where = "paths",
@@ -366,10 +363,10 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
   content_ = std::move(made);
 }
 
-COHORT_CORE_INLINE std::int64_t table_rows::size() const { return content_->size; }
-COHORT_CORE_INLINE std::vector<std::string> const& table_rows::columns() const& { return content_->names; }
+std::int64_t table_rows::size() const { return content_->size; }
+std::vector<std::string> const& table_rows::columns() const& { return content_->names; }
 
-COHORT_CORE_INLINE data_table table_rows::read(std::int64_t first, std::int64_t count) const {
+data_table table_rows::read(std::int64_t first, std::int64_t count) const {
   if (first < 0 || first > size() || count < 0)
     throw setting_error({.what = "there are no such rows",
                          .where = "table_rows::read",
@@ -400,13 +397,12 @@ COHORT_CORE_INLINE data_table table_rows::read(std::int64_t first, std::int64_t 
   return content_->parse(std::string_view(text).substr(from, at - from), number, range, how);
 }
 
-COHORT_CORE_INLINE void table_rows::for_each_block(std::function<void(data_table const&)> const& use) const {
+void table_rows::for_each_block(std::function<void(data_table const&)> const& use) const {
   for_each_block(use, [](data_error const& problem) { throw problem; });
 }
 
-COHORT_CORE_INLINE void table_rows::for_each_block(
-    std::function<void(data_table const&)> const& use,
-    std::function<void(data_error const&)> const& damaged) const {
+void table_rows::for_each_block(std::function<void(data_table const&)> const& use,
+                                std::function<void(data_error const&)> const& damaged) const {
   for (std::size_t file = 0; file < content_->files.size(); ++file)
     for (auto part = static_cast<std::int64_t>(content_->first_part());
          part < content_->files[file].index.size(); ++part) {
@@ -421,7 +417,7 @@ COHORT_CORE_INLINE void table_rows::for_each_block(
     }
 }
 
-COHORT_CORE_INLINE dataset table_rows::examples(table_encoder const& encoder) const {
+dataset table_rows::examples(table_encoder const& encoder) const {
   return detail::table_row_examples(content_, encoder);
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/protobuf.hpp>
@@ -11,13 +9,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::uint32_t word_at(std::byte const* from) {
+std::uint32_t word_at(std::byte const* from) {
   std::uint32_t word;
   std::memcpy(&word, from, sizeof word);
   return word;
 }
 
-COHORT_CORE_INLINE record_index tfrecord_index(std::string const& path) {
+record_index tfrecord_index(std::string const& path) {
   forward_reader file(path);
   record_index found{.fields = {"record"}};
   while (file.position() < file.size()) {
@@ -48,8 +46,8 @@ COHORT_CORE_INLINE record_index tfrecord_index(std::string const& path) {
   return found;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> tfrecord_content(std::span<std::byte const> stored,
-                                                               std::function<std::string()> const& where) {
+std::span<std::byte const> tfrecord_content(std::span<std::byte const> stored,
+                                            std::function<std::string()> const& where) {
   std::span<std::byte const> const record = stored.first(stored.size() - tfrecord_tail);
   std::uint32_t const expected = masked_crc32c(record), got = word_at(stored.data() + record.size());
   if (expected != got)
@@ -62,12 +60,12 @@ COHORT_CORE_INLINE std::span<std::byte const> tfrecord_content(std::span<std::by
 
 namespace cohort {
 
-COHORT_CORE_INLINE record_format tfrecord() {
+record_format tfrecord() {
   return {.name = "tfrecord 1", .index = detail::tfrecord_index, .content = detail::tfrecord_content};
 }
 
-COHORT_CORE_INLINE std::map<std::string, tf_feature, std::less<>> tf_example(
-    std::span<std::byte const> message, std::string_view where) {
+std::map<std::string, tf_feature, std::less<>> tf_example(std::span<std::byte const> message,
+                                                          std::string_view where) {
   using detail::protobuf_reader;
   std::string const file(where);
   std::map<std::string, tf_feature, std::less<>> found;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
@@ -224,7 +222,7 @@ class tar_indexer {
 
 namespace cohort {
 
-COHORT_CORE_INLINE record_format webdataset() {
+record_format webdataset() {
   return {.name = "webdataset 2",
           .index = [](std::string const& path) { return detail::tar_indexer(path).run(); },
           .grouping = "the members of one example must follow each other in the archive (tar --sort=name)"};

@@ -103,7 +103,3 @@ class compressed_exchange {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/compressed_exchange.ipp>
-#endif

@@ -78,7 +78,3 @@ class exchange_meter {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/exchange_meter.ipp>
-#endif

@@ -57,7 +57,3 @@ class f32_buffer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/f32_buffer.ipp>
-#endif

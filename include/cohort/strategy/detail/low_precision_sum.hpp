@@ -92,7 +92,3 @@ class low_precision_sum {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/low_precision_sum.ipp>
-#endif

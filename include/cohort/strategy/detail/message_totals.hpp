@@ -45,7 +45,3 @@ class message_ages {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/message_totals.ipp>
-#endif

@@ -49,7 +49,3 @@ class outer_optimizer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/outer_optimizer.ipp>
-#endif

@@ -49,7 +49,3 @@ class overlapped_mean {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/overlapped_mean.ipp>
-#endif

@@ -33,7 +33,3 @@ divergence find_divergence(gathered const& hashes, int ranks);
 std::string text_of_ranks(std::span<int const> ranks);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/parameter_hashes.ipp>
-#endif

@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Storage of random_process_id; 0: not drawn yet. Visible, so that all copies of Cohort in a process share
-/// it: header-only code, the compiled library, and shared libraries with hidden symbols.
+/// it: that of the program, and those of shared libraries with hidden symbols.
 [[gnu::visibility("default")]] inline std::atomic<std::uint64_t> process_id{0};
 
 /// Returns a random number that is the same in every call of this process.
@@ -62,7 +62,3 @@ class process_group {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/process_group.ipp>
-#endif

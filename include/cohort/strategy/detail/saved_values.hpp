@@ -34,7 +34,3 @@ void add_scaled(std::vector<T> const& values, double factor, std::vector<T>& to)
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/saved_values.ipp>
-#endif

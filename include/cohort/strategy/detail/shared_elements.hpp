@@ -80,7 +80,3 @@ class own_step {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/shared_elements.ipp>
-#endif

@@ -11,7 +11,3 @@ namespace cohort::detail {
 std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/sharing_text.ipp>
-#endif

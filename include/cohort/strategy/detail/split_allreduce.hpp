@@ -25,7 +25,3 @@ class split_allreduce {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/split_allreduce.ipp>
-#endif

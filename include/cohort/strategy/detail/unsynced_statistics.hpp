@@ -51,7 +51,3 @@ class unsynced_statistics {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/unsynced_statistics.ipp>
-#endif

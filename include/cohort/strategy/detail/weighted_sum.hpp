@@ -87,7 +87,3 @@ votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, 
                       votes const* own = nullptr);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/strategy/impl/weighted_sum.ipp>
-#endif

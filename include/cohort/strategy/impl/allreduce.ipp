@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -12,14 +10,14 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
+bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
   std::uint64_t both[2]{number,
                         ~number};  // their maxima: the largest number, and the complement of the smallest
   world.allreduce(std::span<std::uint64_t>(both), reduction::maximum);
   return both[0] == ~both[1];
 }
 
-COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mine) {
+void broadcast_replica(communicator& world, replica const& mine) {
   buffer const dense(mine.bytes());
   for (int array = 0; array < mine.arrays(); ++array) {
     mine.read(array, dense.data());
@@ -30,13 +28,13 @@ COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mi
   mine.parameters.mark_changed();
 }
 
-COHORT_CORE_INLINE std::string allreduce_strategy::describe() const {
+std::string allreduce_strategy::describe() const {
   return text_of({"allreduce, resync ", how_.resync, how_.diverged == when_diverged::repair ? ", repair" : "",
                   how_.wire ? ", wire type " : "", how_.wire ? name_of(*how_.wire) : std::string_view(),
                   how_.overlap_next_forward ? ", overlap with the next forward" : ""});
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica const& mine) {
+void allreduce_strategy::begin(step_info const& now, replica const& mine) {
   if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
     make_sums(mine.parameters);
@@ -46,8 +44,7 @@ COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica 
   }
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::ready(step_info const& now, bucket const& one,
-                                                  gradient_parts& gradients) {
+void allreduce_strategy::ready(step_info const& now, bucket const& one, gradient_parts& gradients) {
   if (is_single_rank()) return;
   weighted_sum::contribution const mine{now.examples, now.weight};
   std::size_t sent = 0;
@@ -64,7 +61,7 @@ COHORT_CORE_INLINE void allreduce_strategy::ready(step_info const& now, bucket c
   world_->note({now.step, one.index});
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gradients) {
+bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gradients) {
   agreed_ = {agreed_.meetings + 1, now.expected, static_cast<double>(now.expected), now.mine};
   if (is_single_rank()) {
     agreed_.examples = now.examples;
@@ -93,17 +90,17 @@ COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, 
   return is_step_valid();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::finish_pending(gradient_parts& gradients) {
+void allreduce_strategy::finish_pending(gradient_parts& gradients) {
   meter_.end_wait();
   finish_buckets(gradients, 0, static_cast<std::size_t>(pending_buckets_));
   end_exchange();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::abandon(std::string_view why) noexcept {
+void allreduce_strategy::abandon(std::string_view why) noexcept {
   if (std::exchange(in_flight_, false)) world_->abort(std::string(why));
 }
 
-COHORT_CORE_INLINE std::size_t allreduce_strategy::bytes(replica const& mine) const {
+std::size_t allreduce_strategy::bytes(replica const& mine) const {
   if (is_single_rank()) return 0;
   parameter_set const& parameters = mine.parameters;
   element_type const type = parameters.type();
@@ -115,21 +112,21 @@ COHORT_CORE_INLINE std::size_t allreduce_strategy::bytes(replica const& mine) co
   return packed * bytes_of(type);
 }
 
-COHORT_CORE_INLINE std::vector<measurement> allreduce_strategy::report() const {
+std::vector<measurement> allreduce_strategy::report() const {
   if (is_single_rank()) return {};
   std::vector<measurement> all = meter_.report();
   if (repairs_ > 0) all.push_back({"repairs_of_parameters", static_cast<double>(repairs_), true});
   return all;
 }
 
-COHORT_CORE_INLINE strategy_state allreduce_strategy::state() const {
+strategy_state allreduce_strategy::state() const {
   strategy_state all;
   if (low_precision_) all.arrays.push_back({kept_name, low_precision_->type(), low_precision_->kept()});
   if (saved_.bytes() > 0) all.arrays.push_back({kept_name, saved_type_, {saved_.data(), saved_.bytes()}});
   return all;
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::restore(strategy_state const& saved) {
+void allreduce_strategy::restore(strategy_state const& saved) {
   restored_ = true;
   forget();
   for (strategy_state::array const& one : saved.arrays)
@@ -139,7 +136,7 @@ COHORT_CORE_INLINE void allreduce_strategy::restore(strategy_state const& saved)
     }
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::restore_from_ranks(strategy_state const& had, int former, int) {
+void allreduce_strategy::restore_from_ranks(strategy_state const& had, int former, int) {
   if (former == 0) forget();
   for (strategy_state::array const& one : had.arrays) {
     if (one.name != kept_name) continue;
@@ -152,7 +149,7 @@ COHORT_CORE_INLINE void allreduce_strategy::restore_from_ranks(strategy_state co
   }
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::forget() {
+void allreduce_strategy::forget() {
   started_ = false;
   sums_.clear();
   votes_.reset();
@@ -160,24 +157,23 @@ COHORT_CORE_INLINE void allreduce_strategy::forget() {
   saved_ = {};
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::mark_not_finite(bucket const& last, gradient_parts& gradients) {
+void allreduce_strategy::mark_not_finite(bucket const& last, gradient_parts& gradients) {
   parameter_set const& parameters = gradients.parameters();
   parameters.passes().fill(gradients.first(), parameters.range_of(last).offset, 1,
                            std::numeric_limits<double>::quiet_NaN());
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::uses_wire_type(parameter_set const& parameters) const {
+bool allreduce_strategy::uses_wire_type(parameter_set const& parameters) const {
   return how_.wire && bytes_of(*how_.wire) < bytes_of(parameters.type()) && !parameters.buckets().empty();
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::reduces_in_place(parameter_set const& parameters,
-                                                             bucket const& one) const {
+bool allreduce_strategy::reduces_in_place(parameter_set const& parameters, bucket const& one) const {
   std::shared_ptr<memory_space> const there = parameters.passes().space();
   if (there) return world_->sums_in(*there);
   return is_nearly_packed(static_cast<std::size_t>(one.elements), parameters.range_of(one).room);
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& parameters) {
+void allreduce_strategy::make_sums(parameter_set const& parameters) {
   element_type const type = parameters.type();
   same_layout_ = is_same_on_all_ranks(*world_, parameters.layout_hash());
   if (uses_wire_type(parameters)) {
@@ -198,8 +194,7 @@ COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& param
   saved_ = {};
 }
 
-COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& one,
-                                                                 gradient_parts& gradients) {
+std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {
   if (low_precision_) {
     gradients.pack(one, low_precision_->data(one));
     return static_cast<std::size_t>(one.elements) * bytes_of(*how_.wire);
@@ -215,8 +210,7 @@ COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& o
   return sum.bytes();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t first,
-                                                           std::size_t last) {
+void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last) {
   for (bucket const& one : gradients.parameters().buckets().subspan(first, last - first)) {
     weighted_sum& sum = sum_of(one);
     meter_.measure_wait([&] { return sum.wait(); });
@@ -228,14 +222,13 @@ COHORT_CORE_INLINE void allreduce_strategy::finish_buckets(gradient_parts& gradi
   }
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::end_exchange() {
+void allreduce_strategy::end_exchange() {
   meter_.finish();
   pending_buckets_ = 0;
   in_flight_ = false;
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const& now,
-                                                                 gradient_parts& gradients) {
+bool allreduce_strategy::finish_low_precision(step_info const& now, gradient_parts& gradients) {
   meter_.measure_wait([&] { return low_precision_->wait(); });
   meter_.finish();
   in_flight_ = false;
@@ -248,7 +241,7 @@ COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const
   return is_step_valid();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::resync(step_info const& now, replica const& mine) {
+void allreduce_strategy::resync(step_info const& now, replica const& mine) {
   parameter_set const& parameters = mine.parameters;
   std::vector<std::uint64_t> const hashes = parameter_hashes(parameters, same_layout_);
   if (is_same_on_all_ranks(*world_, hash_of_bytes(std::as_bytes(std::span(hashes))))) return;
@@ -259,9 +252,8 @@ COHORT_CORE_INLINE void allreduce_strategy::resync(step_info const& now, replica
   ++repairs_;
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::report_divergence(step_info const& now,
-                                                              parameter_set const& parameters,
-                                                              std::vector<std::uint64_t> const& mine) const {
+void allreduce_strategy::report_divergence(step_info const& now, parameter_set const& parameters,
+                                           std::vector<std::uint64_t> const& mine) const {
   gathered const all = world_->allgatherv(std::as_bytes(std::span(mine)));
   divergence const found = find_divergence(all, world_->size());
   throw numeric_error(
@@ -277,7 +269,7 @@ COHORT_CORE_INLINE void allreduce_strategy::report_divergence(step_info const& n
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::unique_ptr<strategy> allreduce::on(communicator& world) const {
+std::unique_ptr<strategy> allreduce::on(communicator& world) const {
   if (resync < 0)
     throw setting_error({.what = "the period of resync is negative",
                          .where = "allreduce.resync",

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/codec/residual_simd.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/detail/compressed_exchange.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void add_votes(message_header const& from, agreement& to) {
+void add_votes(message_header const& from, agreement& to) {
   to.examples += static_cast<std::int64_t>(from.examples);
   to.weight += from.weight;
   to.all |=
       {.stop = (from.flags & 1U) != 0, .save = (from.flags & 2U) != 0, .not_finite = (from.flags & 4U) != 0};
 }
 
-COHORT_CORE_INLINE void require_residual_size(std::size_t saved, std::size_t expected) {
+void require_residual_size(std::size_t saved, std::size_t expected) {
   if (saved != expected)
     throw data_error({.what = "cannot restore a residual of another size",
                       .where = "strategy/array/residual",
@@ -24,8 +22,7 @@ COHORT_CORE_INLINE void require_residual_size(std::size_t saved, std::size_t exp
                       .got = {saved}});
 }
 
-COHORT_CORE_INLINE void dense_exchange::run(communicator& world, step_info const& now, std::span<float> x,
-                                            agreement& agreed) {
+void dense_exchange::run(communicator& world, step_info const& now, std::span<float> x, agreement& agreed) {
   votes own = now.mine;
   own.not_finite |= !within_range(best_isa(), x);
   if (!sum_) sum_.emplace(element_type::f32, x.size(), true);

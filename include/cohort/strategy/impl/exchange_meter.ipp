@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void exchange_meter::start(std::size_t bytes, std::size_t dense) {
+void exchange_meter::start(std::size_t bytes, std::size_t dense) {
   sent_ += static_cast<double>(bytes);
   dense_ += static_cast<double>(dense);
   if (!std::exchange(in_flight_, true)) span_ = {.begin = clock::now()};
   waits_ = false;
 }
 
-COHORT_CORE_INLINE void exchange_meter::count_dense(std::size_t bytes) {
+void exchange_meter::count_dense(std::size_t bytes) {
   sent_ += static_cast<double>(bytes);
   dense_ += static_cast<double>(bytes);
 }
 
-COHORT_CORE_INLINE void exchange_meter::finish() {
+void exchange_meter::finish() {
   if (!std::exchange(in_flight_, false)) return;
   span_.end = std::max(span_.end, span_.begin);
   transfer_ += span_.end - span_.begin;
@@ -26,8 +24,7 @@ COHORT_CORE_INLINE void exchange_meter::finish() {
   exchanges_ += 1;
 }
 
-COHORT_CORE_INLINE void exchange_meter::add(exchange_times const& whole, clock::duration hideable,
-                                            clock::duration waited) {
+void exchange_meter::add(exchange_times const& whole, clock::duration hideable, clock::duration waited) {
   last_ = whole;
   encode_ += whole.encode.end - whole.encode.begin;
   transfer_ += whole.transfer.end - whole.transfer.begin;
@@ -37,7 +34,7 @@ COHORT_CORE_INLINE void exchange_meter::add(exchange_times const& whole, clock::
   exchanges_ += 1;
 }
 
-COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const& report) {
+void exchange_meter::add_times(std::vector<measurement> const& report) {
   for (measurement const& one : report) {
     auto const time = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(one.value));
     if (one.name == "exchanges") exchanges_ += one.value;
@@ -49,13 +46,13 @@ COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const
   }
 }
 
-COHORT_CORE_INLINE std::vector<measurement> exchange_meter::report() const {
+std::vector<measurement> exchange_meter::report() const {
   std::vector<measurement> all{{"message_bytes", sent_, true}, {"dense_bytes", dense_, true}};
   append_times(all);
   return all;
 }
 
-COHORT_CORE_INLINE void exchange_meter::append_times(std::vector<measurement>& to) const {
+void exchange_meter::append_times(std::vector<measurement>& to) const {
   double const transfer = seconds(transfer_), waited = seconds(waited_);
   to.insert(to.end(), {{"exchanges", exchanges_, true},
                        {"encode_seconds", seconds(encode_), true},

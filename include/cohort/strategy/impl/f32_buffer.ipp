@@ -1,54 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/codec/residual_simd.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/f32_buffer.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE f32_buffer::f32_buffer(std::size_t n, threshold_device* device_passes)
+f32_buffer::f32_buffer(std::size_t n, threshold_device* device_passes)
     : size_(n),
       device_passes_(device_passes),
       memory_(round_to_alignment(n * sizeof(float)),
               device_passes ? device_passes->arrays().space() : nullptr) {}
 
-COHORT_CORE_INLINE void f32_buffer::clear() {
+void f32_buffer::clear() {
   if (device_passes_) return device_passes_->arrays().fill(memory_.data(), 0, room(), 0);
   std::ranges::fill(span(), 0.0F);
 }
 
-COHORT_CORE_INLINE void f32_buffer::scale(float factor) {
+void f32_buffer::scale(float factor) {
   if (device_passes_) return device_passes_->arrays().scale(memory_.data(), room(), factor);
   passes_on_processor<float>()->scale(memory_.data(), size_, factor);
 }
 
-COHORT_CORE_INLINE void f32_buffer::add(f32_buffer const& other) {
+void f32_buffer::add(f32_buffer const& other) {
   if (device_passes_) return device_passes_->arrays().add(other.memory_.data(), memory_.data(), room());
   for (std::size_t i = 0; i < size_; ++i) span()[i] += other.span()[i];
 }
 
-COHORT_CORE_INLINE void f32_buffer::copy(f32_buffer const& other) {
+void f32_buffer::copy(f32_buffer const& other) {
   if (device_passes_)
     return device_passes_->arrays().copy(other.memory_.data(), memory_.data(), memory_.bytes());
   std::ranges::copy(other.span(), span().begin());
 }
 
-COHORT_CORE_INLINE bool f32_buffer::is_within_range() const {
+bool f32_buffer::is_within_range() const {
   return device_passes_ ? device_passes_->within(span(), largest_gradient) : within_range(best_isa(), span());
 }
 
-COHORT_CORE_INLINE double f32_buffer::square_sum() const {
+double f32_buffer::square_sum() const {
   return device_passes_ ? device_passes_->square_sum(span()) : residual_square_sum(best_isa(), span());
 }
 
-COHORT_CORE_INLINE void f32_buffer::assign(std::span<float const> from) {
+void f32_buffer::assign(std::span<float const> from) {
   auto const bytes = std::as_bytes(from);
   if (device_passes_) return device_passes_->arrays().upload(bytes.data(), memory_.data(), bytes.size());
   std::ranges::copy(from, span().begin());
 }
 
-COHORT_CORE_INLINE void f32_buffer::copy_to(std::span<float> to) const {
+void f32_buffer::copy_to(std::span<float> to) const {
   auto const bytes = std::as_writable_bytes(to);
   if (device_passes_) return device_passes_->arrays().download(memory_.data(), bytes.data(), bytes.size());
   std::ranges::copy(span(), to.begin());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <vector>
 
@@ -11,9 +9,8 @@ namespace detail {
 
 /// The mean is summed first, so that the second sum has the squares of distances to the mean as its terms: no
 /// difference of large numbers is computed. Returns the bytes that this rank passed to the allreduces.
-COHORT_CORE_INLINE std::size_t merge_moments(communicator& world,
-                                             std::span<batch_statistics::layer const> layers,
-                                             std::span<batch_moments> all) {
+std::size_t merge_moments(communicator& world, std::span<batch_statistics::layer const> layers,
+                          std::span<batch_moments> all) {
   std::vector<double> sums(all.size() + layers.size());
   for (std::size_t i = 0; i < all.size(); ++i) sums[i] = all[i].weight * all[i].mean;
   for (std::size_t l = 0; l < layers.size(); ++l) sums[all.size() + l] = all[layers[l].first].weight;
@@ -32,8 +29,8 @@ COHORT_CORE_INLINE std::size_t merge_moments(communicator& world,
   return (sums.size() + squares.size()) * sizeof(double);
 }
 
-COHORT_CORE_INLINE void merge_running_statistics(communicator& world, replica const& mine, double weight,
-                                                 std::byte* to, parameters_in how) {
+void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
+                              parameters_in how) {
   auto const table = mine.parameters.table();
   std::vector<batch_statistics::layer> const layers = statistics_layers(table);
   if (layers.empty() || world.size() == 1) return;
@@ -69,7 +66,7 @@ COHORT_CORE_INLINE void merge_running_statistics(communicator& world, replica co
 
 }  // namespace detail
 
-COHORT_CORE_INLINE std::size_t merge_statistics(communicator& world, batch_statistics& mine) {
+std::size_t merge_statistics(communicator& world, batch_statistics& mine) {
   if (mine.channels() == 0 || world.size() == 1) return 0;
   std::vector<batch_statistics::moments> all(mine.channels());
   mine.read(all);

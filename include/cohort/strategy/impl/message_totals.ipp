@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/message_totals.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void message_totals::add(message_report const& last) {
+void message_totals::add(message_report const& last) {
   threshold_ = last.largest_threshold;
   density_ = last.density();
   sent_ += static_cast<double>(last.sent);
@@ -17,7 +15,7 @@ COHORT_CORE_INLINE void message_totals::add(message_report const& last) {
   clipped_mass_ += last.clipped_mass;
 }
 
-COHORT_CORE_INLINE void message_totals::add_dense(std::size_t elements) {
+void message_totals::add_dense(std::size_t elements) {
   auto const bytes = static_cast<double>(sizeof(float) * elements);
   density_ = 1;
   sent_ += static_cast<double>(elements);
@@ -26,7 +24,7 @@ COHORT_CORE_INLINE void message_totals::add_dense(std::size_t elements) {
   entropy_bytes_ += bytes;
 }
 
-COHORT_CORE_INLINE std::vector<measurement> message_totals::report() const {
+std::vector<measurement> message_totals::report() const {
   return {{"threshold", threshold_},
           {"density", density_},
           {"sent_elements", sent_, true},
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE std::vector<measurement> message_totals::report() const {
           {"clipped_mass", clipped_mass_, true}};
 }
 
-COHORT_CORE_INLINE void message_ages::add(std::int64_t age) {
+void message_ages::add(std::int64_t age) {
   largest_ = std::max(largest_, age);
   // 0, 1, 2, 3–4, 5–8, 9–16, more
   auto const bucket =
@@ -44,13 +42,13 @@ COHORT_CORE_INLINE void message_ages::add(std::int64_t age) {
   ++counts_[std::min<std::size_t>(bucket, names.size() - 1)];
 }
 
-COHORT_CORE_INLINE std::int64_t message_ages::messages() const {
+std::int64_t message_ages::messages() const {
   std::int64_t sum = 0;
   for (std::int64_t const one : counts_) sum += one;
   return sum;
 }
 
-COHORT_CORE_INLINE void message_ages::append_to(std::vector<measurement>& to) const {
+void message_ages::append_to(std::vector<measurement>& to) const {
   for (std::size_t k = 0; k < names.size(); ++k)
     to.push_back({names[k], static_cast<double>(counts_[k]), true});
   to.push_back({"largest_staleness", static_cast<double>(largest_)});

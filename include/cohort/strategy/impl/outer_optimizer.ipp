@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE outer_optimizer outer_optimizer::copy() const {
+outer_optimizer outer_optimizer::copy() const {
   outer_optimizer other(how_);
   other.type_ = type_;
   other.before_ = copy_of({before_.data(), before_.bytes()});
@@ -14,7 +12,7 @@ COHORT_CORE_INLINE outer_optimizer outer_optimizer::copy() const {
   return other;
 }
 
-COHORT_CORE_INLINE void outer_optimizer::start_from(replica const& mine) {
+void outer_optimizer::start_from(replica const& mine) {
   if (how_.is_plain()) return;
   if (!fits(mine)) {
     type_ = mine.parameters.type();
@@ -24,17 +22,17 @@ COHORT_CORE_INLINE void outer_optimizer::start_from(replica const& mine) {
   mine.read(0, before_.data());
 }
 
-COHORT_CORE_INLINE bool outer_optimizer::fits(replica const& mine) const {
+bool outer_optimizer::fits(replica const& mine) const {
   return how_.is_plain()
          || (type_ == mine.parameters.type() && before_.bytes() == mine.bytes()
              && velocity_.bytes() == mine.bytes());
 }
 
-COHORT_CORE_INLINE elements outer_optimizer::reference() const {
+elements outer_optimizer::reference() const {
   return {before_.data(), type_, before_.bytes() / bytes_of(type_)};
 }
 
-COHORT_CORE_INLINE void outer_optimizer::step(parameter_set const& parameters, std::byte* mean) {
+void outer_optimizer::step(parameter_set const& parameters, std::byte* mean) {
   if (how_.is_plain()) return;
   double const rate = how_.rate, momentum = *how_.momentum;
   with_real(parameters.type(), [&]<class T>(T*) {
@@ -54,13 +52,13 @@ COHORT_CORE_INLINE void outer_optimizer::step(parameter_set const& parameters, s
   });
 }
 
-COHORT_CORE_INLINE void outer_optimizer::save(strategy_state& all) const {
+void outer_optimizer::save(strategy_state& all) const {
   if (before_.bytes() == 0) return;
   all.arrays.push_back({"last_meeting", type_, {before_.data(), before_.bytes()}});
   all.arrays.push_back({"velocity", type_, {velocity_.data(), velocity_.bytes()}});
 }
 
-COHORT_CORE_INLINE void outer_optimizer::restore(strategy_state const& saved) {
+void outer_optimizer::restore(strategy_state const& saved) {
   for (strategy_state::array const& one : saved.arrays) {
     if (one.name != "last_meeting" && one.name != "velocity") continue;
     require_real(one);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/overlapped_mean.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cstring>
@@ -8,14 +6,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool overlapped_mean::fits(replica const& mine) const {
+bool overlapped_mean::fits(replica const& mine) const {
   return sum_ && sum_->type() == mine.parameters.type() && sum_->bytes() == mine.bytes()
          && sent_.bytes() == mine.bytes();
 }
 
-COHORT_CORE_INLINE void overlapped_mean::start(communicator& world, replica const& mine,
-                                               weighted_sum::contribution const& own, std::int64_t expected,
-                                               votes const& wanted) {
+void overlapped_mean::start(communicator& world, replica const& mine, weighted_sum::contribution const& own,
+                            std::int64_t expected, votes const& wanted) {
   if (!fits(mine)) {
     sent_ = buffer(mine.bytes());
     sum_.emplace(mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements()), true);
@@ -27,8 +24,7 @@ COHORT_CORE_INLINE void overlapped_mean::start(communicator& world, replica cons
   sum_->start(world, own, expected, wanted);
 }
 
-COHORT_CORE_INLINE agreement overlapped_mean::apply_to(replica const& mine, outer_optimizer& outer,
-                                                       std::byte* w) {
+agreement overlapped_mean::apply_to(replica const& mine, outer_optimizer& outer, std::byte* w) {
   parameter_set const& parameters = mine.parameters;
   sum_->wait();
   agreement const met = sum_->read_agreement(0);
@@ -48,7 +44,7 @@ COHORT_CORE_INLINE agreement overlapped_mean::apply_to(replica const& mine, oute
   return met;
 }
 
-COHORT_CORE_INLINE agreement overlapped_mean::finish(replica const& mine, outer_optimizer& outer) {
+agreement overlapped_mean::finish(replica const& mine, outer_optimizer& outer) {
   buffer const w(mine.bytes());
   mine.read(0, w.data());
   agreement const met = apply_to(mine, outer, w.data());
@@ -59,11 +55,11 @@ COHORT_CORE_INLINE agreement overlapped_mean::finish(replica const& mine, outer_
   return met;
 }
 
-COHORT_CORE_INLINE void overlapped_mean::discard() {
+void overlapped_mean::discard() {
   if (std::exchange(pending_, false)) sum_->wait();
 }
 
-COHORT_CORE_INLINE void overlapped_mean::save(strategy_state& all) {
+void overlapped_mean::save(strategy_state& all) {
   if (!pending_) return;
   sum_->wait();
   all.counts.push_back({"late_expected", expected_});
@@ -71,7 +67,7 @@ COHORT_CORE_INLINE void overlapped_mean::save(strategy_state& all) {
   all.arrays.push_back({"late_sum", sum_->type(), sum_->with_votes()});
 }
 
-COHORT_CORE_INLINE void overlapped_mean::restore(strategy_state const& saved) {
+void overlapped_mean::restore(strategy_state const& saved) {
   for (strategy_state::count const& one : saved.counts)
     if (one.name == "late_expected") expected_ = one.value;
   for (strategy_state::array const& one : saved.arrays) {

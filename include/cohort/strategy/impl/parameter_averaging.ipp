@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
@@ -340,7 +338,7 @@ class averaging_strategy final : public strategy {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::unique_ptr<strategy> parameter_averaging::on(communicator& world) const {
+std::unique_ptr<strategy> parameter_averaging::on(communicator& world) const {
   if (every < 1 || !(seconds >= 0 && std::isfinite(seconds)))
     throw setting_error({.what = "invalid period",
                          .where = "parameter_averaging",

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/detail/parameter_hashes.hpp>
@@ -9,8 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters,
-                                                               bool in_place) {
+std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, bool in_place) {
   constexpr std::size_t piece = std::size_t{4} << 20;
   std::size_t const size = bytes_of(parameters.type());
   bool const on_device = parameters.passes().space() != nullptr;
@@ -39,7 +36,7 @@ COHORT_CORE_INLINE std::vector<std::uint64_t> parameter_hashes(parameter_set con
   return hashes;
 }
 
-COHORT_CORE_INLINE divergence find_divergence(gathered const& hashes, int ranks) {
+divergence find_divergence(gathered const& hashes, int ranks) {
   auto const equal = [&](int a, int b) { return std::ranges::equal(hashes.of(a), hashes.of(b)); };
   divergence found;
   std::vector<bool> is_grouped(static_cast<std::size_t>(ranks));
@@ -64,7 +61,7 @@ COHORT_CORE_INLINE divergence find_divergence(gathered const& hashes, int ranks)
   return found;
 }
 
-COHORT_CORE_INLINE std::string text_of_ranks(std::span<int const> ranks) {
+std::string text_of_ranks(std::span<int const> ranks) {
   constexpr std::size_t most = 16;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)

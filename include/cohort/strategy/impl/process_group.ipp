@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/process_group.hpp>
 #include <cstddef>
 #include <cstring>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::uint64_t random_process_id() {
+std::uint64_t random_process_id() {
   if (process_id == 0) {
     std::random_device random;
     std::uint64_t none = 0;
@@ -18,7 +16,7 @@ COHORT_CORE_INLINE std::uint64_t random_process_id() {
   return process_id;
 }
 
-COHORT_CORE_INLINE process_group::process_group(communicator& world, std::uint64_t number) : world_(world) {
+process_group::process_group(communicator& world, std::uint64_t number) : world_(world) {
   gathered const all = world.allgatherv(std::as_bytes(std::span(&number, 1)));
   auto const first_equal = [&](int rank) {
     int r = 0;
@@ -33,7 +31,7 @@ COHORT_CORE_INLINE process_group::process_group(communicator& world, std::uint64
   leaders_ = world.split(first == world.rank() ? 0 : 1, 0);
 }
 
-COHORT_CORE_INLINE void process_group::sum(std::span<float> x, step_info& now, bool unweighted) const {
+void process_group::sum(std::span<float> x, step_info& now, bool unweighted) const {
   if (!members_) return;
   bool const finite = !now.mine.not_finite;
   double words[]{static_cast<double>(now.examples), now.weight, now.mine.stop ? 1.0 : 0.0,
@@ -50,7 +48,7 @@ COHORT_CORE_INLINE void process_group::sum(std::span<float> x, step_info& now, b
   members_->allreduce(x);
 }
 
-COHORT_CORE_INLINE void process_group::broadcast(agreement& agreed, std::span<float> x) const {
+void process_group::broadcast(agreement& agreed, std::span<float> x) const {
   if (!members_) return;
   std::byte words[sizeof agreed];
   std::memcpy(words, &agreed, sizeof agreed);
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE void process_group::broadcast(agreement& agreed, std::span<fl
   if (!agreed.all.not_finite) members_->broadcast(x, 0);
 }
 
-COHORT_CORE_INLINE void process_group::reduce_to_leader(std::span<float> x) const {
+void process_group::reduce_to_leader(std::span<float> x) const {
   if (!members_) return;
   members_->allreduce(x);
   if (!is_leader()) std::ranges::fill(x, 0.0F);

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::int64_t count_of(strategy_state const& from, std::string_view name,
-                                         std::int64_t otherwise) {
+std::int64_t count_of(strategy_state const& from, std::string_view name, std::int64_t otherwise) {
   for (strategy_state::count const& one : from.counts)
     if (one.name == name) return one.value;
   return otherwise;
 }
 
-COHORT_CORE_INLINE void require_real(strategy_state::array const& one, std::size_t least) {
+void require_real(strategy_state::array const& one, std::size_t least) {
   bool const real = one.type == element_type::f32 || one.type == element_type::f64;
   if (real && one.values.size() / bytes_of(one.type) >= least) return;
   throw data_error({.what = "cannot restore the state of a strategy",

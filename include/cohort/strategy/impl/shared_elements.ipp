@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/shared_elements.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE shared_elements::shared_elements(parameter_set const& parameters) {
+shared_elements::shared_elements(parameter_set const& parameters) {
   std::vector<tensor_table::tensor> tensors;
   std::uint64_t first = 0;
   for (parameter const& p : parameters.table()) {
@@ -31,8 +29,8 @@ void shared_elements::for_each_shared(int begin, int end, F f) const {
     if (range const& one = ranges_[static_cast<std::size_t>(p)]; one.is_shared) f(p, one);
 }
 
-COHORT_CORE_INLINE void shared_elements::read(parameter_set const& parameters, int begin, int end,
-                                              std::byte const* arena, std::span<float> shared) {
+void shared_elements::read(parameter_set const& parameters, int begin, int end, std::byte const* arena,
+                           std::span<float> shared) {
   for_each_shared(begin, end, [&](int p, range const& one) {
     std::span<float> const to = shared.subspan(one.first, one.count);
     if (on_device_) return parameters.read_on_device(p, arena, reinterpret_cast<std::byte*>(to.data()));
@@ -44,13 +42,12 @@ COHORT_CORE_INLINE void shared_elements::read(parameter_set const& parameters, i
   });
 }
 
-COHORT_CORE_INLINE void shared_elements::read(parameter_set const& parameters, std::byte const* arena,
-                                              std::span<float> shared) {
+void shared_elements::read(parameter_set const& parameters, std::byte const* arena, std::span<float> shared) {
   read(parameters, 0, static_cast<int>(ranges_.size()), arena, shared);
 }
 
-COHORT_CORE_INLINE void shared_elements::write(parameter_set const& parameters, std::span<float const> shared,
-                                               std::byte* arena) {
+void shared_elements::write(parameter_set const& parameters, std::span<float const> shared,
+                            std::byte* arena) {
   for_each_shared(0, static_cast<int>(ranges_.size()), [&](int p, range const& one) {
     std::span<float const> const from = shared.subspan(one.first, one.count);
     if (on_device_)
@@ -62,8 +59,8 @@ COHORT_CORE_INLINE void shared_elements::write(parameter_set const& parameters, 
   });
 }
 
-COHORT_CORE_INLINE void shared_elements::difference(element_type type, std::byte const* before,
-                                                    std::byte const* after, std::span<float> x) const {
+void shared_elements::difference(element_type type, std::byte const* before, std::byte const* after,
+                                 std::span<float> x) const {
   with_real(type, [&]<class T>(T*) {
     T const* const w = reinterpret_cast<T const*>(before);
     T const* const now = reinterpret_cast<T const*>(after);
@@ -74,17 +71,15 @@ COHORT_CORE_INLINE void shared_elements::difference(element_type type, std::byte
   });
 }
 
-COHORT_CORE_INLINE void shared_elements::subtract(element_type type, std::byte* w,
-                                                  std::span<float const> x) const {
+void shared_elements::subtract(element_type type, std::byte* w, std::span<float const> x) const {
   with_real(type, [&]<class T>(T*) {
     for_each_shared(0, static_cast<int>(ranges_.size()),
                     [&](int, range const& one) { subtract(one, reinterpret_cast<T*>(w), x, 1); });
   });
 }
 
-COHORT_CORE_INLINE void shared_elements::apply(parameter_set const& parameters, std::byte* before,
-                                               std::span<float const> x, double factor,
-                                               std::byte* arena) const {
+void shared_elements::apply(parameter_set const& parameters, std::byte* before, std::span<float const> x,
+                            double factor, std::byte* arena) const {
   with_real(parameters.type(), [&]<class T>(T*) {
     T* const w = reinterpret_cast<T*>(before);
     for_each_shared(0, static_cast<int>(ranges_.size()), [&](int p, range const& one) {
@@ -94,20 +89,19 @@ COHORT_CORE_INLINE void shared_elements::apply(parameter_set const& parameters, 
   });
 }
 
-COHORT_CORE_INLINE void own_step::begin(replica const& mine) {
+void own_step::begin(replica const& mine) {
   if (before_.bytes() != mine.bytes()) before_ = buffer(mine.bytes());
   if (after_.bytes() != mine.bytes()) after_ = buffer(mine.bytes());
   mine.read(0, before_.data());
 }
 
-COHORT_CORE_INLINE void own_step::read(replica const& mine, shared_elements const& elements,
-                                       std::span<float> x) {
+void own_step::read(replica const& mine, shared_elements const& elements, std::span<float> x) {
   mine.read(0, after_.data());
   elements.difference(mine.parameters.type(), before_.data(), after_.data(), x);
 }
 
-COHORT_CORE_INLINE void own_step::replace(replica const& mine, shared_elements const& elements,
-                                          std::span<float const> x, double factor) {
+void own_step::replace(replica const& mine, shared_elements const& elements, std::span<float const> x,
+                       double factor) {
   elements.apply(mine.parameters, before_.data(), x, factor, mine.parameters.master());
   mine.update.constrain(0, 1);
   mine.parameters.mark_changed();

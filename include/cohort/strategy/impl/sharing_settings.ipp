@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void sharing_settings::check() const {
+void sharing_settings::check() const {
   detail::require_setting(warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", warm_up);
   detail::require_setting(sync_buffers >= 0, "sharing", "sync_buffers", "0 (never) or a number of steps",
                           sync_buffers);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/strategy/detail/sharing_text.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string sharing_text(std::string_view compressor, sharing_settings const& settings) {
+std::string sharing_text(std::string_view compressor, sharing_settings const& settings) {
   constexpr std::string_view routes[]{"by size", "to all", "merged"};
   bool const bounded = settings.max_staleness != unbounded;
   return text_of(

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/split_allreduce.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void split_allreduce::start(communicator& world, elements all) {
+void split_allreduce::start(communicator& world, elements all) {
   std::size_t const first = all.bytes() > max_unsplit_bytes && !all.space ? all.count / 2 : all.count;
   halves_[0] = world.start_allreduce({all.data, all.type, first, all.space}, reduction::sum);
   halves_[1] = first == all.count
@@ -15,7 +13,7 @@ COHORT_CORE_INLINE void split_allreduce::start(communicator& world, elements all
                        {all.data + first * bytes_of(all.type), all.type, all.count - first}, reduction::sum);
 }
 
-COHORT_CORE_INLINE std::chrono::steady_clock::time_point split_allreduce::wait() {
+std::chrono::steady_clock::time_point split_allreduce::wait() {
   return std::max(halves_[0].wait(), halves_[1].wait());
 }
 

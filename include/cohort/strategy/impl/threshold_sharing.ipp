@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/threshold_compressor.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <string>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::unique_ptr<strategy> threshold_sharing::on(communicator& world) const {
+std::unique_ptr<strategy> threshold_sharing::on(communicator& world) const {
   threshold.check();
   residual.check();
   std::string name =

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/top_k_compressor.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <string>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::unique_ptr<strategy> top_k_sharing::on(communicator& world) const {
+std::unique_ptr<strategy> top_k_sharing::on(communicator& world) const {
   top_k_compressor const checked({}, {.density = density});
   std::string const name = detail::text_of({"top-k sharing, density ", density});
   auto make = [how = top_k_compression{density}](tensor_table table, team* threads = nullptr) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
@@ -8,23 +6,22 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool has_statistics(parameter_set const& parameters) {
+bool has_statistics(parameter_set const& parameters) {
   bool any = false;
   for_each_statistic(parameters, [&](int, parameter const&) { any = true; });
   return any;
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::add_step(int examples) {
+void unsynced_statistics::add_step(int examples) {
   ++steps_;
   seen_ += examples;
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::average(communicator& world, replica const& mine,
-                                                     std::byte* dense) const {
+void unsynced_statistics::average(communicator& world, replica const& mine, std::byte* dense) const {
   merge_running_statistics(world, mine, static_cast<double>(seen_), dense, parameters_in::dense);
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, replica const& mine) {
+void unsynced_statistics::synchronise(communicator& world, replica const& mine) {
   buffer const dense(mine.bytes());
   mine.read(0, dense.data());
   average(world, mine, dense.data());
@@ -37,11 +34,11 @@ COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, re
   reset();
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::save(strategy_state& to) const {
+void unsynced_statistics::save(strategy_state& to) const {
   to.counts.insert(to.counts.end(), {{"unsynced statistics", steps_}, {"seen", seen_}});
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::restore(strategy_state const& saved) {
+void unsynced_statistics::restore(strategy_state const& saved) {
   steps_ = count_of(saved, "unsynced statistics", 0);
   seen_ = count_of(saved, "seen", 0);
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE weighted_sum::weighted_sum(element_type type, std::size_t count, bool with_votes)
+weighted_sum::weighted_sum(element_type type, std::size_t count, bool with_votes)
     : type_(type),
       count_(count),
       words_(with_votes ? vote_words : 0),
       memory_((count + words_) * bytes_of(type)),
       data_(memory_.data()) {}
 
-COHORT_CORE_INLINE weighted_sum::weighted_sum(arena_passes& where, element_type type, std::size_t count)
+weighted_sum::weighted_sum(arena_passes& where, element_type type, std::size_t count)
     : type_(type), count_(count), passes_(&where), space_(where.space()) {}
 
-COHORT_CORE_INLINE void weighted_sum::start(communicator& world, contribution const& mine,
-                                            std::int64_t expected, votes const& own) {
+void weighted_sum::start(communicator& world, contribution const& mine, std::int64_t expected,
+                         votes const& own) {
   weigh(mine.weight, static_cast<double>(expected));
   if (words_ > 0) {
     double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,
@@ -30,7 +28,7 @@ COHORT_CORE_INLINE void weighted_sum::start(communicator& world, contribution co
   pending_.start(world, {data_, type_, count_ + words_, space_.get()});
 }
 
-COHORT_CORE_INLINE agreement weighted_sum::read_agreement(std::int64_t meetings) {
+agreement weighted_sum::read_agreement(std::int64_t meetings) {
   agreement result{.meetings = meetings};
   by_type(type_, data(), [&]<class T>(T const* values) {
     result.examples = static_cast<std::int64_t>(values[count_]);
@@ -40,31 +38,30 @@ COHORT_CORE_INLINE agreement weighted_sum::read_agreement(std::int64_t meetings)
   return result;
 }
 
-COHORT_CORE_INLINE void weighted_sum::clear_requests() {
+void weighted_sum::clear_requests() {
   by_type(type_, data(), [&](auto* values) { values[count_ + 2] = values[count_ + 3] = 0; });
 }
 
-COHORT_CORE_INLINE void weighted_sum::scale(element_type type, std::byte* data, std::size_t count, double a,
-                                            double b) {
+void weighted_sum::scale(element_type type, std::byte* data, std::size_t count, double a, double b) {
   if (a == b) return;
   by_type(type, data, [&]<class T>(T*) { passes_on_processor<T>()->scale(data, count, a / b); });
 }
 
-COHORT_CORE_INLINE void weighted_sum::add(element_type type, std::byte* dst, std::byte const* src,
-                                          std::size_t count, double factor) {
+void weighted_sum::add(element_type type, std::byte* dst, std::byte const* src, std::size_t count,
+                       double factor) {
   by_type(type, dst, [&]<class T>(T* values) {
     for (std::size_t i = 0; i < count; ++i)
       values[i] += static_cast<T>(factor) * reinterpret_cast<T const*>(src)[i];
   });
 }
 
-COHORT_CORE_INLINE void weighted_sum::weigh(double a, double b) {
+void weighted_sum::weigh(double a, double b) {
   if (!passes_) return scale(type_, data_, count_, a, b);
   if (a != b) passes_->scale(data_, count_, a / b);
 }
 
-COHORT_CORE_INLINE votes mean_over_ranks(communicator& world, element_type type, std::byte* dense,
-                                         std::size_t count, votes const* own) {
+votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, std::size_t count,
+                      votes const* own) {
   weighted_sum sum(type, count, own != nullptr);
   std::memcpy(sum.data(), dense, sum.bytes());
   sum.start(world, {1, 1}, world.size(), own ? *own : votes());

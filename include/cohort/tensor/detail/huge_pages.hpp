@@ -22,7 +22,3 @@ struct huge_page {
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/tensor/impl/huge_pages.ipp>
-#endif

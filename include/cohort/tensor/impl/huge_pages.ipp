@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
-#include <cohort/detail/config.hpp>
 #include <cohort/tensor/detail/huge_pages.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
   madvise(begin, bytes, MADV_HUGEPAGE);
 #endif

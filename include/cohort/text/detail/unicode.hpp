@@ -40,7 +40,3 @@ character_class class_of(char32_t code);
 std::size_t first_word(std::string_view text);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/unicode.ipp>
-#endif

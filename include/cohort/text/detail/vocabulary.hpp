@@ -59,7 +59,3 @@ std::string printable_of(std::string_view bytes);
 bool bytes_of_printable(std::string_view printable, std::string& bytes);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/text/impl/vocabulary.ipp>
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/text/sampling.hpp>
 #include <cstddef>
@@ -11,8 +9,8 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,
-                                            random_stream const& draws, std::uint64_t i) {
+std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,
+                         random_stream const& draws, std::uint64_t i) {
   auto const refuse = [](char const* field, char const* expected, double got) {
     throw setting_error({.what = "a sampling rule is out of range",
                          .where = {"sampling.", field},

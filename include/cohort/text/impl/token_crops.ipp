@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/text/token_crops.hpp>
@@ -79,7 +77,7 @@ class crops_of_tokens {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE dataset token_crops(token_stream tokens, crop_settings const& settings) {
+dataset token_crops(token_stream tokens, crop_settings const& settings) {
   return detail::crops_of_tokens(std::move(tokens), settings);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -17,21 +15,20 @@ namespace detail {
 
 static_assert(std::endian::native == std::endian::little);
 
-COHORT_CORE_INLINE std::size_t bytes_of_token(token_type type) {
+std::size_t bytes_of_token(token_type type) {
   return type == token_type::u8 ? 1 : type == token_type::u16 ? 2 : 4;
 }
 
 }  // namespace detail
 
-COHORT_CORE_INLINE token_stream::token_stream(std::vector<std::int32_t> tokens) {
+token_stream::token_stream(std::vector<std::int32_t> tokens) {
   auto owned = std::make_shared<std::vector<std::int32_t> const>(std::move(tokens));
   first_ = reinterpret_cast<std::byte const*>(owned->data());
   size_ = static_cast<std::int64_t>(owned->size());
   memory_ = std::move(owned);
 }
 
-COHORT_CORE_INLINE token_stream token_stream::map(std::string const& path, token_type type,
-                                                  std::int64_t header_bytes) {
+token_stream token_stream::map(std::string const& path, token_type type, std::int64_t header_bytes) {
   auto file = std::make_shared<detail::mapped_file const>(path);
   std::size_t const each = detail::bytes_of_token(type);
   auto const header = static_cast<std::size_t>(header_bytes);
@@ -53,7 +50,7 @@ COHORT_CORE_INLINE token_stream token_stream::map(std::string const& path, token
   return made;
 }
 
-COHORT_CORE_INLINE token_stream token_stream::part(std::int64_t first, std::int64_t count) const {
+token_stream token_stream::part(std::int64_t first, std::int64_t count) const {
   if (first < 0 || first > size_ || count < 0)
     throw setting_error(
         {.what = "invalid part of a token stream",
@@ -66,7 +63,7 @@ COHORT_CORE_INLINE token_stream token_stream::part(std::int64_t first, std::int6
   return made;
 }
 
-COHORT_CORE_INLINE void token_stream::copy(std::int64_t first, std::span<std::int32_t> out) const {
+void token_stream::copy(std::int64_t first, std::span<std::int32_t> out) const {
   std::byte const* const from = first_ + static_cast<std::size_t>(first) * detail::bytes_of_token(type_);
   auto const widen = [&]<class Stored>(Stored) {
     for (std::size_t k = 0; k < out.size(); ++k) {
@@ -83,8 +80,7 @@ COHORT_CORE_INLINE void token_stream::copy(std::int64_t first, std::span<std::in
     widen(std::int32_t{});
 }
 
-COHORT_CORE_INLINE void write_tokens(std::string const& path, std::span<std::int32_t const> tokens,
-                                     token_type type) {
+void write_tokens(std::string const& path, std::span<std::int32_t const> tokens, token_type type) {
   std::int32_t const highest = type == token_type::u8    ? 0xff
                                : type == token_type::u16 ? 0xffff
                                                          : std::numeric_limits<std::int32_t>::max();

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -21,12 +19,12 @@ namespace detail {
 inline constexpr io::json_limits vocabulary_limits = {.max_bytes = std::size_t{256} << 20,
                                                       .max_values = 20'000'000};
 
-COHORT_CORE_INLINE void add_all_bytes(vocabulary& made) {
+void add_all_bytes(vocabulary& made) {
   for (int byte = 0; byte < 256; ++byte) made.texts.emplace_back(1, static_cast<char>(byte));
 }
 
 /// Throws data_error unless the texts are distinct and, for byte pairs, contain every byte.
-COHORT_CORE_INLINE void check_tokens(vocabulary const& made, std::string const& path) {
+void check_tokens(vocabulary const& made, std::string const& path) {
   if (made.ids.size() != made.texts.size()) {
     for (std::size_t k = 0; k < made.texts.size(); ++k)
       if (made.ids.at(made.texts[k]) != static_cast<std::int32_t>(k))
@@ -45,8 +43,7 @@ COHORT_CORE_INLINE void check_tokens(vocabulary const& made, std::string const& 
 }
 
 /// Appends a merge.  Errors: data_error with `where` if one of its tokens is not in the vocabulary.
-COHORT_CORE_INLINE void add_checked_merge(vocabulary& made, std::string_view left, std::string_view right,
-                                          std::string where) {
+void add_checked_merge(vocabulary& made, std::string_view left, std::string_view right, std::string where) {
   auto const number = [&](std::string_view text) {
     auto const found = made.ids.find(text);
     if (found == made.ids.end())
@@ -61,7 +58,7 @@ COHORT_CORE_INLINE void add_checked_merge(vocabulary& made, std::string_view lef
 }
 
 /// Sets texts[id] for each field "text": id of an object.
-COHORT_CORE_INLINE void read_numbered_tokens(vocabulary& made, io::json_value fields) {
+void read_numbered_tokens(vocabulary& made, io::json_value fields) {
   made.texts.resize(fields.size());
   std::vector<char> set(fields.size());
   std::string bytes;
@@ -80,14 +77,14 @@ COHORT_CORE_INLINE void read_numbered_tokens(vocabulary& made, io::json_value fi
 
 }  // namespace detail
 
-COHORT_CORE_INLINE tokenizer tokenizer::bytes() {
+tokenizer tokenizer::bytes() {
   auto made = std::make_shared<detail::vocabulary>();
   detail::add_all_bytes(*made);
   made->index();
   return tokenizer(std::move(made));
 }
 
-COHORT_CORE_INLINE tokenizer tokenizer::characters(std::string_view text) {
+tokenizer tokenizer::characters(std::string_view text) {
   std::set<char32_t> found;
   for (std::size_t at = 0; at < text.size();) {
     detail::utf8_character const one = detail::utf8_at(text, at);
@@ -111,7 +108,7 @@ COHORT_CORE_INLINE tokenizer tokenizer::characters(std::string_view text) {
   return tokenizer(std::move(made));
 }
 
-COHORT_CORE_INLINE tokenizer tokenizer::byte_pairs(std::string_view text, int size) {
+tokenizer tokenizer::byte_pairs(std::string_view text, int size) {
   if (size < 256)
     throw setting_error({.what = "invalid vocabulary of a byte pair encoding",
                          .where = "size",
@@ -125,8 +122,7 @@ COHORT_CORE_INLINE tokenizer tokenizer::byte_pairs(std::string_view text, int si
   return tokenizer(std::move(made));
 }
 
-COHORT_CORE_INLINE tokenizer tokenizer::gpt2(std::string const& vocabulary_file,
-                                             std::string const& merges_file) {
+tokenizer tokenizer::gpt2(std::string const& vocabulary_file, std::string const& merges_file) {
   auto made = std::make_shared<detail::vocabulary>();
   made->kind = detail::token_kind::byte_pairs;
   io::json_document const document =
@@ -155,7 +151,7 @@ COHORT_CORE_INLINE tokenizer tokenizer::gpt2(std::string const& vocabulary_file,
   return tokenizer(std::move(made));
 }
 
-COHORT_CORE_INLINE tokenizer tokenizer::load(std::string const& path) {
+tokenizer tokenizer::load(std::string const& path) {
   io::json_document const document = io::parse_json(io::read_text(path), path, detail::vocabulary_limits);
   io::json_value const root = document.root();
   root.expect_only({"format", "version", "kind", "tokens", "merges"});
@@ -194,7 +190,7 @@ COHORT_CORE_INLINE tokenizer tokenizer::load(std::string const& path) {
   return tokenizer(std::move(made));
 }
 
-COHORT_CORE_INLINE void tokenizer::save(std::string const& path) const {
+void tokenizer::save(std::string const& path) const {
   detail::vocabulary const& v = *vocabulary_;
   bool const characters = v.kind == detail::token_kind::characters;
   io::json_writer out;
@@ -208,9 +204,9 @@ COHORT_CORE_INLINE void tokenizer::save(std::string const& path) const {
   io::write_file(path, out.text());
 }
 
-COHORT_CORE_INLINE int tokenizer::size() const { return static_cast<int>(vocabulary_->texts.size()); }
+int tokenizer::size() const { return static_cast<int>(vocabulary_->texts.size()); }
 
-COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view text) const {
+std::vector<std::int32_t> tokenizer::encode(std::string_view text) const {
   detail::vocabulary const& v = *vocabulary_;
   std::vector<std::int32_t> tokens;
   switch (v.kind) {
@@ -256,7 +252,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
   return tokens;
 }
 
-COHORT_CORE_INLINE std::string_view tokenizer::text_of(std::int32_t token) const& {
+std::string_view tokenizer::text_of(std::int32_t token) const& {
   if (token < 0 || token >= size())
     throw data_error({.what = "a token does not exist",
                       .where = "tokenizer",
@@ -265,13 +261,13 @@ COHORT_CORE_INLINE std::string_view tokenizer::text_of(std::int32_t token) const
   return vocabulary_->texts[static_cast<std::size_t>(token)];
 }
 
-COHORT_CORE_INLINE std::string tokenizer::decode(std::span<std::int32_t const> tokens) const {
+std::string tokenizer::decode(std::span<std::int32_t const> tokens) const {
   std::string text;
   for (std::int32_t const token : tokens) text += text_of(token);
   return text;
 }
 
-COHORT_CORE_INLINE std::optional<std::int32_t> tokenizer::find(std::string_view text) const {
+std::optional<std::int32_t> tokenizer::find(std::string_view text) const {
   auto const found = vocabulary_->ids.find(text);
   if (found == vocabulary_->ids.end()) return {};
   return found->second;

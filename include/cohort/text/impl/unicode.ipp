@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/text/detail/unicode.hpp>
 #include <iterator>
 
@@ -14,7 +12,7 @@ struct code_range {
 
 #include <cohort/text/detail/unicode_ranges.inc>
 
-COHORT_CORE_INLINE utf8_character utf8_at(std::string_view text, std::size_t at) {
+utf8_character utf8_at(std::string_view text, std::size_t at) {
   auto const byte = [&](std::size_t k) { return static_cast<unsigned char>(text[at + k]); };
   unsigned const first = byte(0);
   if (first < 0x80) return {first, 1};
@@ -30,7 +28,7 @@ COHORT_CORE_INLINE utf8_character utf8_at(std::string_view text, std::size_t at)
   return {code, bytes};
 }
 
-COHORT_CORE_INLINE std::string utf8_of(char32_t code) {
+std::string utf8_of(char32_t code) {
   if (code < 0x80) return {static_cast<char>(code)};
   std::string made;
   int const following = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
@@ -41,7 +39,7 @@ COHORT_CORE_INLINE std::string utf8_of(char32_t code) {
   return made;
 }
 
-COHORT_CORE_INLINE character_class class_of(char32_t code) {
+character_class class_of(char32_t code) {
   auto const within = [code](auto const& ranges) {
     auto const after = std::upper_bound(std::begin(ranges), std::end(ranges), code,
                                         [](char32_t c, code_range const& r) { return c < r.first; });
@@ -55,7 +53,7 @@ COHORT_CORE_INLINE character_class class_of(char32_t code) {
   return within(spaces) ? character_class::space : character_class::other;
 }
 
-COHORT_CORE_INLINE std::size_t first_word(std::string_view text) {
+std::size_t first_word(std::string_view text) {
   if (text[0] == '\'')
     for (std::string_view const ending : {"s", "t", "re", "ve", "m", "ll", "d"})
       if (text.substr(1).starts_with(ending)) return 1 + ending.size();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/text/detail/unicode.hpp>
 #include <cohort/text/detail/vocabulary.hpp>
 #include <cstddef>
@@ -11,7 +9,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void vocabulary::index() {
+void vocabulary::index() {
   ids.reserve(texts.size());
   for (std::size_t k = 0; k < texts.size(); ++k) {
     ids.emplace(texts[k], static_cast<std::int32_t>(k));
@@ -19,13 +17,12 @@ COHORT_CORE_INLINE void vocabulary::index() {
   }
 }
 
-COHORT_CORE_INLINE void vocabulary::add_merge(std::int32_t left, std::int32_t right, std::int32_t token) {
+void vocabulary::add_merge(std::int32_t left, std::int32_t right, std::int32_t token) {
   merges.try_emplace(key_of(left, right), merge{static_cast<std::int32_t>(pairs.size()), token});
   pairs.emplace_back(left, right);
 }
 
-COHORT_CORE_INLINE void vocabulary::encode_word(std::string_view word,
-                                                std::vector<std::int32_t>& tokens) const {
+void vocabulary::encode_word(std::string_view word, std::vector<std::int32_t>& tokens) const {
   struct node {
     std::int32_t token;
     std::ptrdiff_t before, after;
@@ -167,7 +164,7 @@ class pair_counts {
   std::priority_queue<offer> offers_;
 };
 
-COHORT_CORE_INLINE void learn_byte_pairs(vocabulary& learned, std::string_view text, int size) {
+void learn_byte_pairs(vocabulary& learned, std::string_view text, int size) {
   pair_counts counts(text);
   std::pair<std::int32_t, std::int32_t> pair;
   while (learned.texts.size() < static_cast<std::size_t>(size)) {
@@ -180,7 +177,7 @@ COHORT_CORE_INLINE void learn_byte_pairs(vocabulary& learned, std::string_view t
 }
 
 /// Returns the character for each byte in GPT-2's files.
-COHORT_CORE_INLINE std::array<char32_t, 256> printable_characters() {
+std::array<char32_t, 256> printable_characters() {
   std::array<char32_t, 256> made{};
   char32_t next = 0x100;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -190,14 +187,14 @@ COHORT_CORE_INLINE std::array<char32_t, 256> printable_characters() {
   return made;
 }
 
-COHORT_CORE_INLINE std::string printable_of(std::string_view bytes) {
+std::string printable_of(std::string_view bytes) {
   static std::array<char32_t, 256> const characters = printable_characters();
   std::string made;
   for (char const byte : bytes) made += utf8_of(characters[static_cast<unsigned char>(byte)]);
   return made;
 }
 
-COHORT_CORE_INLINE bool bytes_of_printable(std::string_view printable, std::string& bytes) {
+bool bytes_of_printable(std::string_view printable, std::string& bytes) {
   static std::unordered_map<char32_t, char> const byte_of = [] {
     std::unordered_map<char32_t, char> made;
     std::array<char32_t, 256> const characters = printable_characters();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -113,7 +111,7 @@ class vector_file {
   std::int64_t word_ = -1;
 };
 
-COHORT_CORE_INLINE double wide_dot(std::span<float const> a, std::span<double const> b) {
+double wide_dot(std::span<float const> a, std::span<double const> b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
   return sum;
@@ -121,8 +119,7 @@ COHORT_CORE_INLINE double wide_dot(std::span<float const> a, std::span<double co
 
 }  // namespace detail
 
-COHORT_CORE_INLINE word_vectors::word_vectors(std::vector<std::string> words, int width,
-                                              std::vector<float> values)
+word_vectors::word_vectors(std::vector<std::string> words, int width, std::vector<float> values)
     : words_(std::move(words)), width_(width), values_(std::move(values)) {
   if (words_.empty() || words_.size() > std::numeric_limits<std::int32_t>::max())
     throw setting_error({.what = "the number of words is out of range",
@@ -159,7 +156,7 @@ COHORT_CORE_INLINE word_vectors::word_vectors(std::vector<std::string> words, in
   index();
 }
 
-COHORT_CORE_INLINE word_vectors::word_vectors(word_vectors const& other)
+word_vectors::word_vectors(word_vectors const& other)
     : words_(other.words_),
       width_(other.width_),
       values_(other.values_),
@@ -167,7 +164,7 @@ COHORT_CORE_INLINE word_vectors::word_vectors(word_vectors const& other)
   index();
 }
 
-COHORT_CORE_INLINE word_vectors& word_vectors::operator=(word_vectors other) noexcept {
+word_vectors& word_vectors::operator=(word_vectors other) noexcept {
   words_.swap(other.words_);
   values_.swap(other.values_);
   inverse_norms_.swap(other.inverse_norms_);
@@ -176,7 +173,7 @@ COHORT_CORE_INLINE word_vectors& word_vectors::operator=(word_vectors other) noe
   return *this;
 }
 
-COHORT_CORE_INLINE void word_vectors::index() {
+void word_vectors::index() {
   ids_.reserve(words_.size());
   for (std::size_t i = 0; i < words_.size(); ++i)
     if (!ids_.emplace(words_[i], static_cast<std::int32_t>(i)).second)
@@ -186,17 +183,17 @@ COHORT_CORE_INLINE void word_vectors::index() {
                         .got = detail::quote_for_error(words_[i])});
 }
 
-COHORT_CORE_INLINE std::span<float const> word_vectors::row(std::size_t i) const {
+std::span<float const> word_vectors::row(std::size_t i) const {
   auto const width = static_cast<std::size_t>(width_);
   return {values_.data() + i * width, width};
 }
 
-COHORT_CORE_INLINE std::optional<std::int32_t> word_vectors::find(std::string_view word) const {
+std::optional<std::int32_t> word_vectors::find(std::string_view word) const {
   auto const found = ids_.find(word);
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-COHORT_CORE_INLINE std::int32_t word_vectors::require(std::string_view word) const {
+std::int32_t word_vectors::require(std::string_view word) const {
   auto const found = find(word);
   if (!found)
     throw data_error(
@@ -207,24 +204,23 @@ COHORT_CORE_INLINE std::int32_t word_vectors::require(std::string_view word) con
   return *found;
 }
 
-COHORT_CORE_INLINE std::span<float const> word_vectors::vector_of(std::string_view word) const& {
+std::span<float const> word_vectors::vector_of(std::string_view word) const& {
   return row(static_cast<std::size_t>(require(word)));
 }
 
-COHORT_CORE_INLINE double word_vectors::similarity(std::string_view a, std::string_view b) const {
+double word_vectors::similarity(std::string_view a, std::string_view b) const {
   auto const first = static_cast<std::size_t>(require(a)), second = static_cast<std::size_t>(require(b));
   std::vector<double> const direction(row(first).begin(), row(first).end());
   return detail::wide_dot(row(second), direction) * inverse_norms_[first] * inverse_norms_[second];
 }
 
-COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::string_view word, int count) const {
+std::vector<neighbour> word_vectors::nearest(std::string_view word, int count) const {
   std::int32_t const self = require(word);
   std::span<float const> const from = row(static_cast<std::size_t>(self));
   return nearest(std::vector<double>(from.begin(), from.end()), count, {&self, 1});
 }
 
-COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<float const> vector,
-                                                                int count) const {
+std::vector<neighbour> word_vectors::nearest(std::span<float const> vector, int count) const {
   if (std::ssize(vector) != width_)
     throw shape_error({.what = "the vector has another width than the word vectors",
                        .where = "nearest",
@@ -233,8 +229,8 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<float 
   return nearest(std::vector<double>(vector.begin(), vector.end()), count, {});
 }
 
-COHORT_CORE_INLINE std::vector<neighbour> word_vectors::analogy(std::string_view a, std::string_view b,
-                                                                std::string_view c, int count) const {
+std::vector<neighbour> word_vectors::analogy(std::string_view a, std::string_view b, std::string_view c,
+                                             int count) const {
   std::int32_t const words[]{require(a), require(b), require(c)};
   double const signs[]{-1, 1, 1};
   std::vector<double> direction(static_cast<std::size_t>(width_));
@@ -246,8 +242,8 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::analogy(std::string_view
   return nearest(direction, count, words);
 }
 
-COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<double const> direction, int count,
-                                                                std::span<std::int32_t const> except) const {
+std::vector<neighbour> word_vectors::nearest(std::span<double const> direction, int count,
+                                             std::span<std::int32_t const> except) const {
   if (count < 0)
     throw setting_error({.what = "the number of neighbours is negative",
                          .where = "count",
@@ -270,7 +266,7 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<double
   return found;
 }
 
-COHORT_CORE_INLINE void word_vectors::save(std::string const& path, vector_format format) const {
+void word_vectors::save(std::string const& path, vector_format format) const {
   io::file_writer file(path);
   file.write(detail::text_of({size(), " ", width_, "\n"}));
   std::string line;
@@ -291,7 +287,7 @@ COHORT_CORE_INLINE void word_vectors::save(std::string const& path, vector_forma
   file.commit();
 }
 
-COHORT_CORE_INLINE word_vectors word_vectors::load(std::string const& path, vector_format format) {
+word_vectors word_vectors::load(std::string const& path, vector_format format) {
   detail::vector_file file(path);
   auto const count = static_cast<std::uint64_t>(file.natural("the number of words"));
   auto const width = static_cast<std::uint64_t>(file.natural("the width"));

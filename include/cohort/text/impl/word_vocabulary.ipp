@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/text/word_vocabulary.hpp>
@@ -37,8 +35,7 @@ void each_word(std::string_view text, Word word, End end) {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE word_vocabulary word_vocabulary::of(std::string_view text,
-                                                       vocabulary_settings const& how) {
+word_vocabulary word_vocabulary::of(std::string_view text, vocabulary_settings const& how) {
   auto const require = [](char const* field, std::int64_t value, std::int64_t least) {
     if (value < least)
       throw setting_error({.what = "invalid setting of a vocabulary",
@@ -72,8 +69,7 @@ COHORT_CORE_INLINE word_vocabulary word_vocabulary::of(std::string_view text,
   return {std::move(words), std::move(counts)};
 }
 
-COHORT_CORE_INLINE word_vocabulary::word_vocabulary(std::vector<std::string> words,
-                                                    std::vector<std::int64_t> counts) {
+word_vocabulary::word_vocabulary(std::vector<std::string> words, std::vector<std::int64_t> counts) {
   if (words.empty() || words.size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw setting_error({.what = "the number of words is out of range",
                          .where = "word_vocabulary",
@@ -107,12 +103,12 @@ COHORT_CORE_INLINE word_vocabulary::word_vocabulary(std::vector<std::string> wor
   index();
 }
 
-COHORT_CORE_INLINE word_vocabulary::word_vocabulary(word_vocabulary const& other)
+word_vocabulary::word_vocabulary(word_vocabulary const& other)
     : words_(other.words_), counts_(other.counts_), total_(other.total_) {
   index();
 }
 
-COHORT_CORE_INLINE word_vocabulary& word_vocabulary::operator=(word_vocabulary other) noexcept {
+word_vocabulary& word_vocabulary::operator=(word_vocabulary other) noexcept {
   words_.swap(other.words_);
   counts_.swap(other.counts_);
   ids_.swap(other.ids_);
@@ -120,7 +116,7 @@ COHORT_CORE_INLINE word_vocabulary& word_vocabulary::operator=(word_vocabulary o
   return *this;
 }
 
-COHORT_CORE_INLINE void word_vocabulary::index() {
+void word_vocabulary::index() {
   ids_.reserve(words_.size());
   for (std::size_t i = 0; i < words_.size(); ++i)
     if (!ids_.emplace(words_[i], static_cast<std::int32_t>(i)).second)
@@ -130,12 +126,12 @@ COHORT_CORE_INLINE void word_vocabulary::index() {
                         .got = detail::quote_for_error(words_[i])});
 }
 
-COHORT_CORE_INLINE std::optional<std::int32_t> word_vocabulary::find(std::string_view word) const {
+std::optional<std::int32_t> word_vocabulary::find(std::string_view word) const {
   auto const found = ids_.find(word);
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-COHORT_CORE_INLINE std::vector<std::int32_t> word_vocabulary::encode(std::string_view text) const {
+std::vector<std::int32_t> word_vocabulary::encode(std::string_view text) const {
   std::vector<std::int32_t> tokens;
   detail::each_word(
       text,

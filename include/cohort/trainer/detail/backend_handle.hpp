@@ -37,7 +37,7 @@ backend_handle calibrated_backend_handle(graph_view net, training_settings& sett
 
 }  // namespace cohort::detail
 
-// Declares (KIND extern) or defines (KIND empty) the plans of backend B that the compiled library contains.
+// Declares (KIND extern) or defines (KIND empty) the plans of backend B that the implementation contains.
 // The declaration prevents programs that include own_backend.hpp from compiling these plans again. The macro
 // must be used in namespace cohort.
 #define COHORT_PLANS(KIND, B)                                                                                \

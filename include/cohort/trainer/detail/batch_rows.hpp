@@ -25,7 +25,3 @@ class batch_rows {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/batch_rows.ipp>
-#endif

@@ -57,7 +57,3 @@ class batched_call {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/batched_call.ipp>
-#endif

@@ -27,7 +27,3 @@ void refuse_states(training_state const& run, char const* what);
 void clear_states(training_state& run);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/carried_states.ipp>
-#endif

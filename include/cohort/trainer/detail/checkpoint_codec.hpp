@@ -35,7 +35,3 @@ class checkpoint_codec {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/checkpoint_codec.ipp>
-#endif

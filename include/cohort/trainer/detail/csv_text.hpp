@@ -13,7 +13,3 @@ namespace cohort::detail {
 std::string csv_text(std::span<std::string const> names, std::span<std::vector<double> const> columns);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/csv_text.ipp>
-#endif

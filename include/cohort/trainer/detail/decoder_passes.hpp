@@ -38,7 +38,3 @@ struct decoder_passes {
 decoder_passes decoder_passes_for(isa which);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/decoder_passes.ipp>
-#endif

@@ -46,7 +46,3 @@ class dense_parameters {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/dense_parameters.ipp>
-#endif

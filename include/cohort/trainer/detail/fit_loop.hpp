@@ -98,7 +98,3 @@ class fit_loop {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/fit_loop.ipp>
-#endif

@@ -36,7 +36,3 @@ std::string text_of(std::span<rank_memory const> ranks);
 void log_memory(training_state& run, plan const& made, dataset const& data, fit_settings const& how);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/fit_memory.ipp>
-#endif

@@ -25,7 +25,3 @@ void run_inference(training_state& run, dataset const& data, evaluation_settings
                    std::span<int const> layers, output_consumer const& consume);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/inference_pass.ipp>
-#endif

@@ -71,7 +71,3 @@ class late_update {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/late_update.ipp>
-#endif

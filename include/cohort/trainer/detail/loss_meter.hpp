@@ -41,7 +41,3 @@ class loss_meter {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/loss_meter.ipp>
-#endif

@@ -10,7 +10,3 @@ struct training_state;
 double loss_of(training_state& run, batch_view data);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/loss_of.ipp>
-#endif

@@ -55,7 +55,3 @@ inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/loss_rows.ipp>
-#endif

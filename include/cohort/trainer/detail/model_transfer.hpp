@@ -25,7 +25,3 @@ data_preparation preparation_in(model_file const& from, graph_view net);
 void load_model(training_state& run, model_file const& from);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/model_transfer.ipp>
-#endif

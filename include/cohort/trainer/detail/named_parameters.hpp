@@ -12,7 +12,3 @@ namespace cohort::detail {
 parameter_range parameters_named(parameter_set const& all, std::string_view name, char const* where);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/named_parameters.ipp>
-#endif

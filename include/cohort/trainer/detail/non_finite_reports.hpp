@@ -27,7 +27,3 @@ class non_finite_reports {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/non_finite_reports.ipp>
-#endif

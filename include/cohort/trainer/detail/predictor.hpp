@@ -97,7 +97,3 @@ class predictor {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/predictor.ipp>
-#endif

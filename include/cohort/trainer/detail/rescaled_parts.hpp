@@ -29,7 +29,3 @@ class rescaled_parts {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/rescaled_parts.ipp>
-#endif

@@ -116,7 +116,3 @@ void check_normalisation(graph_view net, normalisation const& how);
 void check_common_steps(training_state const& run, char const* what);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/run_checks.ipp>
-#endif

@@ -25,7 +25,3 @@ struct schedule_note {
 std::vector<schedule_note> schedule_notes(training_settings const& settings, run_extent const& run);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/schedule_notes.ipp>
-#endif

@@ -21,7 +21,3 @@ class scoped_consensus {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/scoped_consensus.ipp>
-#endif

@@ -9,7 +9,3 @@ namespace cohort::detail {
 bool computes_steps_separately(graph_view net, int id);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/separate_steps.ipp>
-#endif

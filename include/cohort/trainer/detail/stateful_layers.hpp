@@ -27,7 +27,3 @@ struct stepwise_extents {
 stepwise_extents extents_with_steps(graph_view net, int output);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/stateful_layers.ipp>
-#endif

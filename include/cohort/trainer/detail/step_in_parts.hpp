@@ -50,7 +50,3 @@ class step_in_parts {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/step_in_parts.ipp>
-#endif

@@ -119,7 +119,3 @@ class step_runner {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/step_runner.ipp>
-#endif

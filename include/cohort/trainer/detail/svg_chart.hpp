@@ -78,7 +78,3 @@ std::string calibration_picture(calibration_report const& report);
 std::string network_picture(graph_view net);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/svg_chart.ipp>
-#endif

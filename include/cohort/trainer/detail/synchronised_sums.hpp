@@ -71,7 +71,3 @@ class synchronised_sums {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/synchronised_sums.ipp>
-#endif

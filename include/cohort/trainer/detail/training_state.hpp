@@ -50,7 +50,7 @@ struct data_preparation {
 /// Examples of an epoch, and their order, in the files of a checkpoint.
 struct epoch_data {
   std::optional<std::uint64_t> fingerprint{};  ///< of the data set; absent for a stream
-  std::string order{};                         ///< what the order depends on besides the epoch; empty: unknown
+  std::string order{};  ///< what the order depends on besides the epoch; empty: unknown
 };
 
 /// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
@@ -149,7 +149,3 @@ struct training_state {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/training_state.ipp>
-#endif

@@ -42,7 +42,3 @@ class validation {
 [[noreturn]] void refuse_weightless(std::string_view what, std::string where, std::int64_t examples);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/validation.ipp>
-#endif

@@ -29,7 +29,3 @@ class vote_state {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/vote_state.ipp>
-#endif

@@ -186,7 +186,3 @@ class word2vec_state {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/word2vec_state.ipp>
-#endif

@@ -65,7 +65,3 @@ class worker_contexts {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/worker_contexts.ipp>
-#endif

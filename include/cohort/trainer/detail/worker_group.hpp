@@ -249,7 +249,3 @@ class worker_group {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/worker_group.ipp>
-#endif

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/batch_rows.hpp>
 #include <cstddef>
 #include <span>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE forward_request& batch_rows::select(batch_view const& from, index_slice rows,
-                                                             bool targets, std::uint64_t seed,
-                                                             std::int64_t step, batch_sums* sums) {
+forward_request& batch_rows::select(batch_view const& from, index_slice rows, bool targets,
+                                    std::uint64_t seed, std::int64_t step, batch_sums* sums) {
   auto const of_tensor = [&](tensor_view all) {
     return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
   };

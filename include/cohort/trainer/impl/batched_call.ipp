@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/batched_call.hpp>
 #include <cstring>
@@ -9,20 +7,19 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE batched_call::batched_call(std::vector<tensor_view> parts, int examples,
-                                              clock::time_point until)
+batched_call::batched_call(std::vector<tensor_view> parts, int examples, clock::time_point until)
     : count(examples), limit(until), parts_(std::move(parts)) {}
 
-COHORT_CORE_INLINE bool batched_call::is_over() const {
+bool batched_call::is_over() const {
   std::lock_guard const lock(mutex_);
   return over_ || clock::now() >= limit;
 }
 
-COHORT_CORE_INLINE bool batched_call::has_same_parts(batched_call const& other) const {
+bool batched_call::has_same_parts(batched_call const& other) const {
   return std::ranges::equal(parts_, other.parts_, {}, &tensor_view::type, &tensor_view::type);
 }
 
-COHORT_CORE_INLINE void batched_call::copy_part(std::size_t i, std::byte* to) const {
+void batched_call::copy_part(std::size_t i, std::byte* to) const {
   std::lock_guard const lock(mutex_);
   tensor_view const& part = parts_[i];
   if (over_)
@@ -31,24 +28,24 @@ COHORT_CORE_INLINE void batched_call::copy_part(std::size_t i, std::byte* to) co
     std::memcpy(to, part.data, part.bytes());
 }
 
-COHORT_CORE_INLINE void batched_call::answer(predictions made) {
+void batched_call::answer(predictions made) {
   std::lock_guard const lock(mutex_);
   if (!over_) made_ = std::move(made);
   end();
 }
 
-COHORT_CORE_INLINE void batched_call::fail(std::exception_ptr why) {
+void batched_call::fail(std::exception_ptr why) {
   std::lock_guard const lock(mutex_);
   if (!over_) why_ = std::move(why);
   end();
 }
 
-COHORT_CORE_INLINE void batched_call::cancel() {
+void batched_call::cancel() {
   std::lock_guard const lock(mutex_);
   end();
 }
 
-COHORT_CORE_INLINE predictions batched_call::wait_for_answer() {
+predictions batched_call::wait_for_answer() {
   std::unique_lock lock(mutex_);
   if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
     over_ = true;
@@ -66,7 +63,7 @@ COHORT_CORE_INLINE predictions batched_call::wait_for_answer() {
   return std::move(made_);
 }
 
-COHORT_CORE_INLINE void batched_call::end() {
+void batched_call::end() {
   over_ = true;
   ended_.notify_all();
 }

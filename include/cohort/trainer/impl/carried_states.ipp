@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/partition.hpp>
@@ -11,13 +9,13 @@
 namespace cohort::detail {
 
 /// Name of the first stateful layer; empty if there is none.
-COHORT_CORE_INLINE std::string stateful_layer_name(graph_view net) {
+std::string stateful_layer_name(graph_view net) {
   for (int id = 0; id < net.size(); ++id)
     if (net.kind(id).carries_state && has_field(net, id, "stateful")) return net.name(id);
   return {};
 }
 
-COHORT_CORE_INLINE void prepare_states(training_state& run, dataset const& data, fit_settings const& how) {
+void prepare_states(training_state& run, dataset const& data, fit_settings const& how) {
   std::string const layer = stateful_layer_name(run.net);
   if (layer.empty()) return;
   bool const local = how.sharding == sharding::local;
@@ -46,7 +44,7 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, dataset const& data,
          .got = {"step ", run.position.step, ", position ", run.position.position}});
 }
 
-COHORT_CORE_INLINE void prepare_states(training_state& run, int rows) {
+void prepare_states(training_state& run, int rows) {
   if (rows == 0) return;
   std::string const layer = stateful_layer_name(run.net);
   if (layer.empty()) return;
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, int rows) {
   run.workers->carry_states(stateful_layers(run.net), rows);
 }
 
-COHORT_CORE_INLINE void refuse_states(training_state const& run, char const* what) {
+void refuse_states(training_state const& run, char const* what) {
   if (std::string const layer = stateful_layer_name(run.net); !layer.empty())
     throw setting_error({.what = "this call does not support stateful layers",
                          .where = {what, ", layer ", layer},
@@ -67,7 +65,7 @@ COHORT_CORE_INLINE void refuse_states(training_state const& run, char const* wha
                          .got = ".stateful = true"});
 }
 
-COHORT_CORE_INLINE void clear_states(training_state& run) {
+void clear_states(training_state& run) {
   if (layer_states* const states = run.workers->states()) states->clear();
 }
 

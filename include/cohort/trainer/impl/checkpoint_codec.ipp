@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/detail/array_pieces.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
@@ -42,7 +40,7 @@ inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
 
 /// Returns "" if the file has no such key.
-COHORT_CORE_INLINE std::string text_in(model_file const& file, std::string const& key) {
+std::string text_in(model_file const& file, std::string const& key) {
   auto const found = file.file().metadata().find(key);
   return found == file.file().metadata().end() ? std::string() : found->second;
 }
@@ -61,17 +59,17 @@ T number_in(model_file const& file, std::string const& key, char const* expected
   return number;
 }
 
-COHORT_CORE_INLINE std::int64_t integer_in(model_file const& file, std::string const& key) {
+std::int64_t integer_in(model_file const& file, std::string const& key) {
   return number_in<std::int64_t>(file, key, "an integer");
 }
 
 /// Returns 0 if the file has no such key, because older checkpoints lack some keys.
-COHORT_CORE_INLINE double real_in(model_file const& file, std::string const& key) {
+double real_in(model_file const& file, std::string const& key) {
   return text_in(file, key).empty() ? 0 : number_in<double>(file, key, "a number");
 }
 
 /// The strategy's state in a rank's file. The result refers to the file's memory.
-COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
+strategy_state strategy_state_in(model_file const& file) {
   strategy_state state;
   std::string_view const counts = checkpoint_key::counts, arrays = checkpoint_key::arrays;
   for (auto const& [key, text] : file.file().metadata())
@@ -86,7 +84,7 @@ COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
   return state;
 }
 
-COHORT_CORE_INLINE epoch_data epoch_data_in(model_file const& file) {
+epoch_data epoch_data_in(model_file const& file) {
   epoch_data made{.order = text_in(file, checkpoint_key::order)};
   if (!text_in(file, checkpoint_key::fingerprint).empty())
     made.fingerprint = number_in<std::uint64_t>(file, checkpoint_key::fingerprint, "a hash of 64 bits");
@@ -94,7 +92,7 @@ COHORT_CORE_INLINE epoch_data epoch_data_in(model_file const& file) {
 }
 
 /// The listeners' states.
-COHORT_CORE_INLINE std::vector<saved_listener> listeners_in(model_file const& shared) {
+std::vector<saved_listener> listeners_in(model_file const& shared) {
   std::string_view const prefix = checkpoint_key::listeners;
   std::vector<saved_listener> found;
   for (auto const& [key, text] : shared.file().metadata()) {
@@ -111,7 +109,7 @@ COHORT_CORE_INLINE std::vector<saved_listener> listeners_in(model_file const& sh
   return found;
 }
 
-COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directory, int keep) {
+std::string checkpoint_codec::save(std::string const& directory, int keep) {
   check_common_steps(run_, "save_checkpoint");
   activity_scope const saving(run_, rank_progress::activity::saving);
   checkpoint_content content{.position = run_.position,
@@ -130,7 +128,7 @@ COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directo
   return save_checkpoint(*run_.world, directory, content, keep);
 }
 
-COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::string const& directory) {
+std::optional<std::string> checkpoint_codec::resume(std::string const& directory) {
   activity_scope const loading(run_, rank_progress::activity::loading);
   std::optional<checkpoint_reader> const found = find_newest_checkpoint(*run_.world, directory);
   if (!found) return std::nullopt;
@@ -160,20 +158,20 @@ COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::stri
   return found->path();
 }
 
-COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader const& from) const {
+void checkpoint_codec::log_differences(checkpoint_reader const& from) const {
   sink const& log = run_.settings.log;
   if (!log) return;
   if (from.manifest().settings_hash != fnv1a(describe(run_.settings)))
     log("the settings differ from those of the run that wrote " + from.path());
 }
 
-COHORT_CORE_INLINE void checkpoint_codec::add_epoch_data(model_content& to) const {
+void checkpoint_codec::add_epoch_data(model_content& to) const {
   epoch_data const data = run_.active_fit ? run_.active_fit->data_of_epoch() : run_.interrupted;
   if (data.fingerprint) to.add_metadata(checkpoint_key::fingerprint, std::to_string(*data.fingerprint));
   if (!data.order.empty()) to.add_metadata(checkpoint_key::order, data.order);
 }
 
-COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const {
+void checkpoint_codec::add_strategy(model_content& to) const {
   to.add_metadata(checkpoint_key::strategy, run_.exchange_strategy->describe());
   to.add_metadata(checkpoint_key::position, std::to_string(run_.position.position));
   to.add_metadata(checkpoint_key::loss, text_of({run_.epoch_sums.loss}));
@@ -191,7 +189,7 @@ COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const 
 }
 
 /// Restores the states of stateful layers within an epoch.
-COHORT_CORE_INLINE void checkpoint_codec::restore_states(model_file const& from) {
+void checkpoint_codec::restore_states(model_file const& from) {
   run_.states_step = -1;
   if (!from.file().find(checkpoint_key::states)) return;
   std::vector<layer_states::layer> layers = stateful_layers(run_.net);
@@ -210,7 +208,7 @@ COHORT_CORE_INLINE void checkpoint_codec::restore_states(model_file const& from)
   run_.states_step = run_.position.step;
 }
 
-COHORT_CORE_INLINE void checkpoint_codec::add_listeners(model_content& to) const {
+void checkpoint_codec::add_listeners(model_content& to) const {
   if (!run_.active_fit) return;
   std::span<listener* const> const listeners = run_.active_fit->listeners();
   std::vector<std::string> const keys = keys_of(listeners);
@@ -222,7 +220,7 @@ COHORT_CORE_INLINE void checkpoint_codec::add_listeners(model_content& to) const
   }
 }
 
-COHORT_CORE_INLINE void checkpoint_codec::restore_from_ranks(checkpoint_reader const& from) {
+void checkpoint_codec::restore_from_ranks(checkpoint_reader const& from) {
   for (int rank = 0; rank < from.ranks(); ++rank) {
     model_file const file = from.rank_file(rank);
     if (text_in(file, checkpoint_key::strategy) == run_.exchange_strategy->describe())

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/checkpoints.hpp>
 #include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE checkpoint_listener::checkpoint_listener(std::string directory, std::int64_t every,
-                                                            int keep, sink to)
+checkpoint_listener::checkpoint_listener(std::string directory, std::int64_t every, int keep, sink to)
     : directory_(std::move(directory)), every_(every), keep_(keep), to_(to ? std::move(to) : silent_sink()) {
   if (every < 0 || keep < 1)
     throw setting_error({.what = "invalid checkpoint settings",
@@ -17,7 +14,7 @@ COHORT_CORE_INLINE checkpoint_listener::checkpoint_listener(std::string director
                          .got = {"every ", every, ", keep ", keep}});
 }
 
-COHORT_CORE_INLINE void checkpoint_listener::on_step(training& run, step_report const& done) {
+void checkpoint_listener::on_step(training& run, step_report const& done) {
   if (every_ == 0 || (done.step + 1) % every_ != 0) return;
   if (run.has_common_steps())
     save(run);
@@ -25,15 +22,15 @@ COHORT_CORE_INLINE void checkpoint_listener::on_step(training& run, step_report 
     run.request({.save = true});
 }
 
-COHORT_CORE_INLINE void checkpoint_listener::on_vote(training& run, votes const& all) {
+void checkpoint_listener::on_vote(training& run, votes const& all) {
   if (all.save || all.stop) save(run);
 }
 
-COHORT_CORE_INLINE std::string checkpoint_listener::name() const {
+std::string checkpoint_listener::name() const {
   return every_ == 0 ? "checkpoint after votes" : detail::text_of({"checkpoint every ", every_, " steps"});
 }
 
-COHORT_CORE_INLINE void checkpoint_listener::save(training& run) {
+void checkpoint_listener::save(training& run) {
   if (run.step() == saved_step_) return;
   try {
     newest_ = save_checkpoint(run, directory_, keep_);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks) {
+std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks) {
   io::json_writer out(1);
   auto const track_name = [&](int track, char const* name) {
     out.begin_object(io::json_lines::one)

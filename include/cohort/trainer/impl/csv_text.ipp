@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/csv_text.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string csv_field(std::string const& name) {
+std::string csv_field(std::string const& name) {
   if (name.find_first_of(",\"\n") == name.npos) return name;
   std::string quoted = "\"";
   for (char const c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
 
-COHORT_CORE_INLINE std::string csv_field(double number) {
+std::string csv_field(double number) {
   char digits[32];
   return !is_finite(number) ? std::string()
                             : std::string(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-COHORT_CORE_INLINE std::string csv_text(std::span<std::string const> names,
-                                        std::span<std::vector<double> const> columns) {
+std::string csv_text(std::span<std::string const> names, std::span<std::vector<double> const> columns) {
   std::string text;
   for (std::size_t c = 0; c < names.size(); ++c) text += (c > 0 ? "," : "") + csv_field(names[c]);
   text += '\n';

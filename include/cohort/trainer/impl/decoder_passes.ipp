@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/trainer/detail/decoder_passes.hpp>
 #include <limits>
@@ -24,7 +22,7 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE decoder_passes decoder_passes_for([[maybe_unused]] isa which) {
+decoder_passes decoder_passes_for([[maybe_unused]] isa which) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::passes_of_decoder;
   if (which == isa::avx2) return avx2_f32::passes_of_decoder;

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/dense_parameters.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE dense_parameters::dense_parameters(parameter_set const& all, std::int64_t step)
+dense_parameters::dense_parameters(parameter_set const& all, std::int64_t step)
     : step_(step), type_(all.type()) {
   values_.resize(static_cast<std::size_t>(all.elements()) * bytes_of(type_));
   all.read_all(all.master(), values_.data());
 }
 
-COHORT_CORE_INLINE std::vector<double> dense_parameters::change_of(parameter const& one,
-                                                                   dense_parameters const& before) const {
+std::vector<double> dense_parameters::change_of(parameter const& one, dense_parameters const& before) const {
   std::vector<double> made;
   visit(one, [&](auto numbers) { made.assign(numbers.begin(), numbers.end()); });
   before.visit(one, [&](auto numbers) {

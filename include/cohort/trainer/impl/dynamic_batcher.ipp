@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <exception>
@@ -8,12 +6,11 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(training const& model, dynamic_batching how)
+dynamic_batcher::dynamic_batcher(training const& model, dynamic_batching how)
     : dynamic_batcher(batch_function([&model](batch_view const& call) { return model.predict(call); }),
                       parts_of(model.network()), how) {}
 
-COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vector<shape> inputs,
-                                                    dynamic_batching how)
+dynamic_batcher::dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how)
     : dynamic_batcher(
         batch_function([run = std::move(run)](batch_view const& call) { return run(call.inputs); }),
         [&] {
@@ -23,7 +20,7 @@ COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vecto
         }(),
         how) {}
 
-COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(batch_function run, parts of, dynamic_batching how)
+dynamic_batcher::dynamic_batcher(batch_function run, parts of, dynamic_batching how)
     : run_(std::move(run)), parts_(std::move(of)), how_(how) {
   if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0
       || how.max_delay > longest)
@@ -41,19 +38,18 @@ COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(batch_function run, parts of
   }
 }
 
-COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
-                                                               std::chrono::milliseconds deadline) {
+pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
+                                            std::chrono::milliseconds deadline) {
   return submit(inputs, {}, deadline);
 }
 
-COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(batch_view const& call,
-                                                               std::chrono::milliseconds deadline) {
+pending_predictions dynamic_batcher::submit(batch_view const& call, std::chrono::milliseconds deadline) {
   return submit(call.inputs, call.masks, deadline);
 }
 
-COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
-                                                               std::span<tensor_view const> masks,
-                                                               std::chrono::milliseconds deadline) {
+pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
+                                            std::span<tensor_view const> masks,
+                                            std::chrono::milliseconds deadline) {
   int const count = checked_count(inputs, masks);
   check(deadline);
   std::vector<tensor_view> given(inputs.begin(), inputs.end());
@@ -78,12 +74,12 @@ COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_
   return pending_predictions(call);
 }
 
-COHORT_CORE_INLINE predictions dynamic_batcher::predict(std::span<tensor_view const> inputs,
-                                                        std::chrono::milliseconds deadline) {
+predictions dynamic_batcher::predict(std::span<tensor_view const> inputs,
+                                     std::chrono::milliseconds deadline) {
   return submit(inputs, deadline).get();
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::stop() {
+void dynamic_batcher::stop() {
   {
     std::lock_guard const lock(mutex_);
     stopping_ = true;
@@ -94,19 +90,19 @@ COHORT_CORE_INLINE void dynamic_batcher::stop() {
   threads_.clear();
 }
 
-COHORT_CORE_INLINE int dynamic_batcher::queued() const {
+int dynamic_batcher::queued() const {
   std::lock_guard const lock(mutex_);
   return queued_;
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::check(std::chrono::milliseconds deadline) {
+void dynamic_batcher::check(std::chrono::milliseconds deadline) {
   if (deadline.count() < 1 || deadline > longest)
     throw setting_error({.what = "invalid deadline for a call",
                          .expected = "1 ms to 1,000 h",
                          .got = {deadline.count(), " ms"}});
 }
 
-COHORT_CORE_INLINE dynamic_batcher::parts dynamic_batcher::parts_of(graph_view net) {
+dynamic_batcher::parts dynamic_batcher::parts_of(graph_view net) {
   parts made;
   for (int id : net.with_role(layer_role::input)) {
     made.inputs.push_back({net[id].output, net.is_indices(id)});
@@ -115,8 +111,8 @@ COHORT_CORE_INLINE dynamic_batcher::parts dynamic_batcher::parts_of(graph_view n
   return made;
 }
 
-COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view const> inputs,
-                                                      std::span<tensor_view const> masks) const {
+int dynamic_batcher::checked_count(std::span<tensor_view const> inputs,
+                                   std::span<tensor_view const> masks) const {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   if (inputs.size() != parts_.inputs.size() || count < 1)
     throw shape_error({.what = "a call does not have every input of the network, or has no examples",
@@ -151,13 +147,13 @@ COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view cons
   return count;
 }
 
-COHORT_CORE_INLINE bool dynamic_batcher::is_due() const {
+bool dynamic_batcher::is_due() const {
   return !waiting_.empty()
          && (stopping_ || queued_ >= how_.max_batch
              || clock::now() >= waiting_.front()->since + how_.max_delay);
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::drop_expired() {
+void dynamic_batcher::drop_expired() {
   std::erase_if(waiting_, [&](auto const& one) {
     bool const gone = one->is_over();
     if (gone) queued_ -= one->count;
@@ -165,7 +161,7 @@ COHORT_CORE_INLINE void dynamic_batcher::drop_expired() {
   });
 }
 
-COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
+dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
   calls batch;
   for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
     auto const& next = waiting_.front();
@@ -178,7 +174,7 @@ COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
   return batch;
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::work() {
+void dynamic_batcher::work() {
   std::vector<reusable_buffer> memory(parts_.inputs.size() + parts_.masks.size());
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -200,7 +196,7 @@ COHORT_CORE_INLINE void dynamic_batcher::work() {
   }
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::run(calls const& batch, std::vector<reusable_buffer>& memory) const {
+void dynamic_batcher::run(calls const& batch, std::vector<reusable_buffer>& memory) const {
   try {
     int count = 0;
     for (auto const& one : batch) count += one->count;

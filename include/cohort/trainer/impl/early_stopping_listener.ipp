@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge, early_stopping_settings how)
+early_stopping_listener::early_stopping_listener(metric judge, early_stopping_settings how)
     : metric_(std::move(judge)), how_(std::move(how)) {
   bool const has_metric = metric_.of || !metric_.name.empty();
   if (!has_metric || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
@@ -25,7 +23,7 @@ COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge
   if (!how_.lines) how_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
+void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
   if (done.epoch <= last_epoch_) forget();
   last_epoch_ = done.epoch;
   if ((done.epoch + 1) % how_.every != 0) return;
@@ -50,15 +48,15 @@ COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_r
   if (run.world().rank() == 0) log_check(done.epoch, now, best);
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const& all) {
+void early_stopping_listener::on_vote(training&, votes const& all) {
   if (all.stop) restart();
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::restart() {
+void early_stopping_listener::restart() {
   if (std::exchange(should_stop_, false)) checks_without_improvement_ = 0;
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::forget() {
+void early_stopping_listener::forget() {
   best_.reset();
   best_epoch_ = -1;
   checks_without_improvement_ = 0;
@@ -66,7 +64,7 @@ COHORT_CORE_INLINE void early_stopping_listener::forget() {
   best_parameters_ = {};
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
+void early_stopping_listener::on_end(training& run) {
   restart();
   if (run.epoch() <= best_epoch_) forget();
   if (!how_.restore_best || best_parameters_.bytes() == 0) return;
@@ -84,17 +82,17 @@ COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
         detail::text_of({"the parameters are those after epoch ", best_epoch_ + 1, ", the best ones"}));
 }
 
-COHORT_CORE_INLINE listener_array early_stopping_listener::array() const {
+listener_array early_stopping_listener::array() const {
   return {type_, {best_parameters_.data(), best_parameters_.bytes()}};
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::restore_array(listener_array const& saved) {
+void early_stopping_listener::restore_array(listener_array const& saved) {
   type_ = saved.type;
   best_parameters_ = buffer(saved.values.size());
   std::ranges::copy(saved.values, best_parameters_.data());
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::refuse(std::string known) const {
+void early_stopping_listener::refuse(std::string known) const {
   throw setting_error(
       {.what = "fit does not compute the metric of the early stopping",
        .where = name(),
@@ -104,7 +102,7 @@ COHORT_CORE_INLINE void early_stopping_listener::refuse(std::string known) const
        .got = known.empty() ? "no validation data" : std::move(known)});
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::check(fit_settings const& how) const {
+void early_stopping_listener::check(fit_settings const& how) const {
   if (metric_.of) return;
   std::string known{how.validation ? metrics::loss.name : ""};
   bool computed = known == metric_.name;
@@ -115,8 +113,7 @@ COHORT_CORE_INLINE void early_stopping_listener::check(fit_settings const& how) 
   if (!computed) refuse(std::move(known));
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::require_same_on_all_ranks(communicator& world,
-                                                                           double now) const {
+void early_stopping_listener::require_same_on_all_ranks(communicator& world, double now) const {
   if (world.size() == 1) return;
   std::vector<std::string> const all = detail::texts_of_all(world, name(), detail::text_of({now}));
   if (detail::are_equal(all)) return;
@@ -127,7 +124,7 @@ COHORT_CORE_INLINE void early_stopping_listener::require_same_on_all_ranks(commu
                        .got = detail::by_rank(all)});
 }
 
-COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch_report const& done) const {
+double early_stopping_listener::measured(training& run, epoch_report const& done) const {
   if (metric_.of) {
     double const now = metric_.of(run);
     require_same_on_all_ranks(run.world(), now);
@@ -141,23 +138,21 @@ COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch
   refuse(std::move(known));
 }
 
-COHORT_CORE_INLINE std::string early_stopping_listener::name() const {
-  return "early stopping by " + metric_.name;
-}
+std::string early_stopping_listener::name() const { return "early stopping by " + metric_.name; }
 
-COHORT_CORE_INLINE std::string early_stopping_listener::settings() const {
+std::string early_stopping_listener::settings() const {
   return detail::text_of({"every ", how_.every, ", patience ", how_.patience, ", minimum delta ",
                           how_.minimum_delta, how_.restore_best ? ", restore best" : ""});
 }
 
-COHORT_CORE_INLINE std::string early_stopping_listener::state() const {
+std::string early_stopping_listener::state() const {
   std::string const seen =
       detail::text_of({best_epoch_, ' ', should_stop_ ? 0 : checks_without_improvement_});
   char digits[32];
   return best_ ? seen + ' ' + std::string(digits, std::to_chars(digits, digits + 32, *best_).ptr) : seen;
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) {
+void early_stopping_listener::restore(std::string_view text) {
   char const *at = text.data(), *const end = at + text.size();
   bool good = true;
   auto const read = [&](auto& number) {
@@ -182,12 +177,12 @@ COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) 
   best_ = any ? std::optional(best) : std::nullopt;
 }
 
-COHORT_CORE_INLINE bool early_stopping_listener::better(double now) const {
+bool early_stopping_listener::better(double now) const {
   if (!best_) return is_finite(now);
   return metric_.more_is_better ? now > *best_ + how_.minimum_delta : now < *best_ - how_.minimum_delta;
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::log_check(std::int64_t epoch, double now, bool best) const {
+void early_stopping_listener::log_check(std::int64_t epoch, double now, bool best) const {
   std::string line =
       detail::text_of({"epoch ", epoch + 1, ": ", metric_.name, " ", detail::decimal_text(now, 4)});
   if (best)

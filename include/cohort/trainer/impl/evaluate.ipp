@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 // Members of training that evaluate.
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
@@ -18,8 +16,7 @@
 namespace cohort::detail {
 
 /// Index of the loss layer of this name, which is also the index of its target.
-COHORT_CORE_INLINE std::size_t loss_of_name(graph_view net, std::span<int const> losses,
-                                            std::string const& name) {
+std::size_t loss_of_name(graph_view net, std::span<int const> losses, std::string const& name) {
   std::string known;
   for (std::size_t which = 0; which < losses.size(); ++which) {
     if (net.name(losses[which]) == name) return which;
@@ -35,8 +32,7 @@ COHORT_CORE_INLINE std::size_t loss_of_name(graph_view net, std::span<int const>
 
 namespace cohort {
 
-COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
-                                                            evaluation_settings const& how) {
+classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
   detail::check_dataset(*state_, data, "evaluate");
   tensor_description const& target = data.describe().targets[0];
   if (target.type != element_type::i32)
@@ -53,8 +49,8 @@ COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
   return report;
 }
 
-COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
-                                           evaluation_settings const& how) {
+void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
+                        evaluation_settings const& how) {
   detail::check_dataset(*state_, data, "evaluate");
   graph_view const net = state_->net;
   std::string const first = net.name(net.with_role(layer_role::loss)[0]);
@@ -63,13 +59,13 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evalua
   evaluate(data, of_first, how);
 }
 
-COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
-                                           evaluation_settings const& how) {
+void training::evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
+                        evaluation_settings const& how) {
   evaluate(data, std::span<evaluator* const>(reports.begin(), reports.size()), how);
 }
 
-COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_report const> reports,
-                                           evaluation_settings const& how) {
+void training::evaluate(dataset const& data, std::span<loss_report const> reports,
+                        evaluation_settings const& how) {
   if (how.batch < 1)
     throw setting_error({.what = "the batch size is not positive",
                          .where = "evaluate",
@@ -123,8 +119,8 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   merge_ranks(world, evaluators);
 }
 
-COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::initializer_list<loss_report> reports,
-                                           evaluation_settings const& how) {
+void training::evaluate(dataset const& data, std::initializer_list<loss_report> reports,
+                        evaluation_settings const& how) {
   evaluate(data, std::span<loss_report const>(reports.begin(), reports.size()), how);
 }
 

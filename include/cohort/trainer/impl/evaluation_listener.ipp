@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -12,16 +10,15 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data,
-                                                            evaluation_listener_settings settings)
+evaluation_listener::evaluation_listener(dataset data, evaluation_listener_settings settings)
     : evaluation_listener(settings, [data = std::move(data), metrics = settings.metrics](
                                         training& run, evaluation_settings const& how) {
         return metrics.empty() ? line_of(run.evaluate(data, how), how) : line_of(metrics, data, run, how);
       }) {}
 
-COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data, std::vector<evaluator*> reports,
-                                                            std::function<std::string()> line,
-                                                            evaluation_listener_settings settings)
+evaluation_listener::evaluation_listener(dataset data, std::vector<evaluator*> reports,
+                                         std::function<std::string()> line,
+                                         evaluation_listener_settings settings)
     : evaluation_listener(std::move(settings),
                           [data = std::move(data), reports = std::move(reports), line = std::move(line)](
                               training& run, evaluation_settings const& how) {
@@ -30,19 +27,18 @@ COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data, std::v
                             return line ? line() : std::string();
                           }) {}
 
-COHORT_CORE_INLINE void evaluation_listener::on_epoch(training& run, epoch_report const& done) {
+void evaluation_listener::on_epoch(training& run, epoch_report const& done) {
   if ((done.epoch + 1) % settings_.every != 0) return;
   std::string const line = evaluate_(run, settings_.how);
   if (run.world().rank() == 0 && !line.empty())
     settings_.lines(detail::text_of({"epoch ", done.epoch + 1, ": ", line}));
 }
 
-COHORT_CORE_INLINE std::string evaluation_listener::name() const {
+std::string evaluation_listener::name() const {
   return detail::text_of({"evaluation every ", settings_.every, " epochs"});
 }
 
-COHORT_CORE_INLINE evaluation_listener::evaluation_listener(evaluation_listener_settings settings,
-                                                            evaluation evaluate)
+evaluation_listener::evaluation_listener(evaluation_listener_settings settings, evaluation evaluate)
     : settings_(std::move(settings)), evaluate_(std::move(evaluate)) {
   if (settings_.every < 1)
     throw setting_error({.what = "invalid evaluation interval",
@@ -52,8 +48,7 @@ COHORT_CORE_INLINE evaluation_listener::evaluation_listener(evaluation_listener_
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE std::string evaluation_listener::line_of(classification_report const& seen,
-                                                            evaluation_settings const& how) {
+std::string evaluation_listener::line_of(classification_report const& seen, evaluation_settings const& how) {
   auto const percent = [](double share) { return detail::decimal_text(100 * share, 2) + " %"; };
   if (seen.examples() == 0) return "no examples to evaluate";
   std::string line = "accuracy " + percent(*seen.accuracy());
@@ -62,9 +57,8 @@ COHORT_CORE_INLINE std::string evaluation_listener::line_of(classification_repor
   return line;
 }
 
-COHORT_CORE_INLINE std::string evaluation_listener::line_of(std::vector<metric> const& metrics,
-                                                            dataset const& data, training& run,
-                                                            evaluation_settings const& how) {
+std::string evaluation_listener::line_of(std::vector<metric> const& metrics, dataset const& data,
+                                         training& run, evaluation_settings const& how) {
   detail::validation const measured(run.state(), data, metrics, how.sharding);
   std::string line;
   for (metric_value const& one : measured.measure_all(run, how))

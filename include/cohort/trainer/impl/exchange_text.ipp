@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/link.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/plan_text.hpp>
@@ -44,21 +42,21 @@ class measured_interval {
 };
 
 /// Formats with three significant digits: "0.0012", "12.3", "1.2e+06".
-[[gnu::noinline]] COHORT_CORE_INLINE std::string three_digits(double number) {
+[[gnu::noinline]] std::string three_digits(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", number);
   return text;
 }
 
 /// "12.30 ms"
-[[gnu::noinline]] COHORT_CORE_INLINE std::string in_milliseconds(double seconds) {
+[[gnu::noinline]] std::string in_milliseconds(double seconds) {
   double const ms = 1e3 * seconds;
   return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";
 }
 
 /// Staleness of the applied messages: "; 0 steps late 1.0 %, 4 steps late 99.0 %". The strategy counts them
 /// as "staleness_0", "staleness_1", ….
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string staleness_text(measured_interval& of) {
+[[gnu::cold, gnu::noinline]] std::string staleness_text(measured_interval& of) {
   constexpr std::string_view counted = "staleness_";
   double sum = 0;
   for (std::size_t i = 0; i < of.size(); ++i)
@@ -83,9 +81,9 @@ class measured_interval {
 
 namespace cohort {
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string exchange_text(std::span<measurement const> now,
-                                                                          std::span<measurement const> before,
-                                                                          std::int64_t steps) {
+[[gnu::cold, gnu::noinline]] std::string exchange_text(std::span<measurement const> now,
+                                                       std::span<measurement const> before,
+                                                       std::int64_t steps) {
   using namespace detail;
   measured_interval of(now, before);
   std::string text;
@@ -130,7 +128,7 @@ namespace cohort {
   return text;
 }
 
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string exchange_warning(interval_cost const& of) {
+[[gnu::cold, gnu::noinline]] std::string exchange_warning(interval_cost const& of) {
   using namespace detail;
   double const compute = of.compute_seconds, exchange = of.exchange_seconds;
   if (!(exchange > compute) || of.steps <= 0) return {};

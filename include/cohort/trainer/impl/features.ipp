@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/loader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/trainer/detail/predictor.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void feature_set::get(std::int64_t i, example_view& out) const {
+void feature_set::get(std::int64_t i, example_view& out) const {
   auto const at = static_cast<std::size_t>(i);
   std::size_t part = 0;
   for (predictions const& one : outputs_)
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE void feature_set::get(std::int64_t i, example_view& out) cons
   if (description_.keyed) out.key = keys_[at];
 }
 
-COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) const& {
+predictions const& feature_set::of(std::string_view layer) const& {
   std::string known;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (description_.inputs[i].name == layer) return outputs_[i];
@@ -33,8 +31,7 @@ COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) co
       {.what = "no features of this layer", .expected = {"one of ", known}, .got = std::string(layer)});
 }
 
-COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view net,
-                                            std::span<int const> layers)
+feature_set::feature_set(data_description from, graph_view net, std::span<int const> layers)
     : description_(std::move(from)) {
   description_.inputs.clear();
   for (int id : layers) {
@@ -54,7 +51,7 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
     }
 }
 
-COHORT_CORE_INLINE void feature_set::add(batch const& from) {
+void feature_set::add(batch const& from) {
   std::size_t which = 0;
   for (auto* const list : {&from.targets, &from.masks})
     for (named_tensor const& part : *list) {
@@ -67,8 +64,7 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
   size_ += from.count;
 }
 
-COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data,
-                                                  int batch) {
+feature_set training::features(std::vector<std::string> const& layers, dataset const& data, int batch) {
   if (batch < 1)
     throw setting_error({.what = "the batch size is not positive",
                          .where = "features",

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -41,7 +39,7 @@ class kept_parameters {
 };
 
 /// Returns the optimizer's settings with rate 1 instead of the network's rate, and other rates in proportion.
-COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, training_position const& at) {
+optimizer_settings with_unit_rate(optimizer_settings how, training_position const& at) {
   double const base = how.updater.rate().value(at.step, at.epoch);
   auto const scaled = [&](updater const& one) {
     double const rate = one.rate().value(at.step, at.epoch);
@@ -59,7 +57,7 @@ COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, tra
 /// The middle of the third of the rows in which the least-squares line through the losses falls most steeply.
 /// Rows after the lowest smoothed loss are not used. Losses of batches are noisy: over few rows, the steepest
 /// slope would be that of the noise.
-COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row const> rows) {
+std::optional<double> steepest(std::span<rate_table::row const> rows) {
   std::size_t const width = std::max<std::size_t>(rows.size() / 3, 3);
   if (rows.size() < width) return {};
   auto const averaged = rows.subspan(width - 1);
@@ -99,7 +97,7 @@ struct rate_trial {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string rate_table::csv() const {
+std::string rate_table::csv() const {
   std::string const names[]{"rate", "loss", "smoothed"};
   std::vector<double> columns[3];
   for (row const& one : rows) {
@@ -110,7 +108,7 @@ COHORT_CORE_INLINE std::string rate_table::csv() const {
   return detail::csv_text(names, columns);
 }
 
-COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate_search const& how) {
+rate_table find_rate(training& run, dataset const& data, rate_search const& how) {
   detail::training_state& state = run.state();
   detail::refuse_states(state, "find_rate");
   if (!(how.from > 0 && how.from < how.to && is_finite(how.to)) || how.steps < 3

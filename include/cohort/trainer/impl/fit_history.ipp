@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/csv_text.hpp>
 #include <cohort/trainer/fit_history.hpp>
@@ -11,7 +9,7 @@ namespace cohort {
 namespace detail {
 
 /// "loss, accuracy"; "none"
-COHORT_CORE_INLINE std::string names_text(std::span<std::string const> names) {
+std::string names_text(std::span<std::string const> names) {
   std::string text;
   for (std::string const& one : names) text += (text.empty() ? "" : ", ") + one;
   return text.empty() ? "none" : text;
@@ -19,7 +17,7 @@ COHORT_CORE_INLINE std::string names_text(std::span<std::string const> names) {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE std::span<double const> fit_history::operator[](std::string_view name) const& {
+std::span<double const> fit_history::operator[](std::string_view name) const& {
   auto const found = std::ranges::find(names_, name);
   if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
   throw setting_error({.what = "the history has no column of this name",
@@ -28,9 +26,9 @@ COHORT_CORE_INLINE std::span<double const> fit_history::operator[](std::string_v
                        .got = std::string(name)});
 }
 
-COHORT_CORE_INLINE std::string fit_history::csv() const { return detail::csv_text(names_, columns_); }
+std::string fit_history::csv() const { return detail::csv_text(names_, columns_); }
 
-COHORT_CORE_INLINE void fit_history::add(epoch_report const& done) {
+void fit_history::add(epoch_report const& done) {
   constexpr std::size_t fixed = 4;
   std::vector<std::string> metrics;
   for (metric_value const& one : done.validation) metrics.push_back(one.name);

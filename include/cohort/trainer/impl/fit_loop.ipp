@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/data/fingerprint.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/carried_states.hpp>
@@ -21,7 +19,7 @@ namespace cohort::detail {
 
 /// Errors    setting_error for a metric whose column in the history would have no name, or the name of
 ///           another column.
-COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
+void check_metric_names(std::span<metric const> metrics) {
   fit_history const columns;
   for (metric const& one : metrics) {
     if (one.name.empty())
@@ -39,7 +37,7 @@ COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
 
 /// Errors    setting_error if an interrupted epoch cannot continue on this data set. `size`: largest number
 ///           of examples on a rank; −1: a stream.
-COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t size) {
+void check_position(training_position const& at, std::int64_t size) {
   if (size >= 0 && at.position > size)
     throw setting_error({.what = "the interrupted epoch cannot continue on a smaller data set",
                          .where = {"fit, epoch ", at.epoch + 1},
@@ -49,8 +47,7 @@ COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t
                          .got = {size}});
 }
 
-COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
-                                      fit_settings const& how)
+fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fit_settings const& how)
     : run_(run),
       state_(state),
       examples_(data),
@@ -124,7 +121,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
 }
 
 /// Logs schedules that do not fit the run, each once per training.
-COHORT_CORE_INLINE void fit_loop::log_schedules() const {
+void fit_loop::log_schedules() const {
   if (!state_.settings.log || how_.epochs == 0) return;
   training_position const& at = state_.position;
   run_extent extent{.epochs = at.epoch + how_.epochs};
@@ -134,17 +131,15 @@ COHORT_CORE_INLINE void fit_loop::log_schedules() const {
     if (state_.logged_schedules.insert(one.subject).second) state_.settings.log(one.text);
 }
 
-COHORT_CORE_INLINE std::int64_t fit_loop::steps_at(std::int64_t position) const {
+std::int64_t fit_loop::steps_at(std::int64_t position) const {
   return how_.sharding == sharding::local ? position / how_.batch : position / examples_per_step();
 }
 
-COHORT_CORE_INLINE int training_state::batch_of_fit() const {
-  return active_fit ? active_fit->batch_size() : 0;
-}
+int training_state::batch_of_fit() const { return active_fit ? active_fit->batch_size() : 0; }
 
-COHORT_CORE_INLINE fit_loop::~fit_loop() { state_.active_fit = enclosing_; }
+fit_loop::~fit_loop() { state_.active_fit = enclosing_; }
 
-COHORT_CORE_INLINE std::optional<std::uint64_t> fit_loop::fingerprint() const try {
+std::optional<std::uint64_t> fit_loop::fingerprint() const try {
   if (!examples_.indexed() || examples_.size() == 0) return std::nullopt;
   return cohort::fingerprint(examples_, state_.position.epoch);
 } catch (...) {
@@ -152,7 +147,7 @@ COHORT_CORE_INLINE std::optional<std::uint64_t> fit_loop::fingerprint() const tr
 }
 
 /// The settings of the order. If each rank has its own examples, their division over the ranks belongs to it.
-COHORT_CORE_INLINE std::string fit_loop::describe_order() const {
+std::string fit_loop::describe_order() const {
   bool const is_local = how_.sharding == sharding::local;
   std::string order(is_local ? "examples of each rank" : "examples of all ranks");
   if (!examples_.indexed()) order += ", streamed";
@@ -166,9 +161,9 @@ COHORT_CORE_INLINE std::string fit_loop::describe_order() const {
   return order;
 }
 
-COHORT_CORE_INLINE epoch_data fit_loop::data_of_epoch() const { return {fingerprint(), describe_order()}; }
+epoch_data fit_loop::data_of_epoch() const { return {fingerprint(), describe_order()}; }
 
-COHORT_CORE_INLINE void fit_loop::check_data_of_epoch() const {
+void fit_loop::check_data_of_epoch() const {
   if (!state_.has_resumed) return;
   all_or_none(*state_.world, "fit", "cannot continue the interrupted epoch", [&] {
     epoch_data const& saved = state_.interrupted;
@@ -190,18 +185,18 @@ COHORT_CORE_INLINE void fit_loop::check_data_of_epoch() const {
   });
 }
 
-COHORT_CORE_INLINE fit_report fit_loop::run() {
+fit_report fit_loop::run() {
   auto const start = clock::now();
   notify_on_failure([&] { run_epochs(); }, [&](char const*) { finish_pending_without_throwing(); });
   report_.seconds = seconds_since(start);
   return report_;
 }
 
-COHORT_CORE_INLINE double fit_loop::seconds_since(clock::time_point start) {
+double fit_loop::seconds_since(clock::time_point start) {
   return std::chrono::duration<double>(clock::now() - start).count();
 }
 
-COHORT_CORE_INLINE void fit_loop::run_epochs() {
+void fit_loop::run_epochs() {
   training_position& position = state_.position;
   for (int e = 0; e < how_.epochs && !report_.stopped; ++e) {
     auto const start = clock::now();
@@ -245,7 +240,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
 }
 
 /// Makes one step, if any rank has examples left in this epoch.
-COHORT_CORE_INLINE fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
+fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
   loader& batches = data_->batches;
   bool const single_rank = state_.world->size() == 1;
   auto const wait_begin = clock::now();
@@ -285,7 +280,7 @@ COHORT_CORE_INLINE fit_loop::after_step fit_loop::run_step(epoch_report& epoch) 
   return step.met && notify_of_votes(step.agreed.all) ? after_step::stop : after_step::next_step;
 }
 
-COHORT_CORE_INLINE step_info fit_loop::info_of(batch const& data) const {
+step_info fit_loop::info_of(batch const& data) const {
   return {.step = state_.position.step,
           .epoch = state_.position.epoch,
           .examples = data.count,
@@ -295,14 +290,14 @@ COHORT_CORE_INLINE step_info fit_loop::info_of(batch const& data) const {
           .data_ended = &data == &data_->none};
 }
 
-COHORT_CORE_INLINE void fit_loop::align_step_counts() {
+void fit_loop::align_step_counts() {
   if (has_common_steps_) return;
   auto last = static_cast<std::uint64_t>(last_step_);
   state_.world->allreduce(std::span<std::uint64_t>(&last, 1), reduction::maximum);
   state_.position.step = last_step_ = static_cast<std::int64_t>(last);
 }
 
-COHORT_CORE_INLINE bool fit_loop::notify_of_votes(votes const& all) {
+bool fit_loop::notify_of_votes(votes const& all) {
   if (!all.stop && !all.save) return false;
   align_step_counts();
   state_.voting.clear(all);
@@ -312,12 +307,12 @@ COHORT_CORE_INLINE bool fit_loop::notify_of_votes(votes const& all) {
 
 /// After an error that has already ended the run: finishes the pending buckets of the last step on this rank,
 /// if possible.
-COHORT_CORE_INLINE void fit_loop::finish_pending_without_throwing() try {
+void fit_loop::finish_pending_without_throwing() try {
   state_.finish_pending();
 } catch (std::exception const&) {
 }
 
-COHORT_CORE_INLINE std::int64_t fit_loop::examples_per_step() const {
+std::int64_t fit_loop::examples_per_step() const {
   return static_cast<std::int64_t>(how_.batch) * state_.world->size();
 }
 

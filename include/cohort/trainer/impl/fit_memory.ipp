@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cohort/communicator/detail/texts_of_all.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/plan/plan_text.hpp>
@@ -18,8 +16,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE run_memory memory_of_fit(training_state& run, dataset const& data,
-                                            fit_settings const& how) {
+run_memory memory_of_fit(training_state& run, dataset const& data, fit_settings const& how) {
   check_batch(how);
   worker_group& workers = *run.workers;
   int const micro_batch = workers.micro_batch_size(how.batch, how.accumulate);
@@ -33,7 +30,7 @@ COHORT_CORE_INLINE run_memory memory_of_fit(training_state& run, dataset const& 
   return all;
 }
 
-COHORT_CORE_INLINE std::string text_of(std::span<rank_memory const> ranks) {
+std::string text_of(std::span<rank_memory const> ranks) {
   auto const has_less = [](auto const& a, auto const& b) { return a.bytes < b.bytes; };
   auto const largest = std::ranges::max_element(ranks, has_less);  // the first one
   if (ranks.size() == 1) return largest->parts;
@@ -61,7 +58,7 @@ COHORT_CORE_INLINE std::string text_of(std::span<rank_memory const> ranks) {
 }
 
 /// Gathers the memory of all ranks. Collective.
-COHORT_CORE_INLINE std::vector<rank_memory> memory_of_ranks(communicator& world, rank_memory const& here) {
+std::vector<rank_memory> memory_of_ranks(communicator& world, rank_memory const& here) {
   std::vector<rank_memory> ranks;
   for (std::string const& text :
        texts_of_all(world, "fit", text_of({here.bytes, '\n', here.host, '\n', here.parts}))) {
@@ -74,8 +71,7 @@ COHORT_CORE_INLINE std::vector<rank_memory> memory_of_ranks(communicator& world,
   return ranks;
 }
 
-COHORT_CORE_INLINE void log_memory(training_state& run, plan const& made, dataset const& data,
-                                   fit_settings const& how) {
+void log_memory(training_state& run, plan const& made, dataset const& data, fit_settings const& how) {
   // All ranks have the same batch and the same number of micro-batches, so they gather in the same calls.
   std::pair const now(how.batch, how.accumulate);
   bool const is_single = run.world->size() == 1;

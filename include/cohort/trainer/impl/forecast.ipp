@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/plan_text.hpp>
@@ -8,8 +6,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string forecast(scaling_costs const& costs, double examples,
-                                        std::span<int const> ranks) {
+std::string forecast(scaling_costs const& costs, double examples, std::span<int const> ranks) {
   using detail::decimal_text;
   detail::text_table table({.others = detail::columns::right, .left = 0});
   table.add({"ranks", "ms a step", "samples/s", "efficiency", "Deeplearning4j"});

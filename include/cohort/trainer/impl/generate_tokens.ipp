@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
 #include <cohort/trainer/stateful_predictions.hpp>
@@ -14,7 +12,7 @@ namespace cohort {
 namespace detail {
 
 /// Returns T, the number of steps of the network's input.
-COHORT_CORE_INLINE int window_of(graph_view const& net) {
+int window_of(graph_view const& net) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   if (inputs.size() != 1 || net[inputs[0]].output.rank != 1)
     throw setting_error({.what = "generate_tokens cannot use this network",
@@ -25,8 +23,7 @@ COHORT_CORE_INLINE int window_of(graph_view const& net) {
   return net[inputs[0]].output[0];
 }
 
-COHORT_CORE_INLINE void check_generation(std::span<std::int32_t const> prompt,
-                                         generation_settings const& how) {
+void check_generation(std::span<std::int32_t const> prompt, generation_settings const& how) {
   if (prompt.empty())
     throw setting_error({.what = "the prompt of generate_tokens is empty",
                          .where = {},
@@ -41,9 +38,8 @@ COHORT_CORE_INLINE void check_generation(std::span<std::int32_t const> prompt,
 
 }  // namespace detail
 
-COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net,
-                                                             std::span<std::int32_t const> prompt,
-                                                             generation_settings const& how) {
+std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
+                                          generation_settings const& how) {
   int const window = detail::window_of(net.network());
   detail::check_generation(prompt, how);
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end()), steps(static_cast<std::size_t>(window));
@@ -72,9 +68,8 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net
   return tokens;
 }
 
-COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(stateful_predictions& stream,
-                                                             std::span<std::int32_t const> prompt,
-                                                             generation_settings const& how) {
+std::vector<std::int32_t> generate_tokens(stateful_predictions& stream, std::span<std::int32_t const> prompt,
+                                          generation_settings const& how) {
   detail::check_generation(prompt, how);
   if (stream.sequences() != 1)
     throw setting_error({.what = "the stream of generate_tokens has several sequences",

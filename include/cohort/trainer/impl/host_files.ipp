@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/texts_of_all.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/trainer/host_files.hpp>
@@ -11,8 +9,7 @@ namespace cohort {
 
 namespace detail {
 
-COHORT_CORE_INLINE std::vector<std::string> host_files_of(std::size_t rank,
-                                                          std::span<listed_files const> ranks) {
+std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files const> ranks) {
   // All ranks check all hosts, so that all of them throw.
   std::size_t before = 0, of_host = 0;
   for (std::size_t first = 0; first < ranks.size(); ++first) {
@@ -22,10 +19,11 @@ COHORT_CORE_INLINE std::vector<std::string> host_files_of(std::size_t rank,
       ++count;
       earlier += other < first ? 1 : 0;
       if (ranks[other].files != ranks[first].files)
-        throw setting_error({.what = "the ranks of a host have different files",
-                             .where = {"host ", ranks[first].host},
-                             .expected = {"the list of rank ", first, ", ", ranks[first].files.size(), " files"},
-                             .got = {"another list on rank ", other, ", ", ranks[other].files.size(), " files"}});
+        throw setting_error(
+            {.what = "the ranks of a host have different files",
+             .where = {"host ", ranks[first].host},
+             .expected = {"the list of rank ", first, ", ", ranks[first].files.size(), " files"},
+             .got = {"another list on rank ", other, ", ", ranks[other].files.size(), " files"}});
     }
     if (ranks[first].files.size() < count)
       throw setting_error({.what = "a host has fewer files than ranks",
@@ -45,8 +43,7 @@ COHORT_CORE_INLINE std::vector<std::string> host_files_of(std::size_t rank,
 
 }  // namespace detail
 
-COHORT_CORE_INLINE std::vector<std::string> host_files(std::vector<std::string> const& files,
-                                                       communicator& world) {
+std::vector<std::string> host_files(std::vector<std::string> const& files, communicator& world) {
   std::string text = detail::host_identity();
   for (std::string const& file : files) text += '\0' + file;
   std::vector<detail::listed_files> ranks;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -52,17 +50,17 @@ pre { overflow-x: auto; font-size: .8rem; white-space: pre-wrap; }
 )";
 
 /// A heading and its content; nothing without content.
-COHORT_CORE_INLINE std::string report_section(char const* heading, std::string const& content) {
+std::string report_section(char const* heading, std::string const& content) {
   return content.empty() ? content : text_of({"<section><h2>", heading, "</h2>\n", content, "</section>\n"});
 }
 
-COHORT_CORE_INLINE double peak_resident_bytes() {
+double peak_resident_bytes() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   return 1024.0 * static_cast<double>(used.ru_maxrss);
 }
 
-COHORT_CORE_INLINE report_curve& curve_named(std::vector<report_curve>& curves, std::string const& name) {
+report_curve& curve_named(std::vector<report_curve>& curves, std::string const& name) {
   auto const found = std::ranges::find(curves, name, &report_curve::name);
   return found != curves.end() ? *found : curves.emplace_back(name);
 }
@@ -112,7 +110,7 @@ class classes_table {
 };
 
 /// Counts of a column, of which scores of at least 0.5 are positive predictions.
-COHORT_CORE_INLINE binary_counts counts_of(roc_curve const& column) {
+binary_counts counts_of(roc_curve const& column) {
   binary_counts counts;
   for (roc_curve::group const& one : column.groups()) {
     (one.score >= 0.5 ? counts.true_positive : counts.false_negative) += one.positive;
@@ -122,9 +120,8 @@ COHORT_CORE_INLINE binary_counts counts_of(roc_curve const& column) {
 }
 
 /// The table of class indices. `curves`: with one column per class; null: no areas.
-COHORT_CORE_INLINE std::string table_of_classes(classification_report const& report,
-                                                std::span<std::string const> labels,
-                                                roc_report const* curves) {
+std::string table_of_classes(classification_report const& report, std::span<std::string const> labels,
+                             roc_report const* curves) {
   int const shown = std::min(report.classes(), most_reported_classes);
   classes_table table("class", "examples", labels, curves != nullptr);
   for (int c = 0; c < shown; ++c) table.add(report.of(c), curves ? curves->auc(c) : std::nullopt);
@@ -133,7 +130,7 @@ COHORT_CORE_INLINE std::string table_of_classes(classification_report const& rep
 }
 
 /// The table of outputs that are probabilities of independent properties.
-COHORT_CORE_INLINE std::string table_of_outputs(roc_report const& curves) {
+std::string table_of_outputs(roc_report const& curves) {
   classes_table table("output", "positive", {}, true);
   std::int64_t correct = 0;
   for (int c = 0; c < curves.columns(); ++c) {
@@ -150,7 +147,7 @@ COHORT_CORE_INLINE std::string table_of_outputs(roc_report const& curves) {
 /// What the report shows of a data set.
 enum class class_report : unsigned char { none, of_classes, of_classes_with_curves, of_outputs };
 
-COHORT_CORE_INLINE class_report class_report_of(graph_view net) {
+class_report class_report_of(graph_view net) {
   int const loss = net.with_role(layer_role::loss).at(0);
   std::string_view const kind = net.kind(loss).name;
   if (kind == softmax_cross_entropy::kind_name)
@@ -166,7 +163,7 @@ COHORT_CORE_INLINE class_report class_report_of(graph_view net) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE html_report_listener::html_report_listener(std::string path, html_report_settings settings)
+html_report_listener::html_report_listener(std::string path, html_report_settings settings)
     : path_(std::move(path)), settings_(std::move(settings)) {
   if (settings_.every < 1 || settings_.ratios_every < 0 || !(settings_.seconds >= 0) || settings_.refresh < 0)
     throw setting_error({.what = "invalid interval",
@@ -177,7 +174,7 @@ COHORT_CORE_INLINE html_report_listener::html_report_listener(std::string path, 
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE html_report_listener::~html_report_listener() {
+html_report_listener::~html_report_listener() {
   if (state_ != state::running) return;
   try {
     state_ = state::interrupted;
@@ -186,7 +183,7 @@ COHORT_CORE_INLINE html_report_listener::~html_report_listener() {
   }
 }
 
-COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
+void html_report_listener::begin(training& run) {
   if (state_ == state::not_started) {
     network_ = detail::network_picture(run.network());
     settings_text_ =
@@ -196,7 +193,7 @@ COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
   state_ = state::running;
 }
 
-COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report const& done) {
+void html_report_listener::on_step(training& run, step_report const& done) {
   bool const is_first = !std::exchange(has_stepped_, true);
   if (is_first)
     require_classes(run);
@@ -240,7 +237,7 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
   write();
 }
 
-COHORT_CORE_INLINE void html_report_listener::add_phases(step_report const& done) {
+void html_report_listener::add_phases(step_report const& done) {
   step_times const& t = done.times;
   auto const seconds = [](auto from, auto to) {
     return std::max(0.0, std::chrono::duration<double>(to - from).count());
@@ -257,7 +254,7 @@ COHORT_CORE_INLINE void html_report_listener::add_phases(step_report const& done
   ++measured_steps_;
 }
 
-COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int64_t step) {
+void html_report_listener::add_ratios(training& run, std::int64_t step) {
   detail::dense_parameters const now(run.parameters(), step);
   for (parameter const& one : run.parameters().table()) {
     if (!one.trains() || one.spec.role != parameter_role::weights) continue;
@@ -269,7 +266,7 @@ COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int
   }
 }
 
-COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
+void html_report_listener::describe_exchange(training& run) {
   std::int64_t const steps = step_ - first_step_;
   if (ranks_ < 2 || measured_steps_ < 1) return;
   std::vector<measurement> const measured = run.exchange_report();
@@ -286,7 +283,7 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
        "</table>\n"});
 }
 
-COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) const {
+void html_report_listener::require_classes(training& run) const {
   if (!settings_.classified) return;
   graph_view const net = run.network();
   detail::check_dataset(run.state(), *settings_.classified, "html_report_listener");
@@ -309,7 +306,7 @@ COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) con
   classification_report(channels_of(net[loss].output), {.top = settings_.how.top});  // checks `top`
 }
 
-COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {
+void html_report_listener::describe_classes(training& run) {
   graph_view const net = run.network();
   auto const which = detail::class_report_of(net);
   dataset const& data = *settings_.classified;
@@ -347,14 +344,13 @@ COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {
              + detail::calibration_picture(calibration) + "</div>\n";
 }
 
-COHORT_CORE_INLINE std::array<char const*, html_report_listener::phases> html_report_listener::phase_names()
-    const {
+std::array<char const*, html_report_listener::phases> html_report_listener::phase_names() const {
   return {
       "wait for data", "prepare", "forward",         separate_backward_ ? "backward" : "forward and backward",
       "exchange",      "update",  "after the update"};
 }
 
-COHORT_CORE_INLINE void html_report_listener::describe_ranks(training& run) {
+void html_report_listener::describe_ranks(training& run) {
   communicator& world = run.world();
   if (world.size() == 1) return;
   std::array<double, phases> mine = phase_seconds_;
@@ -394,7 +390,7 @@ COHORT_CORE_INLINE void html_report_listener::describe_ranks(training& run) {
       + rows + "</table>\n";
 }
 
-COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_report const& done) {
+void html_report_listener::on_epoch(training& run, epoch_report const& done) {
   if (settings_.classified) describe_classes(run);
   describe_ranks(run);
   if (run.world().rank() != 0) return;
@@ -411,7 +407,7 @@ COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_repo
   write();
 }
 
-COHORT_CORE_INLINE void html_report_listener::on_end(training& run) {
+void html_report_listener::on_end(training& run) {
   if (run.world().rank() != 0) return;
   if (state_ == state::not_started) begin(run);
   state_ = step_in_epoch_ > 0 || epochs_ > epoch_ ? state::stopped : state::completed;
@@ -419,7 +415,7 @@ COHORT_CORE_INLINE void html_report_listener::on_end(training& run) {
   write();
 }
 
-COHORT_CORE_INLINE void html_report_listener::write() {
+void html_report_listener::write() {
   written_at_ = seconds_;
   try {
     io::write_file(path_, page());
@@ -430,7 +426,7 @@ COHORT_CORE_INLINE void html_report_listener::write() {
   }
 }
 
-COHORT_CORE_INLINE std::string html_report_listener::head() const {
+std::string html_report_listener::head() const {
   char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
   std::string text =
       detail::text_of({"<p><b>", states[static_cast<std::size_t>(state_)], "</b>, step ", step_, ", "});
@@ -446,7 +442,7 @@ COHORT_CORE_INLINE std::string html_report_listener::head() const {
   return text + "</p>\n";
 }
 
-COHORT_CORE_INLINE std::string html_report_listener::memory_text() const {
+std::string html_report_listener::memory_text() const {
   std::string text = detail::line_chart("Resident memory", memory_);
   if (!settings_.memory) return text;
   run_memory const& m = *settings_.memory;
@@ -465,7 +461,7 @@ COHORT_CORE_INLINE std::string html_report_listener::memory_text() const {
   return text + detail::stacked_bar("Tensors of a rank, computed before the run", parts, "MB");
 }
 
-COHORT_CORE_INLINE std::string html_report_listener::page() const {
+std::string html_report_listener::page() const {
   std::string const title = detail::escape_html(settings_.title);
   std::string text =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/data/loader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
@@ -12,9 +10,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
-                                      evaluation_settings const& how, std::span<int const> layers,
-                                      output_consumer const& consume) {
+void run_inference(training_state& run, dataset const& data, evaluation_settings const& how,
+                   std::span<int const> layers, output_consumer const& consume) {
   communicator& world = *run.world;
   check_sharding(world, data, how.sharding, run.position.epoch, "evaluate", &run);
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);

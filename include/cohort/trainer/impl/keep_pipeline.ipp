@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/keep_pipeline.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void keep(training& run, fitted_pipeline const& rows) {
-  run.state().preparation.pipeline = to_json(rows);
-}
+void keep(training& run, fitted_pipeline const& rows) { run.state().preparation.pipeline = to_json(rows); }
 
-COHORT_CORE_INLINE std::optional<fitted_pipeline> kept_pipeline(training const& run) {
+std::optional<fitted_pipeline> kept_pipeline(training const& run) {
   std::string const& text = run.state().preparation.pipeline;
   if (text.empty()) return std::nullopt;
   return fitted_pipeline::from_json(text, detail::pipeline_key);
 }
 
-COHORT_CORE_INLINE std::optional<fitted_pipeline> pipeline_in(model_file const& from) {
+std::optional<fitted_pipeline> pipeline_in(model_file const& from) {
   auto const& metadata = from.file().metadata();
   auto const found = metadata.find(detail::pipeline_key);
   if (found == metadata.end()) return std::nullopt;

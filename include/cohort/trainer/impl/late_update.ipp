@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/late_update.hpp>
 #include <cstddef>
@@ -8,8 +6,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE int late_buckets(parameter_set const& parameters, parameter_update const& update,
-                                    when_not_finite otherwise, bool synchronised) {
+int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
+                 bool synchronised) {
   std::span<bucket const> const all = parameters.buckets();
   if (all.empty() || parameters.passes().space() || !update.can_update_ranges() || synchronised
       || otherwise == when_not_finite::skip)
@@ -21,9 +19,8 @@ COHORT_CORE_INLINE int late_buckets(parameter_set const& parameters, parameter_u
   return count < all.size() ? static_cast<int>(count) : 0;
 }
 
-COHORT_CORE_INLINE late_update::late_update(strategy& exchange_strategy, int buckets,
-                                            gradient_parts& gradients, parameter_update& update,
-                                            step_info const& now)
+late_update::late_update(strategy& exchange_strategy, int buckets, gradient_parts& gradients,
+                         parameter_update& update, step_info const& now)
     : exchange_strategy_(&exchange_strategy),
       gradients_(&gradients),
       update_(&update),
@@ -32,7 +29,7 @@ COHORT_CORE_INLINE late_update::late_update(strategy& exchange_strategy, int buc
       which_{.first =
                  gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter} {}
 
-COHORT_CORE_INLINE void late_update::require_finite(parameter_set const& parameters) const {
+void late_update::require_finite(parameter_set const& parameters) const {
   std::size_t const first = parameters.offset_of(which_.first);
   if (!parameters.passes().finite(parameters.type(),
                                   gradients_->first() + first * bytes_of(parameters.type()),

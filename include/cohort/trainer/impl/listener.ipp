@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<std::string> keys_of(std::span<listener* const> all) {
+std::vector<std::string> keys_of(std::span<listener* const> all) {
   std::vector<std::string> keys;
   for (listener const* one : all) {
     std::string const name = one->name();

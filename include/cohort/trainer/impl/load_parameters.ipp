@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/load_parameters.hpp>
@@ -8,7 +6,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void load_parameters(training& into, model_file const& from) {
+void load_parameters(training& into, model_file const& from) {
   detail::training_state& run = into.state();
   from.check_network(run.net, run.parameters());  // before the normalisation, which matches only its network
   detail::data_preparation preparation = detail::preparation_in(from, run.net);
@@ -16,7 +14,7 @@ COHORT_CORE_INLINE void load_parameters(training& into, model_file const& from) 
   run.preparation = std::move(preparation);
 }
 
-COHORT_CORE_INLINE std::optional<table_encoder> encoder_in(model_file const& from) {
+std::optional<table_encoder> encoder_in(model_file const& from) {
   auto const& metadata = from.file().metadata();
   auto const found = metadata.find(detail::encoder_key);
   if (found == metadata.end()) return std::nullopt;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cohort/plan/detail/step_inputs.hpp>
@@ -11,7 +9,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<int> loss_meter::layers() const {
+std::vector<int> loss_meter::layers() const {
   std::vector<int> all;
   for (int loss : net_.with_role(layer_role::loss))
     if (int const input = net_.inputs(loss)[0]; std::ranges::find(all, input) == all.end())
@@ -19,8 +17,7 @@ COHORT_CORE_INLINE std::vector<int> loss_meter::layers() const {
   return all;
 }
 
-COHORT_CORE_INLINE void loss_meter::add(batch_view const& from, std::int64_t first, plan_context const& done,
-                                        int offset) {
+void loss_meter::add(batch_view const& from, std::int64_t first, plan_context const& done, int offset) {
   std::vector<int> const all = layers(), losses = net_.with_role(layer_role::loss);
   if (losses.empty()) return;
   batch_view const part = from.rows(static_cast<int>(first), done.output(offset).dims[0]);
@@ -74,7 +71,7 @@ double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_
   return sum.sum;
 }
 
-COHORT_CORE_INLINE double loss_meter::mean(communicator& world) const {
+double loss_meter::mean(communicator& world) const {
   double sums[2]{loss_, weight_};
   world.allreduce(std::span<double>(sums));
   return sums[1] > 0 ? sums[0] / sums[1] : std::numeric_limits<double>::quiet_NaN();

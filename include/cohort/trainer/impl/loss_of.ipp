@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/loss_meter.hpp>
 #include <cohort/trainer/detail/loss_of.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE double loss_of(training_state& run, batch_view data) {
+double loss_of(training_state& run, batch_view data) {
   check_common_steps(run, "loss_of");
   activity_scope const evaluating(run, rank_progress::activity::evaluating);
   loss_meter meter(run.net, run.element());

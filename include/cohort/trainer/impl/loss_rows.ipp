@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/trainer/detail/loss_rows.hpp>
 #include <cstddef>
@@ -9,17 +7,15 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE shape loss_rows::of_output(shape const& output) {
-  return output.rank == 2 ? shape{output[1]} : output;
-}
+shape loss_rows::of_output(shape const& output) { return output.rank == 2 ? shape{output[1]} : output; }
 
-COHORT_CORE_INLINE tensor_description loss_rows::of_target(shape const& output, tensor_description target) {
+tensor_description loss_rows::of_target(shape const& output, tensor_description target) {
   if (output.rank == 2) target.example = target.example.rank == 2 ? target.example.example() : shape();
   return target;
 }
 
-COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view outputs, tensor_view targets,
-                                          batch_view const& from) {
+void loss_rows::select(graph_view net, int loss, tensor_view outputs, tensor_view targets,
+                       batch_view const& from) {
   outputs_ = outputs;
   targets_ = targets;
   tensor_view mask{};
@@ -46,7 +42,7 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
 }
 
 /// Copies the rows that count to `memory`.
-COHORT_CORE_INLINE tensor_view loss_rows::copy_counted(tensor_view rows, reusable_buffer& memory) const {
+tensor_view loss_rows::copy_counted(tensor_view rows, reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);
   memory.resize(rows.bytes());
   std::byte* to = memory.data();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/classification.hpp>
@@ -21,12 +19,11 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE int size_of_output(shape const& output) { return static_cast<int>(output.elements()); }
+int size_of_output(shape const& output) { return static_cast<int>(output.elements()); }
 
 /// Returns a classification report with top-k accuracy.
-COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const* metric, shape const& output,
-                                                                     tensor_description const& target,
-                                                                     int top = 1) {
+std::unique_ptr<classification_report> classes_of(char const* metric, shape const& output,
+                                                  tensor_description const& target, int top = 1) {
   if (target.type != element_type::i32)
     throw setting_error({.what = "this metric got targets that are not class labels",
                          .where = {"metric ", metric},
@@ -41,9 +38,8 @@ COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const*
 }
 
 /// Returns a measure that reads one number of a regression report.
-COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& output,
-                                            tensor_description const& target,
-                                            std::optional<double> (regression_report::*number)() const) {
+metric_measure errors_of(char const* metric, shape const& output, tensor_description const& target,
+                         std::optional<double> (regression_report::*number)() const) {
   if (target.type == element_type::i32 || (target.example != output && target.example.batched(1) != output))
     throw setting_error({.what = "this metric got targets that are not numbers like the outputs",
                          .where = {"metric ", metric},
@@ -54,19 +50,19 @@ COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& out
   return {std::move(made), value};
 }
 
-COHORT_CORE_INLINE metric_measure measure_accuracy(shape const& output, tensor_description const& target) {
+metric_measure measure_accuracy(shape const& output, tensor_description const& target) {
   auto made = classes_of("accuracy", output, target);
   auto const value = [of = made.get()] { return of->accuracy(); };
   return {std::move(made), value};
 }
 
-COHORT_CORE_INLINE metric_measure measure_log_loss(shape const& output, tensor_description const& target) {
+metric_measure measure_log_loss(shape const& output, tensor_description const& target) {
   auto made = classes_of("log loss", output, target);
   auto const value = [of = made.get()] { return of->log_loss(); };
   return {std::move(made), value};
 }
 
-COHORT_CORE_INLINE metric_measure measure_perplexity(shape const& output, tensor_description const& target) {
+metric_measure measure_perplexity(shape const& output, tensor_description const& target) {
   auto made = classes_of("perplexity", output, target);
   auto const value = [of = made.get()]() -> std::optional<double> {
     std::optional<double> const mean = of->log_loss();
@@ -75,19 +71,19 @@ COHORT_CORE_INLINE metric_measure measure_perplexity(shape const& output, tensor
   return {std::move(made), value};
 }
 
-COHORT_CORE_INLINE metric_measure measure_rmse(shape const& output, tensor_description const& target) {
+metric_measure measure_rmse(shape const& output, tensor_description const& target) {
   return errors_of("rmse", output, target, &regression_report::rmse);
 }
 
-COHORT_CORE_INLINE metric_measure measure_mae(shape const& output, tensor_description const& target) {
+metric_measure measure_mae(shape const& output, tensor_description const& target) {
   return errors_of("mae", output, target, &regression_report::mae);
 }
 
-COHORT_CORE_INLINE metric_measure measure_r2(shape const& output, tensor_description const& target) {
+metric_measure measure_r2(shape const& output, tensor_description const& target) {
   return errors_of("r2", output, target, &regression_report::r2);
 }
 
-COHORT_CORE_INLINE metric_measure measure_auc(shape const& output, tensor_description const&) {
+metric_measure measure_auc(shape const& output, tensor_description const&) {
   auto made = std::make_unique<roc_report>(size_of_output(output));
   auto const value = [of = made.get()] { return of->auc(); };
   return {std::move(made), value};
@@ -152,11 +148,11 @@ class mean_evaluator final : public evaluator {
   std::int64_t count_ = 0;
 };
 
-COHORT_CORE_INLINE built_in_metric::operator metric() const {
+built_in_metric::operator metric() const {
   return {.name = std::string(name), .more_is_better = more_is_better, .of_outputs = of_outputs};
 }
 
-COHORT_CORE_INLINE metric built_in_metric::on(dataset data, evaluation_settings how) const {
+metric built_in_metric::on(dataset data, evaluation_settings how) const {
   return metric(*this).on(std::move(data), how);
 }
 
@@ -164,7 +160,7 @@ COHORT_CORE_INLINE metric built_in_metric::on(dataset data, evaluation_settings 
 
 namespace cohort {
 
-COHORT_CORE_INLINE metric metric::on(dataset data, evaluation_settings how) const {
+metric metric::on(dataset data, evaluation_settings how) const {
   if (of)
     throw setting_error({.what = "this metric is not computed from outputs and targets",
                          .where = {"metric ", name},
@@ -180,7 +176,7 @@ COHORT_CORE_INLINE metric metric::on(dataset data, evaluation_settings how) cons
   return bound;
 }
 
-COHORT_CORE_INLINE metric metrics::top_k(int k) {
+metric metrics::top_k(int k) {
   std::string const name = detail::text_of({"top-", k, " accuracy"});
   return {.name = name, .of_outputs = [k, name](shape const& output, tensor_description const& target) {
             auto made = detail::classes_of(name.c_str(), output, target, k);
@@ -189,9 +185,8 @@ COHORT_CORE_INLINE metric metrics::top_k(int k) {
           }};
 }
 
-COHORT_CORE_INLINE metric metrics::mean_of(std::string name,
-                                           std::function<double(tensor_view, tensor_view)> of_example,
-                                           bool more_is_better) {
+metric metrics::mean_of(std::string name, std::function<double(tensor_view, tensor_view)> of_example,
+                        bool more_is_better) {
   return {.name = std::move(name),
           .more_is_better = more_is_better,
           .of_outputs = [of_example = std::move(of_example)](shape const&, tensor_description const&) {

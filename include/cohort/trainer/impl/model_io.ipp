@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 // Members of training that save and load models.
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
@@ -15,7 +13,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_state) {
+void training::save(std::string const& path, bool updater_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   model_content const written = detail::consensus_model(*state_, updater_state);
   auto const write = [&] {
@@ -28,24 +26,24 @@ COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_sta
     throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 
-COHORT_CORE_INLINE void training::save(io::byte_sink_ref to, bool updater_state) {
+void training::save(io::byte_sink_ref to, bool updater_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   write_model(to, detail::consensus_model(*state_, updater_state));
 }
 
-COHORT_CORE_INLINE void training::load(std::string const& path) { load(model_file::open(path)); }
+void training::load(std::string const& path) { load(model_file::open(path)); }
 
-COHORT_CORE_INLINE void training::load(model_file const& from) { detail::load_model(*state_, from); }
+void training::load(model_file const& from) { detail::load_model(*state_, from); }
 
-COHORT_CORE_INLINE transfer_report training::load_matching(std::string const& path) {
+transfer_report training::load_matching(std::string const& path) {
   return load_matching(model_file::open(path));
 }
 
-COHORT_CORE_INLINE transfer_report training::load_matching(model_file const& from) {
+transfer_report training::load_matching(model_file const& from) {
   return read_matching(from.file().tensors(), from.file().name(), network(), parameters());
 }
 
-COHORT_CORE_INLINE transfer_report training::load_matching(training const& from) {
+transfer_report training::load_matching(training const& from) {
   model_content content(from.network());
   content.add_parameters(from.parameters());
   return read_matching(content.tensors(), "the other training", network(), parameters());

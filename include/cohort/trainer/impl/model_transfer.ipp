@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
@@ -14,7 +12,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string json_of(std::vector<std::vector<std::string>> const& lists) {
+std::string json_of(std::vector<std::vector<std::string>> const& lists) {
   io::json_writer out;
   out.begin_array();
   for (std::vector<std::string> const& list : lists) {
@@ -26,9 +24,8 @@ COHORT_CORE_INLINE std::string json_of(std::vector<std::vector<std::string>> con
 }
 
 /// Reads the names of the features of a network's inputs.  Errors: data_error.
-COHORT_CORE_INLINE std::vector<std::vector<std::string>> features_from(std::string const& json,
-                                                                       std::string const& where,
-                                                                       std::size_t inputs) {
+std::vector<std::vector<std::string>> features_from(std::string const& json, std::string const& where,
+                                                    std::size_t inputs) {
   io::json_document const parsed = io::parse_json(json, where);
   io::json_value const root = parsed.root();
   if (root.kind() != io::json_kind::array || root.size() != inputs)
@@ -44,7 +41,7 @@ COHORT_CORE_INLINE std::vector<std::vector<std::string>> features_from(std::stri
 
 /// Adds the maps of inputs and targets, the encoder, the pipeline and the names of the features, if there are
 /// any. The names are those of the encoder if there is one.
-COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
+void add_preparation(training_state const& run, model_content& to) {
   auto const& [rescaling, encoder, pipeline, features] = run.preparation;
   if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
   if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
@@ -52,7 +49,7 @@ COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content
   if (!encoder && !features.empty()) to.add_metadata(features_key, json_of(features));
 }
 
-COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph_view net) {
+data_preparation preparation_in(model_file const& from, graph_view net) {
   data_preparation made;
   auto const& metadata = from.file().metadata();
   if (auto const found = metadata.find(normalisation_key); found != metadata.end()) {
@@ -72,11 +69,11 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph
   return made;
 }
 
-COHORT_CORE_INLINE void load_preparation(training& run, model_file const& from) {
+void load_preparation(training& run, model_file const& from) {
   run.state().preparation = preparation_in(from, run.network());
 }
 
-COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
+void add_replica(training_state& run, model_content& to) {
   std::vector<std::byte*> const arrays = run.updater_arrays();
   to.add_parameters(run.parameters());
   add_preparation(run, to);
@@ -86,7 +83,7 @@ COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
                                   .plateau = run.rate_plateau});
 }
 
-COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updater_state) {
+model_content consensus_model(training_state& run, bool updater_state) {
   check_common_steps(run, "save");
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, updater_state ? mine.arrays() : 1);
@@ -100,7 +97,7 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
   return content;
 }
 
-COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
+void load_model(training_state& run, model_file const& from) {
   // The network is checked before the normalisation, which matches only the file's network.
   from.check_network(run.net, run.parameters());
   data_preparation preparation = preparation_in(from, run.net);

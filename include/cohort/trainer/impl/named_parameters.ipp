@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/named_parameters.hpp>
 #include <string>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE parameter_range parameters_named(parameter_set const& all, std::string_view name,
-                                                    char const* where) {
+parameter_range parameters_named(parameter_set const& all, std::string_view name, char const* where) {
   parameter_range layer{.first = 0, .last = 0};
   for (int p = 0; p < std::ssize(all.table()); ++p) {
     parameter const& one = all.table()[static_cast<std::size_t>(p)];

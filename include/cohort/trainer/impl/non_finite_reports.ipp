@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/trainer/detail/non_finite_reports.hpp>
 #include <span>
@@ -11,13 +9,12 @@ namespace cohort::detail {
 
 inline constexpr char const *loss_mark = "L", *gradient_mark = "G";
 
-COHORT_CORE_INLINE void non_finite_reports::add(step_info const& now, bool of_loss,
-                                                std::string const& where) {
+void non_finite_reports::add(step_info const& now, bool of_loss, std::string const& where) {
   pending_.push_back(
       text_of({of_loss ? loss_mark : gradient_mark, "step ", now.step, ", epoch ", now.epoch, ", ", where}));
 }
 
-COHORT_CORE_INLINE numeric_error non_finite_reports::exchange(communicator& world, step_info const& now) {
+numeric_error non_finite_reports::exchange(communicator& world, step_info const& now) {
   constexpr std::size_t most_named = 4;
   std::string mine;
   bool of_my_loss = false;

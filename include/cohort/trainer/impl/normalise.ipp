@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 // Members of training that prepare the data.
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
@@ -8,7 +7,6 @@
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/loader.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
@@ -22,7 +20,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
+void require_no_fit(training_state const& run) {
   if (run.active_fit)
     throw setting_error({.what = "the normalisation cannot change during fit",
                          .where = "normalise",
@@ -32,7 +30,7 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
 
 /// Returns the description of a data set in which two kinds of parts are marked as not rescaled: inputs that
 /// only embeddings read (indices), and targets of losses that accept only an interval (probabilities).
-COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
+data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (net.is_indices(inputs[i])) what.inputs[i].features = feature_axis::none;
@@ -46,8 +44,7 @@ COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description w
 }
 
 /// The parts and how they are rescaled, as text. If the texts are equal, the ranks' sums can be added.
-COHORT_CORE_INLINE std::string text_of_parts(data_description const& what,
-                                             normalisation_settings const& how) {
+std::string text_of_parts(data_description const& what, normalisation_settings const& how) {
   std::string text;
   auto const add = [&](std::vector<tensor_description> const& parts, rescaling rescaled) {
     constexpr char const* names[]{"none", "standardise", "min_max"};
@@ -63,8 +60,8 @@ COHORT_CORE_INLINE std::string text_of_parts(data_description const& what,
 
 namespace cohort {
 
-COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_settings const& how,
-                                            cohort::sharding sharding, int readers) {
+void training::normalise(dataset const& data, normalisation_settings const& how, cohort::sharding sharding,
+                         int readers) {
   detail::training_state& state = *state_;
   communicator& world = *state.world;
   detail::require_no_fit(state);
@@ -97,21 +94,17 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
   state.preparation.rescaling = whole.result();
 }
 
-COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
+void training::normalise(cohort::normalisation with) {
   detail::require_no_fit(*state_);
   detail::check_normalisation(state_->net, with);
   state_->preparation.rescaling = std::move(with);
 }
 
-COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const& {
-  return state_->preparation.rescaling;
-}
+cohort::normalisation const& training::normalisation() const& { return state_->preparation.rescaling; }
 
-COHORT_CORE_INLINE void training::keep(table_encoder const& encoder) {
-  state_->preparation.encoder = encoder;
-}
+void training::keep(table_encoder const& encoder) { state_->preparation.encoder = encoder; }
 
-COHORT_CORE_INLINE table_encoder const& training::encoder() const& {
+table_encoder const& training::encoder() const& {
   if (!state_->preparation.encoder)
     throw setting_error({.what = "this run has no encoder of tables",
                          .expected = "keep(encoder) before training, or a model file that contains one",
@@ -119,7 +112,7 @@ COHORT_CORE_INLINE table_encoder const& training::encoder() const& {
   return *state_->preparation.encoder;
 }
 
-COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
+predictions training::predict(data_table const& rows) const {
   detail::require_prepared(*state_, rows.is_prepared(), "predict", rows.name());
   arrays const encoded = encoder().inputs(rows);  // f32 arrays, contiguous
   std::vector<tensor_view> inputs;

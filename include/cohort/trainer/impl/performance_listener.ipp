@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE performance_listener::performance_listener(std::int64_t every, sink to)
+performance_listener::performance_listener(std::int64_t every, sink to)
     : to_(to ? std::move(to) : silent_sink()) {
   if (every < 1 || every > largest_interval)
     throw setting_error({.what = "invalid report interval",
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE performance_listener::performance_listener(std::int64_t every
   seconds_.reserve(every_);
 }
 
-COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report const& done) {
+void performance_listener::on_step(training& run, step_report const& done) {
   seconds_.push_back(done.step_seconds);
   working_ += done.step_seconds;
   waiting_ += done.wait_seconds;
@@ -40,7 +38,7 @@ COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report
   examples_ = 0;
 }
 
-COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done) {
+void performance_listener::log_speed(step_report const& done) {
   double const all = working_ + waiting_;
   std::string text = line(done.step + 1);
   if (done.ranks > 1) {
@@ -51,7 +49,7 @@ COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done)
   to_(text);
 }
 
-COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measurement> measured) {
+void performance_listener::log_exchange(std::vector<measurement> measured) {
   auto const steps = static_cast<std::int64_t>(every_);
   if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
     to_("exchange: " + text);
@@ -67,7 +65,7 @@ COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measureme
   measured_before_ = std::move(measured);
 }
 
-COHORT_CORE_INLINE std::string performance_listener::line(std::int64_t last) {
+std::string performance_listener::line(std::int64_t last) {
   double const all = working_ + waiting_;
   std::int64_t const first = last - static_cast<std::int64_t>(every_) + 1;
   return "steps " + std::to_string(first) + " to " + std::to_string(last) + ": "
@@ -76,7 +74,7 @@ COHORT_CORE_INLINE std::string performance_listener::line(std::int64_t last) {
          + detail::decimal_text(all > 0 ? static_cast<double>(examples_) / all : 0, 0) + " samples/s";
 }
 
-COHORT_CORE_INLINE double performance_listener::median() {
+double performance_listener::median() {
   auto const middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
   std::nth_element(seconds_.begin(), middle, seconds_.end());
   if (seconds_.size() % 2 == 1) return *middle;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/predictions.hpp>
 #include <cstddef>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void append(tensor_view from, std::vector<float>& to) {
+void append(tensor_view from, std::vector<float>& to) {
   if (from.type == element_type::f64) {
     for (double const value : from.as<double>()) to.push_back(static_cast<float>(value));
   } else {
@@ -22,11 +20,11 @@ COHORT_CORE_INLINE void append(tensor_view from, std::vector<float>& to) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE int predictions::count() const {
+int predictions::count() const {
   return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
 }
 
-COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const& {
+std::span<float const> predictions::operator[](int i) const& {
   if (i < 0 || i >= count())
     throw setting_error({.what = "there is no such example",
                          .where = "predictions",
@@ -36,12 +34,12 @@ COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const& 
   return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
 }
 
-COHORT_CORE_INLINE int predictions::best(int i) const {
+int predictions::best(int i) const {
   auto const row = (*this)[i];
   return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
-COHORT_CORE_INLINE int predictions::best(int i, int step) const {
+int predictions::best(int i, int step) const {
   int const steps = example.rank == 2 ? example[0] : 0;
   if (step < 0 || step >= steps)
     throw setting_error({.what = "there is no such step",

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/predictor.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE portion portion::of(int count, int largest) {
+portion portion::of(int count, int largest) {
   int const part = std::max(std::min(count, largest), 1);
   int const batch = static_cast<int>(std::bit_ceil(static_cast<unsigned>(part)));
   if (batch <= largest && (batch - part) * 8 <= batch) return {std::min(count, part), batch};
@@ -16,10 +14,9 @@ COHORT_CORE_INLINE portion portion::of(int count, int largest) {
   return {full, full};
 }
 
-COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int const> layers,
-                                                               std::size_t outputs,
-                                                               std::span<tensor_view const> inputs,
-                                                               std::span<tensor_view const> masks) {
+std::vector<predictions> predictor::predict(std::span<int const> layers, std::size_t outputs,
+                                            std::span<tensor_view const> inputs,
+                                            std::span<tensor_view const> masks) {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   for (tensor_view const& input : inputs)
     if (input.dims.rank == 0 || input.dims[0] != count)
@@ -50,13 +47,13 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
   return made;
 }
 
-COHORT_CORE_INLINE plan_context& predictor::lane::context_of(plan const& with) {
+plan_context& predictor::lane::context_of(plan const& with) {
   for (auto const& [of, made] : contexts)
     if (of == &with) return *made;
   return *contexts.emplace_back(&with, with.make_context(nullptr, &memory)).second;
 }
 
-COHORT_CORE_INLINE predictor::lane_scope::lane_scope(predictor& from) : owner(from) {
+predictor::lane_scope::lane_scope(predictor& from) : owner(from) {
   std::lock_guard const lock(owner.mutex_);
   if (!owner.idle_.empty()) {
     reserved = std::move(owner.idle_.back());
@@ -66,12 +63,12 @@ COHORT_CORE_INLINE predictor::lane_scope::lane_scope(predictor& from) : owner(fr
   }
 }
 
-COHORT_CORE_INLINE predictor::lane_scope::~lane_scope() {
+predictor::lane_scope::~lane_scope() {
   std::lock_guard const lock(owner.mutex_);
   owner.idle_.push_back(std::move(reserved));
 }
 
-COHORT_CORE_INLINE void predictor::refresh() {
+void predictor::refresh() {
   if (fresh_version_.load() == backend_.parameters->version()) return;
   std::lock_guard const one_at_a_time(making_);
   if (fresh_version_.load() == backend_.parameters->version()) return;
@@ -79,7 +76,7 @@ COHORT_CORE_INLINE void predictor::refresh() {
   fresh_version_.store(backend_.parameters->version());
 }
 
-COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::find(int batch, std::span<int const> layers) {
+std::shared_ptr<plan const> predictor::find(int batch, std::span<int const> layers) {
   std::lock_guard const lock(mutex_);
   for (cached_plan const& one : plans_)
     if (one.batch == batch && std::equal(one.layers.begin(), one.layers.end(), layers.begin(), layers.end()))
@@ -87,7 +84,7 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::find(int batch, std::s
   return {};
 }
 
-COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::plan_for(int batch, std::span<int const> layers) {
+std::shared_ptr<plan const> predictor::plan_for(int batch, std::span<int const> layers) {
   if (auto found = find(batch, layers)) return found;
   std::lock_guard const one_at_a_time(making_);
   if (auto found = find(batch, layers)) return found;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/preflight_fit.hpp>
@@ -10,8 +8,8 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE preflight_report preflight_fit(training& run, dataset const& data, fit_settings const& how,
-                                                  preflight_settings what) {
+preflight_report preflight_fit(training& run, dataset const& data, fit_settings const& how,
+                               preflight_settings what) {
   communicator& world = run.world();
   if (world.size() > 1) {
     std::vector<shared_fact> facts = detail::facts_of_fit(run.state(), data, how);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/progress_listener.hpp>
@@ -18,7 +16,7 @@ namespace detail {
 
 /// The longest text that fits on one line of a terminal: a wrapped line could not be replaced. If `file` is
 /// not a terminal, or has no width, the whole text.
-COHORT_CORE_INLINE std::string_view cut_to_terminal(std::string_view text, int file) {
+std::string_view cut_to_terminal(std::string_view text, int file) {
   winsize window{};
   if (::ioctl(file, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) return text;
   std::size_t characters = 0;
@@ -31,7 +29,7 @@ COHORT_CORE_INLINE std::string_view cut_to_terminal(std::string_view text, int f
 
 }  // namespace detail
 
-COHORT_CORE_INLINE sink stderr_bar() {
+sink stderr_bar() {
   return [](std::string_view text) {
     text = detail::cut_to_terminal(text, 2);
     std::string const whole = "\r" + std::string(text) + "\x1b[K" + (text.empty() ? "\r" : "");
@@ -40,7 +38,7 @@ COHORT_CORE_INLINE sink stderr_bar() {
   };
 }
 
-COHORT_CORE_INLINE void progress_listener::on_step(training& run, step_report const& done) {
+void progress_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0) return;
   // an interrupted epoch starts again with the same number
   if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
@@ -58,7 +56,7 @@ COHORT_CORE_INLINE void progress_listener::on_step(training& run, step_report co
     show_.lines(line_text(done));
 }
 
-COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report const& done) {
+void progress_listener::on_epoch(training& run, epoch_report const& done) {
   if (run.world().rank() != 0) return;
   remove_bar();
   if (!show_.lines) return;
@@ -74,20 +72,20 @@ COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report 
   show_.lines(line);
 }
 
-COHORT_CORE_INLINE void progress_listener::on_end(training&) { remove_bar(); }
+void progress_listener::on_end(training&) { remove_bar(); }
 
-COHORT_CORE_INLINE void progress_listener::begin(std::int64_t epoch) {
+void progress_listener::begin(std::int64_t epoch) {
   epoch_ = epoch;
   loss_ = {};
   seconds_ = shown_at_ = 0;
   steps_ = examples_ = 0;
 }
 
-COHORT_CORE_INLINE void progress_listener::remove_bar() {
+void progress_listener::remove_bar() {
   if (std::exchange(drawn_, false)) show_.bar("");
 }
 
-COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now) const {
+std::string progress_listener::numbers(step_report const& now) const {
   std::string text = ", loss " + detail::loss_text(loss_.value());
   if (seconds_ <= 0) return text;
   text +=
@@ -100,18 +98,18 @@ COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now
   return text;
 }
 
-COHORT_CORE_INLINE std::string progress_listener::time_text(double seconds) {
+std::string progress_listener::time_text(double seconds) {
   auto const whole = static_cast<std::int64_t>(std::min(seconds, 1e9) + 0.5);
   if (whole < 100) return std::to_string(whole) + " s";
   if (whole < 100 * 60) return std::to_string((whole + 30) / 60) + " min";
   return std::to_string((whole + 1800) / 3600) + " h";
 }
 
-COHORT_CORE_INLINE std::int64_t progress_listener::percent(step_report const& now) {
+std::int64_t progress_listener::percent(step_report const& now) {
   return 100 * (now.step_in_epoch + 1) / now.steps_in_epoch;
 }
 
-COHORT_CORE_INLINE std::string progress_listener::bar_text(step_report const& now) const {
+std::string progress_listener::bar_text(step_report const& now) const {
   std::string text = "epoch " + std::to_string(now.epoch + 1);
   if (now.steps_in_epoch <= 0) return text + ": step " + std::to_string(now.step_in_epoch + 1) + numbers(now);
   auto const full = static_cast<std::size_t>(cells * (now.step_in_epoch + 1) / now.steps_in_epoch);
@@ -122,7 +120,7 @@ COHORT_CORE_INLINE std::string progress_listener::bar_text(step_report const& no
          + " %" + numbers(now);
 }
 
-COHORT_CORE_INLINE std::string progress_listener::line_text(step_report const& now) const {
+std::string progress_listener::line_text(step_report const& now) const {
   std::string text =
       "epoch " + std::to_string(now.epoch + 1) + ": step " + std::to_string(now.step_in_epoch + 1);
   if (now.steps_in_epoch > 0)

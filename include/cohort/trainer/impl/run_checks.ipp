@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
@@ -7,7 +6,6 @@
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/fingerprint.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
@@ -23,7 +21,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
+void check_batch(fit_settings const& how) {
   if (how.batch < 1)
     throw setting_error({.what = "the batch size is not positive",
                          .where = "fit",
@@ -37,7 +35,7 @@ COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
 }
 
 /// The masked inputs of a network, in order.
-COHORT_CORE_INLINE std::vector<int> masked_inputs(graph_view net) {
+std::vector<int> masked_inputs(graph_view net) {
   std::vector<int> found;
   for (int id : net.masks())
     if (net.kind(id).role == layer_role::input) found.push_back(id);
@@ -45,7 +43,7 @@ COHORT_CORE_INLINE std::vector<int> masked_inputs(graph_view net) {
 }
 
 /// Errors    shape_error unless there are no masks, or the k-th one belongs to the k-th masked input.
-COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has) {
+void check_masks(graph_view net, data_description const& has) {
   std::vector<int> const masked = masked_inputs(net), inputs = net.with_role(layer_role::input);
   if (has.masks.empty()) return;
   if (has.masks.size() != masked.size())
@@ -67,8 +65,8 @@ COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has)
   }
 }
 
-COHORT_CORE_INLINE void require_prepared(training_state const& run, bool is_prepared, char const* call,
-                                         std::string const& rows) {
+void require_prepared(training_state const& run, bool is_prepared, char const* call,
+                      std::string const& rows) {
   if (run.preparation.pipeline.empty() || is_prepared) return;
   throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
                        .where = {call, ", ", rows},
@@ -77,23 +75,22 @@ COHORT_CORE_INLINE void require_prepared(training_state const& run, bool is_prep
 }
 
 /// Formats the first 8 names: "lily, rose, tulip".
-COHORT_CORE_INLINE std::string text_of_names(std::span<std::string const> names) {
+std::string text_of_names(std::span<std::string const> names) {
   constexpr std::size_t most = 8;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i > 0 ? ", " : "") + names[i];
   return names.size() > most ? text_of({text, ", … (", names.size(), " names)"}) : text;
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
+std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
   std::vector<std::vector<std::string>> names;
   for (tensor_description const& one : data.describe().inputs) names.push_back(one.feature_names);
   bool const any = std::ranges::any_of(names, [](auto const& list) { return !list.empty(); });
   return any ? names : std::vector<std::vector<std::string>>();
 }
 
-COHORT_CORE_INLINE void check_feature_names(dataset const& data,
-                                            std::vector<std::vector<std::string>> const& known,
-                                            char const* whose, char const* call) {
+void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
+                         char const* whose, char const* call) {
   if (known.size() != data.describe().inputs.size()) return;
   for (std::size_t i = 0; i < known.size(); ++i) {
     tensor_description const& given = data.describe().inputs[i];
@@ -112,7 +109,7 @@ COHORT_CORE_INLINE void check_feature_names(dataset const& data,
 }
 
 /// Compares the columns of tables with those of the kept encoder and of the last fit.
-COHORT_CORE_INLINE void check_features(training_state const& run, dataset const& data, char const* call) {
+void check_features(training_state const& run, dataset const& data, char const* call) {
   for (tensor_description const& one : data.describe().inputs)
     if (!one.feature_names.empty()) require_prepared(run, one.is_prepared, call, one.name);
   if (run.preparation.encoder)
@@ -120,7 +117,7 @@ COHORT_CORE_INLINE void check_features(training_state const& run, dataset const&
   check_feature_names(data, run.preparation.feature_names, "the training", call);
 }
 
-COHORT_CORE_INLINE void check_inputs(training_state const& run, dataset const& data, char const* call) {
+void check_inputs(training_state const& run, dataset const& data, char const* call) {
   graph_view const net = run.net;
   auto const inputs = net.with_role(layer_role::input);
   data_description const& has = data.describe();
@@ -146,8 +143,7 @@ COHORT_CORE_INLINE void check_inputs(training_state const& run, dataset const& d
   check_features(run, data, call);
 }
 
-COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const> given,
-                                     std::span<tensor_view const> masks) {
+void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks) {
   std::size_t inputs = 0;
   for (int id = 0; id < net.size(); ++id) {
     if (net.kind(id).role != layer_role::input || inputs++ >= given.size()) continue;
@@ -188,27 +184,26 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
 }
 
 /// Describes the class indices that a loss accepts for an example.
-COHORT_CORE_INLINE std::string class_indices(target_spec const& wanted) {
+std::string class_indices(target_spec const& wanted) {
   return wanted.steps > 0 ? text_of({wanted.steps, " class indices, one per step, i32"})
                           : "one class index per example, i32";
 }
 
 /// "one class index per example, i32", "10 numbers per example, f32": a part of an example.
-COHORT_CORE_INLINE std::string text_of_part(shape const& example, element_type type) {
+std::string text_of_part(shape const& example, element_type type) {
   if (type == element_type::i32 && example.rank == 0) return "one class index per example, i32";
   return text_of({example.elements() == 1 ? "one number" : to_string(example) + " numbers", " per example, ",
                   name_of(type)});
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
+std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
   std::vector<std::vector<std::string>> names;
   for (tensor_description const& one : data.describe().targets) names.push_back(one.label_names);
   return names;
 }
 
-COHORT_CORE_INLINE void check_class_names(training_state const& run, dataset const& data,
-                                          std::vector<std::vector<std::string>> const& known,
-                                          char const* call) {
+void check_class_names(training_state const& run, dataset const& data,
+                       std::vector<std::vector<std::string>> const& known, char const* call) {
   auto const compare = [&](std::size_t t, std::vector<std::string> const& wanted, char const* whose,
                            char const* remedy) {
     tensor_description const& given = data.describe().targets[t];
@@ -227,7 +222,7 @@ COHORT_CORE_INLINE void check_class_names(training_state const& run, dataset con
   }
 }
 
-COHORT_CORE_INLINE void check_dataset(training_state const& run, dataset const& data, char const* call) {
+void check_dataset(training_state const& run, dataset const& data, char const* call) {
   check_inputs(run, data, call);
   graph_view const net = run.net;
   element_type const type = run.element();
@@ -272,7 +267,7 @@ COHORT_CORE_INLINE void check_dataset(training_state const& run, dataset const& 
 }
 
 /// The names of the classes of all targets that have names.
-COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
+std::string text_of_class_names(dataset const& data) {
   std::string text;
   for (tensor_description const& one : data.describe().targets)
     if (!one.label_names.empty()) {
@@ -284,7 +279,7 @@ COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
 }
 
 /// The names of the features of all inputs that have names.
-COHORT_CORE_INLINE std::string text_of_features(dataset const& data) {
+std::string text_of_features(dataset const& data) {
   std::string text;
   for (std::vector<std::string> const& names : feature_names_of(data))
     for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -292,21 +287,21 @@ COHORT_CORE_INLINE std::string text_of_features(dataset const& data) {
 }
 
 /// "1x28x28 x f32, 1 x i32": the parts of an example in a batch.
-COHORT_CORE_INLINE std::string shapes_of(data_description const& what) {
+std::string shapes_of(data_description const& what) {
   std::string text;
   for (std::size_t p = 0; p < what.parts(); ++p)
     text += text_of({p == 0 ? "" : ", ", to_string(what.part(p).example), " x ", name_of(what.part(p).type)});
   return text;
 }
 
-COHORT_CORE_INLINE std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch) {
+std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch) {
   if (!data.indexed()) return "a stream";
   if (how == sharding::local) return "numbered examples";
   return text_of({data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, epoch) : 0});
 }
 
-COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data, sharding how,
-                                       std::int64_t epoch, char const* where, training_state const* run) {
+void check_sharding(communicator& world, dataset const& data, sharding how, std::int64_t epoch,
+                    char const* where, training_state const* run) {
   if (world.size() == 1) return;
   std::string mine;
   all_or_none(world, where, "cannot read the data set", [&] { mine = text_of_examples(data, how, epoch); });
@@ -328,8 +323,7 @@ COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data,
        .got = different[0].value});
 }
 
-COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data,
-                                                         sharding how) {
+std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how) {
   if (how == sharding::global) return {};
   std::int64_t const mine = data.size();
   gathered const all = world.allgatherv(std::as_bytes(std::span(&mine, 1)));
@@ -342,7 +336,7 @@ COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, da
 /// Facts of a run that must be equal on all ranks.
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
-COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
+std::vector<shared_fact> facts_of(training_state& run) {
   if (!run.exchange_strategy->agreed())
     throw setting_error(
         {.what = "the strategy does not synchronise the ranks",
@@ -360,7 +354,7 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
           {"strategy", run.exchange_strategy->describe()}};
 }
 
-COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int64_t position) {
+std::string beginning_of(training_state const& run, std::int64_t position) {
   return text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ", position});
 }
 
@@ -368,7 +362,7 @@ COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int6
 ///
 /// Errors    setting_error for a run without communicator in a launch of several ranks: each rank would train
 ///           a separate network.
-COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
+bool has_single_rank(training_state const& run) {
   if (!run.has_given_world && launched_ranks > 1)
     throw setting_error(
         {.what = "a trainer without a communicator would train a separate network on each rank",
@@ -380,8 +374,7 @@ COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
   return run.world->size() == 1;
 }
 
-COHORT_CORE_INLINE std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data,
-                                                         fit_settings const& how) {
+std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how) {
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
@@ -410,15 +403,14 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of_fit(training_state& run, da
 }
 
 /// "dense_1 = dense: units 10, output 10, from flatten_1".
-COHORT_CORE_INLINE std::string text_of_layer(graph_view net, int id) {
+std::string text_of_layer(graph_view net, int id) {
   std::string text =
       text_of({net.name(id), " = ", layer_text(net, id), ", output ", to_string(net[id].output)});
   for (int const from : net.inputs(id)) text += ", from " + net.name(from);
   return text;
 }
 
-COHORT_CORE_INLINE void add_differing_layer(training_state const& run, std::string_view call,
-                                            std::vector<shared_fact>& facts) {
+void add_differing_layer(training_state const& run, std::string_view call, std::vector<shared_fact>& facts) {
   if (are_equal(texts_of_all(*run.world, call, text_of({run.net.hash()})))) return;
   graph_view const net = run.net;
   std::string mine;
@@ -438,15 +430,13 @@ COHORT_CORE_INLINE void add_differing_layer(training_state const& run, std::stri
 }
 
 /// Requires equal facts on all ranks. Layers are exchanged only after a difference.
-COHORT_CORE_INLINE void require_same_run(training_state const& run, std::string_view call,
-                                         std::vector<shared_fact> facts) {
+void require_same_run(training_state const& run, std::string_view call, std::vector<shared_fact> facts) {
   if (differing_facts(texts_of_all(*run.world, call, encoded_facts(facts))).empty()) return;
   add_differing_layer(run, call, facts);
   require_same(*run.world, call, facts);
 }
 
-COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
-                                    char const* call) {
+void check_ranks(training_state& run, dataset const& data, fit_settings const& how, char const* call) {
   if (has_single_rank(run)) return;
   require_same_run(run, call, facts_of_fit(run, data, how));
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
@@ -454,14 +444,14 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
     check_sharding(*run.world, *how.validation, how.sharding, run.position.epoch, "validation");
 }
 
-COHORT_CORE_INLINE void check_run(training_state& run, char const* call) {
+void check_run(training_state& run, char const* call) {
   if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   facts.push_back({"beginning", beginning_of(run, 0)});
   require_same_run(run, call, std::move(facts));
 }
 
-COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batch_view const& data) {
+void check_batch_view(graph_view net, element_type type, batch_view const& data) {
   auto const refuse = [](char const* what, std::string where, std::string expected, std::string got) {
     throw shape_error(
         {.what = what, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
@@ -523,7 +513,7 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     checked_weight(data.weights[n], data.indices.empty() ? static_cast<std::int64_t>(n) : data.indices[n]);
 }
 
-COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const& how) {
+void check_normalisation(graph_view net, normalisation const& how) {
   auto const check = [&](std::vector<std::vector<channel_scaling>> const& all, std::vector<int> const& nodes,
                          char const* kind, auto example_of) {
     auto const refuse = [](std::string where, clause expected, clause got) {
@@ -566,7 +556,7 @@ COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const&
   });
 }
 
-COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {
+void check_common_steps(training_state const& run, char const* what) {
   if (!run.active_fit || run.active_fit->has_common_steps() || !run.active_fit->is_in_on_step()) return;
   throw setting_error(
       {.what = "collective call in a step that not all ranks execute: some ranks have no more examples",

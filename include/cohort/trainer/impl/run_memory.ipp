@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/trainer/run_memory.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::size_t run_memory::total() const {
+std::size_t run_memory::total() const {
   return parameters + updater_state + working_copies + gradients + activations + accumulation + staging
          + batches + exchange;
 }
 
-COHORT_CORE_INLINE run_memory memory_of_workers(plan const& made, int workers, bool accumulates) {
+run_memory memory_of_workers(plan const& made, int workers, bool accumulates) {
   plan_memory const m = made.memory();
   auto const count = static_cast<std::size_t>(workers);
   return {.parameters = m.parameters,
@@ -22,9 +20,8 @@ COHORT_CORE_INLINE run_memory memory_of_workers(plan const& made, int workers, b
           .accumulation = accumulates ? count * m.accumulation : 0};
 }
 
-COHORT_CORE_INLINE void add_examples(run_memory& to, data_description const& what,
-                                     parameter_set const& parameters, int batch, int batches, int workers,
-                                     int micro_batch) {
+void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters, int batch,
+                  int batches, int workers, int micro_batch) {
   element_type const type = parameters.type();
   bool const device_passes = parameters.passes().space() != nullptr;
   auto const held = static_cast<std::size_t>(batch) * static_cast<std::size_t>(batches),
@@ -41,7 +38,7 @@ COHORT_CORE_INLINE void add_examples(run_memory& to, data_description const& wha
   }
 }
 
-COHORT_CORE_INLINE std::string text_of(run_memory const& m, int workers, int micro_batches) {
+std::string text_of(run_memory const& m, int workers, int micro_batches) {
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
   auto const each = [&](std::size_t bytes) { return text(bytes / static_cast<std::size_t>(workers)); };
   auto const more = [&](char const* what, std::size_t bytes) {

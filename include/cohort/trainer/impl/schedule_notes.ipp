@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/trainer/detail/schedule_notes.hpp>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<schedule_note> schedule_notes(training_settings const& settings,
-                                                             run_extent const& run) {
+std::vector<schedule_note> schedule_notes(training_settings const& settings, run_extent const& run) {
   std::vector<schedule_note> notes;
   auto const add_notes_of = [&](rate_schedule const& schedule, std::string const& owner) {
     for (rate_schedule::extent const& one : schedule.extents()) {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE scoped_consensus::scoped_consensus(strategy& exchange_strategy, replica const& mine,
-                                                      int arrays)
+scoped_consensus::scoped_consensus(strategy& exchange_strategy, replica const& mine, int arrays)
     : mine_(mine) {
   if (!exchange_strategy.diverged()) return;
   std::vector<buffer> consensus;
@@ -23,7 +20,7 @@ COHORT_CORE_INLINE scoped_consensus::scoped_consensus(strategy& exchange_strateg
   mine.parameters.mark_changed();
 }
 
-COHORT_CORE_INLINE scoped_consensus::~scoped_consensus() {
+scoped_consensus::~scoped_consensus() {
   if (saved_.empty()) return;
   for (std::size_t array = 0; array < saved_.size(); ++array)
     mine_.parameters.passes().copy(saved_[array].data(), mine_.arena(static_cast<int>(array)),

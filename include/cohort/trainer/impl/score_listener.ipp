@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/trainer/score_listener.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
+score_listener::score_listener(std::int64_t every, sink to)
     : every_(every), to_(to ? std::move(to) : silent_sink()) {
   if (every < 1)
     throw setting_error({.what = "invalid report interval",
@@ -19,7 +17,7 @@ COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
                          .got = {every}});
 }
 
-COHORT_CORE_INLINE void score_listener::on_step(training& run, step_report const& done) {
+void score_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0) return;
   loss_.add(done);
   if (++steps_ < every_) return;

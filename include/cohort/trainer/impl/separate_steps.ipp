@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/layer_norm.hpp>
 #include <cohort/trainer/detail/separate_steps.hpp>
 #include <iterator>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool computes_steps_separately(graph_view net, int id) {
+bool computes_steps_separately(graph_view net, int id) {
   // clang-format off
   constexpr std::string_view kinds[]{
       "dense", "embedding", "concatenate", "subset",

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/trainer/settings.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE optimizer_settings training_settings::optimizer() const {
+optimizer_settings training_settings::optimizer() const {
   return {.updater = updater,
           .bias_updater = bias_updater,
           .l1 = l1,
@@ -24,7 +22,7 @@ COHORT_CORE_INLINE optimizer_settings training_settings::optimizer() const {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string describe(updater const& one) {
+std::string describe(updater const& one) {
   std::string text(one.name());
   auto const add = [&](named_numbers const& fields) {
     for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
@@ -39,11 +37,11 @@ COHORT_CORE_INLINE std::string describe(updater const& one) {
   return text;
 }
 
-COHORT_CORE_INLINE std::string describe(char const* of, parameter_constraint const& how) {
+std::string describe(char const* of, parameter_constraint const& how) {
   return text_of({of, " ", how.name(), how.has_parameter() ? text_of({" ", how.at}) : ""});
 }
 
-COHORT_CORE_INLINE std::string describe(layer_override const& row) {
+std::string describe(layer_override const& row) {
   std::string text = "; layer " + row.layer;
   auto const add = [&](char const* field, std::optional<double> const& value) {
     if (value) text += text_of({", ", field, " ", *value});
@@ -61,7 +59,7 @@ COHORT_CORE_INLINE std::string describe(layer_override const& row) {
   return text;
 }
 
-COHORT_CORE_INLINE std::string describe(training_settings const& s) {
+std::string describe(training_settings const& s) {
   std::string text = text_of({describe(s.updater),
                               "; biases ",
                               s.bias_updater ? describe(*s.bias_updater) : "the same",

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/random/stream.hpp>
@@ -12,17 +10,17 @@
 namespace cohort::detail {
 
 /// Slot of a field among the values of a node's kind; −1 if the kind has no such field.
-COHORT_CORE_INLINE int slot_of(kind const& what, std::string_view name) {
+int slot_of(kind const& what, std::string_view name) {
   auto const found = std::ranges::find(what.fields, name, &field_info::name);
   return found == what.fields.end() ? -1 : found->first_slot;
 }
 
-COHORT_CORE_INLINE bool has_field(graph_view net, int id, std::string_view name) {
+bool has_field(graph_view net, int id, std::string_view name) {
   int const slot = slot_of(net.kind(id), name);
   return slot >= 0 && net.fields(id)[slot] != 0;
 }
 
-COHORT_CORE_INLINE std::vector<layer_states::layer> stateful_layers(graph_view net) {
+std::vector<layer_states::layer> stateful_layers(graph_view net) {
   std::vector<layer_states::layer> found;
   for (int id = 0; id < net.size(); ++id) {
     kind const& what = net.kind(id);
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE std::vector<layer_states::layer> stateful_layers(graph_view n
 }
 
 /// Returns why a layer whose input has steps cannot continue a sequence; empty if it can.
-COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
+std::string_view why_not_stepwise(graph_view net, int id) {
   if (!net.kind(id).carries_state)
     return computes_steps_separately(net, id) ? "" : "a layer that reads several steps, or step indices";
   if (has_field(net, id, "reverse")) return "a layer that begins with the last step";
@@ -46,7 +44,7 @@ COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
   return {};
 }
 
-COHORT_CORE_INLINE graph stepwise_network(graph_view net, int output, int steps) {
+graph stepwise_network(graph_view net, int output, int steps) {
   auto const at = [](int id) { return static_cast<std::size_t>(id); };
   std::vector<char> needed(net.nodes.size(), 0), has_steps(net.nodes.size(), 0);
   needed[at(output)] = 1;
@@ -84,7 +82,7 @@ COHORT_CORE_INLINE graph stepwise_network(graph_view net, int output, int steps)
   return graph(graph_view{nodes, values, net.edges, net.characters});
 }
 
-COHORT_CORE_INLINE stepwise_extents extents_with_steps(graph_view net, int output) {
+stepwise_extents extents_with_steps(graph_view net, int output) {
   graph const one_step = stepwise_network(net, output, 1), two_steps = stepwise_network(net, output, 2);
   auto const differs = [&](int id) { return one_step.view()[id].output != two_steps.view()[id].output; };
   stepwise_extents made{{}, differs(output)};

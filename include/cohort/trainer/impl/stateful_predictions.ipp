@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/predictor.hpp>
 #include <cohort/trainer/detail/stateful_layers.hpp>
@@ -137,7 +135,7 @@ struct stateful_predictions::stream {
   }
 };
 
-COHORT_CORE_INLINE stateful_predictions::stateful_predictions(training const& model, int sequences) {
+stateful_predictions::stateful_predictions(training const& model, int sequences) {
   if (sequences < 1)
     throw setting_error({.what = "the number of sequences of stateful_predictions is not positive",
                          .expected = "at least 1",
@@ -145,28 +143,25 @@ COHORT_CORE_INLINE stateful_predictions::stateful_predictions(training const& mo
   stream_ = std::make_unique<stream>(model.state(), sequences);
 }
 
-COHORT_CORE_INLINE stateful_predictions::~stateful_predictions() = default;
-COHORT_CORE_INLINE stateful_predictions::stateful_predictions(stateful_predictions&&) noexcept = default;
-COHORT_CORE_INLINE stateful_predictions& stateful_predictions::operator=(stateful_predictions&&) noexcept =
-    default;
+stateful_predictions::~stateful_predictions() = default;
+stateful_predictions::stateful_predictions(stateful_predictions&&) noexcept = default;
+stateful_predictions& stateful_predictions::operator=(stateful_predictions&&) noexcept = default;
 
-COHORT_CORE_INLINE int stateful_predictions::sequences() const { return stream_->sequences; }
+int stateful_predictions::sequences() const { return stream_->sequences; }
 
-COHORT_CORE_INLINE int stateful_predictions::plans() const {
-  return static_cast<int>(stream_->steppers.size());
-}
+int stateful_predictions::plans() const { return static_cast<int>(stream_->steppers.size()); }
 
-COHORT_CORE_INLINE predictions stateful_predictions::advance(std::span<tensor_view const> inputs) {
+predictions stateful_predictions::advance(std::span<tensor_view const> inputs) {
   return stream_->advance(inputs, {});
 }
 
-COHORT_CORE_INLINE predictions stateful_predictions::advance(batch_view const& data) {
+predictions stateful_predictions::advance(batch_view const& data) {
   return stream_->advance(data.inputs, data.masks);
 }
 
-COHORT_CORE_INLINE void stateful_predictions::reset() { stream_->states.clear(); }
+void stateful_predictions::reset() { stream_->states.clear(); }
 
-COHORT_CORE_INLINE void stateful_predictions::reset(int sequence) {
+void stateful_predictions::reset(int sequence) {
   if (sequence < 0 || sequence >= stream_->sequences)
     throw setting_error({.what = "there is no such sequence",
                          .where = "reset",

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void step_in_parts::require(char const* call, phase least, phase most) {
+void step_in_parts::require(char const* call, phase least, phase most) {
   constexpr char const* done[]{"no forward", "forward", "backward", "the exchange of gradients"};
   if (phase_ != phase::idle && job_ != state_.workers->job()) {
     phase_ = phase::idle;
@@ -28,7 +26,7 @@ COHORT_CORE_INLINE void step_in_parts::require(char const* call, phase least, ph
                          .got = {call, " after ", done[static_cast<int>(phase_)]}});
 }
 
-COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
+void step_in_parts::forward(batch_view data) {
   require("forward", phase::idle, phase::backwarded);
   refuse_states(state_, "training_loop");
   runner_.check_ranks_once("training_loop");
@@ -53,7 +51,7 @@ COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
   phase_ = phase::forwarded;
 }
 
-COHORT_CORE_INLINE void step_in_parts::backward() {
+void step_in_parts::backward() {
   require("backward", phase::forwarded, phase::forwarded);
   phase_ = phase::idle;
   runner_.run_part([&] { state_.workers->backward(part_.weight); });
@@ -65,7 +63,7 @@ COHORT_CORE_INLINE void step_in_parts::backward() {
   phase_ = phase::backwarded;
 }
 
-COHORT_CORE_INLINE void step_in_parts::exchange(char const* call) {
+void step_in_parts::exchange(char const* call) {
   require(call, phase::backwarded, phase::exchanged);
   if (phase_ == phase::exchanged) return;
   phase_ = phase::idle;
@@ -74,7 +72,7 @@ COHORT_CORE_INLINE void step_in_parts::exchange(char const* call) {
   phase_ = phase::exchanged;
 }
 
-COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradients(element_type type) {
+std::span<std::byte> step_in_parts::gradients(element_type type) {
   parameter_set const& all = *state_.workers->backend().parameters;
   if (type != all.type())
     throw setting_error({.what = "the gradients have another element type",
@@ -88,7 +86,7 @@ COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradients(element_type ty
   return {dense_.data(), dense_.bytes()};
 }
 
-COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradient(element_type type, std::string_view name) {
+std::span<std::byte> step_in_parts::gradient(element_type type, std::string_view name) {
   std::span<std::byte> const all = gradients(type);
   parameter_set const& parameters = *state_.workers->backend().parameters;
   parameter_range const which = parameters_named(parameters, name, "training_loop::gradient");
@@ -99,12 +97,12 @@ COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradient(element_type typ
   return all.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width);
 }
 
-COHORT_CORE_INLINE void step_in_parts::write_viewed() {
+void step_in_parts::write_viewed() {
   if (viewed_)
     state_.workers->backend().parameters->write_all(dense_.data(), state_.workers->gradients().first());
 }
 
-COHORT_CORE_INLINE double step_in_parts::clip_norm(double max) {
+double step_in_parts::clip_norm(double max) {
   if (!(max > 0) || !is_finite(max))
     throw setting_error({.what = "invalid bound of a gradient's norm",
                          .where = "training_loop::clip_norm",
@@ -130,7 +128,7 @@ COHORT_CORE_INLINE double step_in_parts::clip_norm(double max) {
   return norm;
 }
 
-COHORT_CORE_INLINE step_report step_in_parts::step() {
+step_report step_in_parts::step() {
   exchange("step");
   phase_ = phase::idle;
   write_viewed();

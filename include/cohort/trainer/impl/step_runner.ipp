@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -15,7 +13,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::shared_ptr<plan const> step_runner::prepare(int examples, int accumulate) {
+std::shared_ptr<plan const> step_runner::prepare(int examples, int accumulate) {
   auto made = state_.workers->plan_for(
       {.examples = std::max(1, state_.workers->micro_batch_size(examples, accumulate)),
        .accumulates = accumulate > 1});
@@ -23,7 +21,7 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> step_runner::prepare(int examples
   return made;
 }
 
-COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
+void step_runner::connect_layer_sums(plan const& made) {
   if (state_.workers->is_synchronised() || made.sums().forward.empty()) return;
   bool const single_rank = state_.world->size() == 1;
   if (!single_rank && state_.exchange_strategy->what() != exchanged::gradient)
@@ -36,7 +34,7 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
   state_.workers->synchronise(made.sums(), single_rank ? nullptr : state_.world->duplicate());
 }
 
-COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
+void step_runner::check(batch_view& data) {
   check_batch_view(state_.net, state_.element(), data);
   if (data.ranks != 0 && data.ranks != state_.world->size()) {
     data.global_count = 0;
@@ -51,12 +49,12 @@ COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
   data.indices = *indices_;
 }
 
-COHORT_CORE_INLINE void step_runner::check_ranks_once(char const* call) {
+void step_runner::check_ranks_once(char const* call) {
   if (!state_.has_checked_ranks) check_run(state_, call);
   state_.has_checked_ranks = true;
 }
 
-COHORT_CORE_INLINE step_info step_runner::info_of(batch_view const& data) const {
+step_info step_runner::info_of(batch_view const& data) const {
   std::int64_t expected = data.global_count;
   if (expected <= 0) {
     auto all = static_cast<std::uint64_t>(data.count);
@@ -71,8 +69,8 @@ COHORT_CORE_INLINE step_info step_runner::info_of(batch_view const& data) const 
           .mine = state_.voting.requested()};
 }
 
-COHORT_CORE_INLINE step_result step_runner::step(batch_view const& data, step_info const& now, int accumulate,
-                                                 std::shared_ptr<void const> const& owner) {
+step_result step_runner::step(batch_view const& data, step_info const& now, int accumulate,
+                              std::shared_ptr<void const> const& owner) {
   state_.world->note({now.step, -1});
   step_start const begin = start();
   step_outcome const done = state_.run_workers(owner, [&] {
@@ -83,12 +81,11 @@ COHORT_CORE_INLINE step_result step_runner::step(batch_view const& data, step_in
   return made;
 }
 
-COHORT_CORE_INLINE int step_runner::without_weight(batch_view const& data) {
+int step_runner::without_weight(batch_view const& data) {
   return static_cast<int>(std::ranges::count(data.weights, 0.0F));
 }
 
-COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, step_info now,
-                                                      step_start const& begin) {
+step_result step_runner::result_of(step_outcome const& done, step_info now, step_start const& begin) {
   if (!done.finite)
     if (std::string const where = state_.workers->non_finite_location(); !where.empty())
       state_.non_finite.add(now, !is_finite(done.loss), where);
@@ -99,7 +96,7 @@ COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, 
 
 /// Sets the votes on which the ranks have agreed in this step. Without meetings (one rank), this rank's votes
 /// apply.
-COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
+void step_runner::evaluate_votes(step_result& step) const {
   strategy const& ranks = *state_.exchange_strategy;
   agreement const single_rank{.meetings = state_.voting.meetings() + 1, .examples = 1, .all = step.now.mine};
   bool const has_meetings = ranks.agreed() != nullptr;
@@ -114,7 +111,7 @@ COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
     step.agreed.all.not_finite |= !step.done.finite;
 }
 
-COHORT_CORE_INLINE void step_runner::count(step_result const& step) {
+void step_runner::count(step_result const& step) {
   state_.position.step += 1 + (step.met ? step.agreed.skipped_steps : 0);
   if (state_.workers->states()) state_.states_step = state_.position.step;
   training_state::running_sums& epoch = state_.epoch_sums;
@@ -127,7 +124,7 @@ COHORT_CORE_INLINE void step_runner::count(step_result const& step) {
   epoch.weight += step.now.weight;
 }
 
-COHORT_CORE_INLINE bool step_runner::was_skipped(step_result const& step) {
+bool step_runner::was_skipped(step_result const& step) {
   bool const not_finite = step.agreed.all.not_finite;
   if (not_finite) reject_non_finite(step.now);
   bool const weightless = is_weightless(step);
@@ -137,18 +134,18 @@ COHORT_CORE_INLINE bool step_runner::was_skipped(step_result const& step) {
   return weightless || (step.exchanges_gradients ? not_finite : !step.done.finite);
 }
 
-COHORT_CORE_INLINE bool step_runner::is_weightless(step_result const& step) const {
+bool step_runner::is_weightless(step_result const& step) const {
   return step.exchanges_gradients ? step.met && step.agreed.weight <= 0
                                   : step.now.examples > 0 && step.now.weight <= 0;
 }
 
-COHORT_CORE_INLINE void step_runner::reject_non_finite(step_info const& now) {
+void step_runner::reject_non_finite(step_info const& now) {
   numeric_error const why = state_.non_finite.exchange(*state_.world, now);
   if (state_.settings.not_finite == when_not_finite::stop) throw why;
   if (state_.settings.log) state_.settings.log(text_of({"step skipped: ", why.what()}));
 }
 
-COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) const {
+step_report step_runner::report_of(step_result const& step) const {
   step_times times = step.done.times;
   times.data = step.begin.time;
   traffic const before = step.begin.sent, sent = state_.world->sent();
@@ -168,7 +165,7 @@ COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) c
           .times = times};
 }
 
-COHORT_CORE_INLINE step_report step_runner::finish(step_result const& step) {
+step_report step_runner::finish(step_result const& step) {
   if (step.has_ended()) return {.step = step.now.step, .epoch = step.now.epoch, .updated = false};
   count(step);
   was_skipped(step);
@@ -178,7 +175,7 @@ COHORT_CORE_INLINE step_report step_runner::finish(step_result const& step) {
   return report;
 }
 
-COHORT_CORE_INLINE votes step_runner::end_of_epoch() {
+votes step_runner::end_of_epoch() {
   step_info const last{
       .step = state_.position.step - 1, .epoch = state_.position.epoch, .mine = state_.voting.requested()};
   state_.exchange_strategy->end_of_epoch(last, state_.current_replica());
@@ -188,14 +185,14 @@ COHORT_CORE_INLINE votes step_runner::end_of_epoch() {
   return met->all;
 }
 
-COHORT_CORE_INLINE votes step_runner::meet_between_epochs() const {
+votes step_runner::meet_between_epochs() const {
   votes const mine = state_.voting.requested();
   std::uint64_t all[2]{mine.stop, mine.save};
   if (state_.world->size() > 1) state_.world->allreduce(std::span<std::uint64_t>(all), reduction::maximum);
   return {.stop = all[0] > 0, .save = all[1] > 0};
 }
 
-COHORT_CORE_INLINE double step_runner::sum_over_ranks(epoch_report& epoch) const {
+double step_runner::sum_over_ranks(epoch_report& epoch) const {
   training_state::running_sums const& mine = state_.epoch_sums;
   double sums[]{static_cast<double>(epoch.examples), static_cast<double>(epoch.ignored), mine.weight,
                 mine.loss, mine.given_weight};
@@ -207,7 +204,7 @@ COHORT_CORE_INLINE double step_runner::sum_over_ranks(epoch_report& epoch) const
   return sums[4];
 }
 
-COHORT_CORE_INLINE void step_runner::begin_next_epoch(epoch_report const& done) {
+void step_runner::begin_next_epoch(epoch_report const& done) {
   update_plateau(done);
   clear_states(state_);
   state_.epoch_sums = {};
@@ -215,7 +212,7 @@ COHORT_CORE_INLINE void step_runner::begin_next_epoch(epoch_report const& done) 
 }
 
 /// Applies reduce_on_plateau. All ranks have the same mean loss of the epoch.
-COHORT_CORE_INLINE void step_runner::update_plateau(epoch_report const& epoch) {
+void step_runner::update_plateau(epoch_report const& epoch) {
   training_settings const& settings = state_.settings;
   if (!settings.plateau || epoch.weight <= 0) return;
   double const before = state_.rate_plateau.factor;
@@ -225,7 +222,7 @@ COHORT_CORE_INLINE void step_runner::update_plateau(epoch_report const& epoch) {
                           " from epoch ", state_.position.epoch + 1, " on"}));
 }
 
-COHORT_CORE_INLINE step_report step_runner::train_on(batch_view data, int accumulate) {
+step_report step_runner::train_on(batch_view data, int accumulate) {
   check_ranks_once("train_on");
   if (accumulate < 1)
     throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
@@ -240,7 +237,7 @@ COHORT_CORE_INLINE step_report step_runner::train_on(batch_view data, int accumu
   return finish(step(data, now, accumulate, indices_));
 }
 
-COHORT_CORE_INLINE epoch_report step_runner::end_epoch() {
+epoch_report step_runner::end_epoch() {
   training_state::running_sums const sums = state_.epoch_sums;
   votes const agreed = end_of_epoch();
   if (agreed.stop || agreed.save) state_.voting.clear(agreed);

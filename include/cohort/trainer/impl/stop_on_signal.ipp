@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/stop_signals.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cstddef>
@@ -13,7 +11,7 @@ namespace cohort::detail {
 /// Handler of the stop signals. Launchers send one signal to a process and to its group, and cohort-run's
 /// processes receive one from the kernel and one from its watchdog: both count once. A later signal of the
 /// same number ends the process.
-COHORT_CORE_INLINE void record_stop_signal(int number) {
+void record_stop_signal(int number) {
   constexpr std::int64_t most_ms = 500;                 // between deliveries of the same signal
   static constinit std::atomic<std::int64_t> first[2];  // ms, per signal; 0: not received
   std::size_t const which = number == stop_signals::numbers[0] ? 0 : 1;
@@ -33,7 +31,7 @@ COHORT_CORE_INLINE void record_stop_signal(int number) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE stop_on_signal::stop_on_signal() {
+stop_on_signal::stop_on_signal() {
   stack_t stack{};
   ::sigaltstack(nullptr, &stack);
   if (stack.ss_flags & SS_DISABLE) {
@@ -54,7 +52,7 @@ COHORT_CORE_INLINE stop_on_signal::stop_on_signal() {
   }
 }
 
-COHORT_CORE_INLINE stop_on_signal::~stop_on_signal() {
+stop_on_signal::~stop_on_signal() {
   {
     detail::stop_signals& state = detail::stop_signals_of_process;
     std::lock_guard const lock(state.mutex);
@@ -67,9 +65,9 @@ COHORT_CORE_INLINE stop_on_signal::~stop_on_signal() {
   if (!stack_.empty()) ::sigaltstack(&none, nullptr);
 }
 
-COHORT_CORE_INLINE bool stop_on_signal::arrived() { return detail::stop_signals_of_process.arrived; }
+bool stop_on_signal::arrived() { return detail::stop_signals_of_process.arrived; }
 
-COHORT_CORE_INLINE void stop_on_signal::on_step(training& run, step_report const&) {
+void stop_on_signal::on_step(training& run, step_report const&) {
   if (arrived()) run.request({.stop = true});
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/summary.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string escape_html(std::string_view text) {
+std::string escape_html(std::string_view text) {
   std::string made;
   for (char const one : text) {
     if (one == '<')
@@ -32,7 +30,7 @@ COHORT_CORE_INLINE std::string escape_html(std::string_view text) {
   return made;
 }
 
-COHORT_CORE_INLINE std::string short_number(double number) {
+std::string short_number(double number) {
   if (!is_finite(number)) return "-";
   double const size = std::abs(number);
   if (size >= 1e-4 && size < 1e7) {
@@ -48,9 +46,9 @@ COHORT_CORE_INLINE std::string short_number(double number) {
 }
 
 /// A coordinate with one decimal.
-COHORT_CORE_INLINE std::string svg_at(double coordinate) { return decimal_text(coordinate, 1); }
+std::string svg_at(double coordinate) { return decimal_text(coordinate, 1); }
 
-COHORT_CORE_INLINE void report_curve::add(double x, double y) {
+void report_curve::add(double x, double y) {
   if (!is_finite(x) || !is_finite(y)) return;
   last_ = y;
   x_ += x;
@@ -92,7 +90,7 @@ struct chart_axis {
 };
 
 /// Ticks at multiples of 1, 2 or 5 times a power of ten; `least`: smallest distance.
-COHORT_CORE_INLINE chart_axis chart_axis_of(double low, double high, double least = 0) {
+chart_axis chart_axis_of(double low, double high, double least = 0) {
   if (!(high > low)) {
     double const margin = high == 0 ? 1 : std::abs(high) / 10;
     low -= margin;
@@ -114,8 +112,7 @@ COHORT_CORE_INLINE chart_axis chart_axis_of(double low, double high, double leas
   return made;
 }
 
-COHORT_CORE_INLINE std::string line_chart(std::string_view title, std::span<report_curve const> curves,
-                                          y_axis scale) {
+std::string line_chart(std::string_view title, std::span<report_curve const> curves, y_axis scale) {
   bool const logarithmic = scale == y_axis::logarithmic;
   auto const is_shown = [&](report_curve::point const& p) { return !logarithmic || p.y > 0; };
   auto const y_of = [&](double y) { return logarithmic ? std::log10(y) : y; };
@@ -170,8 +167,7 @@ COHORT_CORE_INLINE std::string line_chart(std::string_view title, std::span<repo
   return svg + "</svg>\n<ul class=\"legend\">" + legend + "</ul></figure>\n";
 }
 
-COHORT_CORE_INLINE std::string stacked_bar(std::string_view title, std::span<bar_part const> parts,
-                                           std::string_view unit) {
+std::string stacked_bar(std::string_view title, std::span<bar_part const> parts, std::string_view unit) {
   double sum = 0;
   for (bar_part const& one : parts) sum += std::max(one.value, 0.0);
   if (!(sum > 0)) return {};
@@ -194,8 +190,7 @@ COHORT_CORE_INLINE std::string stacked_bar(std::string_view title, std::span<bar
          + "</table></figure>\n";
 }
 
-COHORT_CORE_INLINE std::string confusion_picture(classification_report const& report,
-                                                 std::span<std::string const> labels) {
+std::string confusion_picture(classification_report const& report, std::span<std::string const> labels) {
   constexpr int most = 40, most_counts = 20;
   int const classes = report.classes();
   if (classes > most || report.examples() == 0) return {};
@@ -323,8 +318,7 @@ class share_chart {
   int curves_ = 0;
 };
 
-COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<std::string const> labels,
-                                           char const* caption) {
+std::string roc_picture(roc_report const& report, std::span<std::string const> labels, char const* caption) {
   constexpr std::size_t most = 8;
   struct area {
     int column;
@@ -359,7 +353,7 @@ COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<s
   return chart.text();
 }
 
-COHORT_CORE_INLINE std::string calibration_picture(calibration_report const& report) {
+std::string calibration_picture(calibration_report const& report) {
   std::optional<double> const error = report.expected_error();
   if (!error) return {};
   share_chart chart(report.columns() == 1 ? "Calibration: frequency of positive examples"
@@ -378,7 +372,7 @@ COHORT_CORE_INLINE std::string calibration_picture(calibration_report const& rep
   return chart.text();
 }
 
-COHORT_CORE_INLINE std::string network_picture(graph_view net) {
+std::string network_picture(graph_view net) {
   struct place {
     int row = 0;
     double x = 0;

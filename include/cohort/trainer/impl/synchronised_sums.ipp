@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/trainer/detail/synchronised_sums.hpp>
 #include <cstring>
@@ -10,8 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE synchronised_sums::synchronised_sums(team& workers, plan_sums sizes,
-                                                        std::unique_ptr<communicator> world)
+synchronised_sums::synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world)
     : team_(workers), world_(std::move(world)), sizes_(std::move(sizes)) {
   int const mine = team_.size();
   for (int w = 0; w < mine; ++w) parts_.emplace_back(*this, w);
@@ -21,7 +18,7 @@ COHORT_CORE_INLINE synchronised_sums::synchronised_sums(team& workers, plan_sums
   std::memcpy(workers_by_rank_.data(), all.bytes.data(), workers_by_rank_.size() * sizeof(int));
 }
 
-COHORT_CORE_INLINE int synchronised_sums::rounds(std::int64_t examples, int micro_batches) const {
+int synchronised_sums::rounds(std::int64_t examples, int micro_batches) const {
   if (examples < 1) return micro_batches;
   std::int64_t most = 0;
   auto const ranks = static_cast<int>(workers_by_rank_.size());
@@ -32,25 +29,25 @@ COHORT_CORE_INLINE int synchronised_sums::rounds(std::int64_t examples, int micr
   return static_cast<int>(std::min<std::int64_t>(most, micro_batches));
 }
 
-COHORT_CORE_INLINE void synchronised_sums::abandon(std::string_view why) noexcept {
+void synchronised_sums::abandon(std::string_view why) noexcept {
   if (world_) world_->abort(std::string(why));
 }
 
-COHORT_CORE_INLINE void synchronised_sums::part::sum(std::span<double> values) {
+void synchronised_sums::part::sum(std::span<double> values) {
   values_ = values;
   all_->sum(worker_, values);
 }
 
-COHORT_CORE_INLINE void synchronised_sums::part::add_zeros(int count) {
+void synchronised_sums::part::add_zeros(int count) {
   zeros_.assign(static_cast<std::size_t>(count), 0.0);
   sum(zeros_);
 }
 
-COHORT_CORE_INLINE void synchronised_sums::join(int worker, std::vector<int> const& sizes) {
+void synchronised_sums::join(int worker, std::vector<int> const& sizes) {
   for (int const size : sizes) parts_[static_cast<std::size_t>(worker)].add_zeros(size);
 }
 
-COHORT_CORE_INLINE void synchronised_sums::sum(int worker, std::span<double> values) {
+void synchronised_sums::sum(int worker, std::span<double> values) {
   team_.barrier(worker);
   if (worker == 0) {
     total_.assign(values.begin(), values.end());

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
@@ -16,13 +14,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string code_block(std::string const& text) {
+std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
 }
 
 /// The settings of a run that programs usually compare. `examples`: of rank 0's first step, if it is not a
 /// step of fit.
-COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
+std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   training_settings const& s = run.settings();
   int const batch = run.state().batch_of_fit();
   rate_schedule const& rate = s.updater.rate();
@@ -52,8 +50,7 @@ COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& 
 
 namespace cohort {
 
-COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder,
-                                                              tensorboard_settings settings)
+tensorboard_listener::tensorboard_listener(std::string folder, tensorboard_settings settings)
     : folder_(std::move(folder)), settings_(std::move(settings)) {
   constexpr std::int64_t automatic = tensorboard_settings::automatic;
   if ((settings_.every < 1 && settings_.every != automatic)
@@ -71,7 +68,7 @@ COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() = default;
+tensorboard_listener::~tensorboard_listener() = default;
 
 template <class F>
 void tensorboard_listener::attempt(F const& write) {
@@ -85,7 +82,7 @@ void tensorboard_listener::attempt(F const& write) {
   }
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report const& done) {
+void tensorboard_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0 || !last_error_.empty()) return;
   attempt([&] {
     bool const is_first = !file_;
@@ -108,7 +105,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
   });
 }
 
-COHORT_CORE_INLINE bool tensorboard_listener::has_point(step_report const& done) const {
+bool tensorboard_listener::has_point(step_report const& done) const {
   std::int64_t const step = done.step + 1, every = settings_.every;
   if (every != tensorboard_settings::automatic) return step % every == 0;
   constexpr std::array<std::int64_t, 6> first{1, 2, 5, 10, 20, 50};
@@ -116,8 +113,7 @@ COHORT_CORE_INLINE bool tensorboard_listener::has_point(step_report const& done)
          || done.step_in_epoch + 1 == done.steps_in_epoch;
 }
 
-COHORT_CORE_INLINE bool tensorboard_listener::has_histograms(step_report const& done,
-                                                             std::int64_t later) const {
+bool tensorboard_listener::has_histograms(step_report const& done, std::int64_t later) const {
   std::int64_t const step = done.step + 1 + later, every = settings_.histograms_every;
   if (every != tensorboard_settings::automatic) return every > 0 && step % every == 0;
   bool const ends_first_epoch =
@@ -126,7 +122,7 @@ COHORT_CORE_INLINE bool tensorboard_listener::has_histograms(step_report const& 
   return is_first || step % 1000 == 0;
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
+void tensorboard_listener::begin(training& run, step_report const& done) {
   file_ = std::make_unique<io::event_file>(folder_);
   first_step_ = done.step;
   first_epoch_ = done.epoch;
@@ -144,7 +140,7 @@ COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report c
   file_->flush();
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_report const& done) {
+void tensorboard_listener::write_scalars(training& run, step_report const& done) {
   std::int64_t const step = done.step + 1;
   auto const steps = static_cast<double>(steps_);
   double const seconds = step_seconds_ + wait_seconds_;
@@ -170,7 +166,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
   step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, step_report const& done) {
+void tensorboard_listener::write_parameters(training& run, step_report const& done) {
   std::int64_t const step = done.step + 1;
   detail::dense_parameters const now(run.parameters(), step);
   bool const has_update = before_.step() == step - 1;
@@ -195,8 +191,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, st
 
 /// The filters of the first convolution in rows of about as many columns, with a margin of one pixel. Grey or
 /// colours are relative to the smallest and the largest weight; of other than 3 channels the first is shown.
-COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run,
-                                                            detail::dense_parameters const& now) {
+void tensorboard_listener::write_filters(training& run, detail::dense_parameters const& now) {
   graph_view const net = run.network();
   parameter_set const& all = run.parameters();
   auto const found = std::ranges::find_if(all.table(), [&](parameter const& one) {
@@ -229,7 +224,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run,
   file_->image("filters/" + found->name, now.step(), height, width, channels, pixels);
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_report const& done) {
+void tensorboard_listener::on_epoch(training& run, epoch_report const& done) {
   if (run.world().rank() != 0) return;
   attempt([&] {
     if (!file_) return;
@@ -245,7 +240,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_repo
   });
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::scalar(std::string_view tag, std::int64_t step, double value) {
+void tensorboard_listener::scalar(std::string_view tag, std::int64_t step, double value) {
   attempt([&] {
     if (!file_) return;
     file_->scalar(tag, step, value);
@@ -253,7 +248,7 @@ COHORT_CORE_INLINE void tensorboard_listener::scalar(std::string_view tag, std::
   });
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::on_end(training& run) {
+void tensorboard_listener::on_end(training& run) {
   if (run.world().rank() != 0) return;
   attempt([&] {
     if (!file_) return;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/timeline.hpp>
@@ -9,7 +7,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE timeline::timeline(communicator& world, std::int64_t newest) : world_(world.duplicate()) {
+timeline::timeline(communicator& world, std::int64_t newest) : world_(world.duplicate()) {
   if (newest < 1 || newest > largest)
     throw setting_error(
         {.what = "invalid number of steps for a timeline", .expected = {"1 to ", largest}, .got = {newest}});
@@ -18,7 +16,7 @@ COHORT_CORE_INLINE timeline::timeline(communicator& world, std::int64_t newest) 
   clocks_ = detail::read_clocks(*world_);
 }
 
-COHORT_CORE_INLINE void timeline::on_step(training& run, step_report const& done) {
+void timeline::on_step(training& run, step_report const& done) {
   row const one = row_of(done, run.last_exchange());
   if (rows_.size() < rows_.capacity()) {
     rows_.push_back(one);
@@ -28,7 +26,7 @@ COHORT_CORE_INLINE void timeline::on_step(training& run, step_report const& done
   }
 }
 
-COHORT_CORE_INLINE std::string timeline::trace() {
+std::string timeline::trace() {
   std::vector<detail::clock_reading> const now = detail::read_clocks(*world_);
   std::rotate(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(oldest_), rows_.end());
   oldest_ = 0;
@@ -52,7 +50,7 @@ COHORT_CORE_INLINE std::string timeline::trace() {
   return out.end_array().end_object().text();
 }
 
-COHORT_CORE_INLINE timeline::row timeline::row_of(step_report const& done, exchange_times const& parts) {
+timeline::row timeline::row_of(step_report const& done, exchange_times const& parts) {
   using detail::nanoseconds;
   auto const span_of = [](exchange_times::span const& one) {
     return span{nanoseconds(one.begin), nanoseconds(one.end)};
@@ -75,14 +73,14 @@ COHORT_CORE_INLINE timeline::row timeline::row_of(step_report const& done, excha
           span_of(parts.apply)};
 }
 
-COHORT_CORE_INLINE std::vector<timeline::row> timeline::rows_of(int rank) {
+std::vector<timeline::row> timeline::rows_of(int rank) {
   std::vector<row> theirs(world_->wait_for_message(rank, 0).bytes / sizeof(row));
   world_->receive(std::as_writable_bytes(std::span(theirs)), rank, 0);
   return theirs;
 }
 
-COHORT_CORE_INLINE void timeline::write_name(io::json_writer& out, int rank, int track, char const* what,
-                                             char const* field, std::string const& text) {
+void timeline::write_name(io::json_writer& out, int rank, int track, char const* what, char const* field,
+                          std::string const& text) {
   out.begin_object(io::json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
   out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/layer/activation.hpp>
@@ -31,7 +29,7 @@ inline bool rectifies(kind const& what) {
 }
 
 /// Returns why a node cannot run step by step; empty if it can.
-COHORT_CORE_INLINE std::string_view why_not_decoded(graph_view net, int id) {
+std::string_view why_not_decoded(graph_view net, int id) {
   kind const& what = net.kind(id);
   if (what.role == layer_role::input) return {};
   if (net.input_mask(id) >= 0) return "a masked sequence";
@@ -52,7 +50,7 @@ COHORT_CORE_INLINE std::string_view why_not_decoded(graph_view net, int id) {
              : "a layer that reads several steps, or a user-defined layer";
 }
 
-COHORT_CORE_INLINE std::string why_not_decoded(graph_view net) {
+std::string why_not_decoded(graph_view net) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   if (inputs.size() != 1 || net[inputs[0]].output.rank != 1)
     return inputs.size() != 1 ? text_of({inputs.size(), " inputs"})
@@ -277,7 +275,7 @@ struct token_decoder::state {
   }
 };
 
-COHORT_CORE_INLINE token_decoder::token_decoder(training const& net) {
+token_decoder::token_decoder(training const& net) {
   if (std::string const why = detail::why_not_decoded(net.network()); !why.empty())
     throw setting_error({.what = "token_decoder cannot run this network step by step",
                          .expected = "one input of T token indices, causal attention, and layers that treat "
@@ -285,14 +283,14 @@ COHORT_CORE_INLINE token_decoder::token_decoder(training const& net) {
                          .got = why});
   state_ = std::make_unique<state>(net);
 }
-COHORT_CORE_INLINE token_decoder::token_decoder(token_decoder&&) noexcept = default;
-COHORT_CORE_INLINE token_decoder& token_decoder::operator=(token_decoder&&) noexcept = default;
-COHORT_CORE_INLINE token_decoder::~token_decoder() = default;
+token_decoder::token_decoder(token_decoder&&) noexcept = default;
+token_decoder& token_decoder::operator=(token_decoder&&) noexcept = default;
+token_decoder::~token_decoder() = default;
 
-COHORT_CORE_INLINE int token_decoder::window() const { return state_->window; }
-COHORT_CORE_INLINE int token_decoder::steps() const { return state_->steps; }
+int token_decoder::window() const { return state_->window; }
+int token_decoder::steps() const { return state_->steps; }
 
-COHORT_CORE_INLINE std::span<float const> token_decoder::advance(std::span<std::int32_t const> tokens) {
+std::span<float const> token_decoder::advance(std::span<std::int32_t const> tokens) {
   if (tokens.empty())
     throw setting_error(
         {.what = "token_decoder::advance got no tokens", .expected = "at least one token", .got = "none"});
@@ -304,7 +302,7 @@ COHORT_CORE_INLINE std::span<float const> token_decoder::advance(std::span<std::
   return state_->advance(tokens);
 }
 
-COHORT_CORE_INLINE void token_decoder::reset() {
+void token_decoder::reset() {
   state_->steps = 0;
   state_->refresh();
 }

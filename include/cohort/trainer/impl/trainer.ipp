@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
@@ -8,9 +6,9 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void mark_without_world(training& made) { made.state().has_given_world = false; }
+void mark_without_world(training& made) { made.state().has_given_world = false; }
 
-COHORT_CORE_INLINE void check_training_settings(training_settings const& settings) {
+void check_training_settings(training_settings const& settings) {
   settings.optimizer().check();
   if (settings.plateau) settings.plateau->check();
   bool const calibrates = settings.tune && settings.workers == 0;

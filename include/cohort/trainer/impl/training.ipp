@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/plan/plan_text.hpp>
@@ -19,10 +17,9 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<int const> layers,
-                                                                    std::size_t outputs,
-                                                                    std::span<tensor_view const> inputs,
-                                                                    std::span<tensor_view const> masks) {
+std::vector<predictions> training_state::predict(std::span<int const> layers, std::size_t outputs,
+                                                 std::span<tensor_view const> inputs,
+                                                 std::span<tensor_view const> masks) {
   check_inputs(net, inputs, masks);
   finish_pending();
   rescaled_parts copies;  // separate for each call, because other threads may predict concurrently
@@ -33,8 +30,7 @@ COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<in
   return made;
 }
 
-COHORT_CORE_INLINE void training_state::rescale_back(std::span<int const> layers,
-                                                     std::vector<predictions>& made) const {
+void training_state::rescale_back(std::span<int const> layers, std::vector<predictions>& made) const {
   std::vector<int> const losses = graph_view(net).with_role(layer_role::loss);
   for (std::size_t i = 0; i < made.size(); ++i) {
     auto const loss = std::find(losses.begin(), losses.end(), layers[i]) - losses.begin();
@@ -49,27 +45,26 @@ COHORT_CORE_INLINE void training_state::rescale_back(std::span<int const> layers
 
 namespace cohort {
 
-COHORT_CORE_INLINE training::training(graph net, detail::backend_handle backend, training_settings settings,
-                                      std::shared_ptr<communicator> world,
-                                      std::unique_ptr<strategy> exchange_strategy)
+training::training(graph net, detail::backend_handle backend, training_settings settings,
+                   std::shared_ptr<communicator> world, std::unique_ptr<strategy> exchange_strategy)
     : state_(std::make_unique<detail::training_state>(std::move(net), std::move(backend), std::move(settings),
                                                       std::move(world), std::move(exchange_strategy))) {}
 
-COHORT_CORE_INLINE training::training(training&&) noexcept = default;
-COHORT_CORE_INLINE training& training::operator=(training&&) noexcept = default;
-COHORT_CORE_INLINE training::~training() = default;
+training::training(training&&) noexcept = default;
+training& training::operator=(training&&) noexcept = default;
+training::~training() = default;
 
-COHORT_CORE_INLINE graph_view training::network() const& { return state_->net; }
+graph_view training::network() const& { return state_->net; }
 
-COHORT_CORE_INLINE training_settings const& training::settings() const& { return state_->settings; }
+training_settings const& training::settings() const& { return state_->settings; }
 
-COHORT_CORE_INLINE std::string const& training::backend() const& { return state_->workers->backend().name; }
+std::string const& training::backend() const& { return state_->workers->backend().name; }
 
-COHORT_CORE_INLINE parameter_set& training::parameters() & { return state_->parameters(); }
+parameter_set& training::parameters() & { return state_->parameters(); }
 
-COHORT_CORE_INLINE parameter_set const& training::parameters() const& { return state_->parameters(); }
+parameter_set const& training::parameters() const& { return state_->parameters(); }
 
-COHORT_CORE_INLINE std::vector<double> training::last_gradient(std::string_view name) const {
+std::vector<double> training::last_gradient(std::string_view name) const {
   parameter_set const& all = parameters();
   parameter_range const which = detail::parameters_named(all, name, "training::last_gradient");
   if (!state_->workers->has_gradients())
@@ -94,75 +89,71 @@ COHORT_CORE_INLINE std::vector<double> training::last_gradient(std::string_view 
   return sum;
 }
 
-COHORT_CORE_INLINE communicator& training::world() const { return *state_->world; }
+communicator& training::world() const { return *state_->world; }
 
-COHORT_CORE_INLINE std::vector<measurement> training::exchange_report() const {
-  return state_->exchange_strategy->report();
-}
+std::vector<measurement> training::exchange_report() const { return state_->exchange_strategy->report(); }
 
-COHORT_CORE_INLINE exchange_times training::last_exchange() const {
-  return state_->exchange_strategy->last_exchange();
-}
+exchange_times training::last_exchange() const { return state_->exchange_strategy->last_exchange(); }
 
-COHORT_CORE_INLINE std::int64_t training::step() const { return state_->position.step; }
+std::int64_t training::step() const { return state_->position.step; }
 
-COHORT_CORE_INLINE std::int64_t training::epoch() const { return state_->position.epoch; }
+std::int64_t training::epoch() const { return state_->position.epoch; }
 
-COHORT_CORE_INLINE training_position training::position() const { return state_->position; }
+training_position training::position() const { return state_->position; }
 
-COHORT_CORE_INLINE fit_report training::fit(dataset const& data, fit_settings const& how) {
+fit_report training::fit(dataset const& data, fit_settings const& how) {
   return detail::fit_loop(*this, *state_, data, how).run();
 }
 
-COHORT_CORE_INLINE step_report training::train_on(batch_view const& data, int accumulate) {
+step_report training::train_on(batch_view const& data, int accumulate) {
   return detail::step_runner(*state_).train_on(data, accumulate);
 }
 
-COHORT_CORE_INLINE double training::loss_of(batch_view const& data) { return detail::loss_of(*state_, data); }
+double training::loss_of(batch_view const& data) { return detail::loss_of(*state_, data); }
 
-COHORT_CORE_INLINE epoch_report training::end_epoch() { return detail::step_runner(*state_).end_epoch(); }
+epoch_report training::end_epoch() { return detail::step_runner(*state_).end_epoch(); }
 
-COHORT_CORE_INLINE bool training::has_common_steps() const {
+bool training::has_common_steps() const {
   return !state_->active_fit || state_->active_fit->has_common_steps();
 }
 
-COHORT_CORE_INLINE void training::request(votes const& wanted) { state_->voting.request(wanted); }
+void training::request(votes const& wanted) { state_->voting.request(wanted); }
 
-COHORT_CORE_INLINE predictions training::predict(std::span<tensor_view const> inputs) const {
+predictions training::predict(std::span<tensor_view const> inputs) const {
   return std::move(state_->predict({}, 1, inputs)[0]);
 }
 
-COHORT_CORE_INLINE predictions training::predict(batch_view const& data) const {
+predictions training::predict(batch_view const& data) const {
   return std::move(state_->predict({}, 1, data.inputs, data.masks)[0]);
 }
 
-COHORT_CORE_INLINE void training::check_keys(predictions const& made, std::size_t keys) {
+void training::check_keys(predictions const& made, std::size_t keys) {
   if (static_cast<std::size_t>(made.count()) != keys)
     throw shape_error({.what = "the number of keys differs from the number of examples",
                        .expected = {made.count(), " keys"},
                        .got = {keys}});
 }
 
-COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
-                                                                 tensor_view input) const {
+std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                              tensor_view input) const {
   return outputs_of(layers, std::span<tensor_view const>(&input, 1));
 }
 
-COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
-                                                                 std::span<tensor_view const> inputs) const {
+std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                              std::span<tensor_view const> inputs) const {
   graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);
   return state_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
 }
 
-COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
-                                                                 batch_view const& data) const {
+std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                              batch_view const& data) const {
   graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);
   return state_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), data.inputs, data.masks);
 }
 
-COHORT_CORE_INLINE std::string training::checksum() const {
+std::string training::checksum() const {
   std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements())
                                * bytes_of(parameters().type()));
   parameters().read_all(parameters().master(), dense.data());
@@ -172,18 +163,18 @@ COHORT_CORE_INLINE std::string training::checksum() const {
   return text;
 }
 
-COHORT_CORE_INLINE std::string training::plan_table(int batch, int accumulate) {
+std::string training::plan_table(int batch, int accumulate) {
   return text_of(*state_->workers->plan_for(
       {.examples = state_->workers->micro_batch_size(batch, accumulate), .accumulates = accumulate > 1}));
 }
 
-COHORT_CORE_INLINE run_memory training::memory_of(dataset const& data, fit_settings const& how) {
+run_memory training::memory_of(dataset const& data, fit_settings const& how) {
   return detail::memory_of_fit(*state_, data, how);
 }
 
-COHORT_CORE_INLINE void training::profile(bool on) { state_->workers->profile(on); }
+void training::profile(bool on) { state_->workers->profile(on); }
 
-COHORT_CORE_INLINE std::vector<plan_row> training::profile_rows(int batch, int accumulate) {
+std::vector<plan_row> training::profile_rows(int batch, int accumulate) {
   return state_->workers->profile_rows(batch, accumulate);
 }
 

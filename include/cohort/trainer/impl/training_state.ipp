@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 
 namespace cohort::detail {
@@ -11,9 +9,8 @@ namespace cohort::detail {
 /// first.
 inline constexpr std::chrono::seconds exchange_grace{5};
 
-COHORT_CORE_INLINE training_state::training_state(graph network, backend_handle backend,
-                                                  training_settings how, std::shared_ptr<communicator> ranks,
-                                                  std::unique_ptr<strategy> how_to_exchange)
+training_state::training_state(graph network, backend_handle backend, training_settings how,
+                               std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange)
     : net(std::move(network)),
       divisor(net),
       settings(std::move(how)),
@@ -25,28 +22,28 @@ COHORT_CORE_INLINE training_state::training_state(graph network, backend_handle 
   exchange_strategy->set_workers(workers->size());
 }
 
-COHORT_CORE_INLINE parameter_set& training_state::parameters() {
+parameter_set& training_state::parameters() {
   finish_pending();
   return *workers->backend().parameters;
 }
 
-COHORT_CORE_INLINE parameter_update& training_state::update() {
+parameter_update& training_state::update() {
   if (!updater) updater = std::make_shared<parameter_update>(parameters(), settings.optimizer());
   updater->scale_rates(settings.plateau ? rate_plateau.factor : 1);
   return *updater;
 }
 
-COHORT_CORE_INLINE std::vector<std::byte*> training_state::updater_arrays() {
+std::vector<std::byte*> training_state::updater_arrays() {
   std::vector<std::byte*> arrays;
   for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
   return arrays;
 }
 
-COHORT_CORE_INLINE void training_state::finish_pending() {
+void training_state::finish_pending() {
   run_workers(nullptr, [&] { workers->finish_pending(); });
 }
 
-COHORT_CORE_INLINE void training_state::rescale(batch_view& data) {
+void training_state::rescale(batch_view& data) {
   rescaled->clear();
   data.inputs = rescaled->of(data.inputs, preparation.rescaling.inputs);
   data.targets = rescaled->of(data.targets, preparation.rescaling.targets);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/detail/cached_file.hpp>
@@ -16,7 +14,7 @@ namespace cohort::detail {
 
 /// A batch with inputs of zeros (ones if 0 marks padding) and targets in the range that the losses accept.
 /// All steps are unmasked.
-COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type type) {
+batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;
   made.global_count = count;
@@ -77,15 +75,14 @@ class calibration_run {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::size_t timing_autotuner::choose(std::string const& what,
-                                                        std::span<std::string const> variants,
-                                                        stopwatch const& seconds_of) {
+std::size_t timing_autotuner::choose(std::string const& what, std::span<std::string const> variants,
+                                     stopwatch const& seconds_of) {
   return decide(what, variants, seconds_of).choice;
 }
 
-COHORT_CORE_INLINE void timing_autotuner::choose_workers(
-    graph_view net, training_settings& settings, std::string const& machine,
-    detail::backend_handle (*make_backend)(graph_view, training_settings const&)) {
+void timing_autotuner::choose_workers(graph_view net, training_settings& settings, std::string const& machine,
+                                      detail::backend_handle (*make_backend)(graph_view,
+                                                                             training_settings const&)) {
   int const processors = std::min(how_.processors > 0 ? how_.processors : usable_processors(),
                                   static_cast<int>(parameter_update::max_parts));
   struct counts {
@@ -120,14 +117,14 @@ COHORT_CORE_INLINE void timing_autotuner::choose_workers(
   settings.log(text + (!chosen.seconds.empty() ? ")" : processors > 1 ? " (cached)" : ""));
 }
 
-COHORT_CORE_INLINE std::string timing_autotuner::text_of(int workers, int threads) {
+std::string timing_autotuner::text_of(int workers, int threads) {
   return detail::text_of({workers, workers == 1 ? " worker of " : " workers of ", threads,
                           threads == 1 ? " thread" : " threads"});
 }
 
-COHORT_CORE_INLINE timing_autotuner::decision timing_autotuner::decide(std::string const& what,
-                                                                       std::span<std::string const> variants,
-                                                                       stopwatch const& seconds_of) const {
+timing_autotuner::decision timing_autotuner::decide(std::string const& what,
+                                                    std::span<std::string const> variants,
+                                                    stopwatch const& seconds_of) const {
   constexpr int rounds = 3;
   constexpr double worth_it = 0.97, long_enough = 1;
   detail::cached_file const file(how_.folder, "cohort choice 1", ".choice", what + '\n');

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -20,8 +18,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std::vector<metric> metrics,
-                                          cohort::sharding sharding)
+validation::validation(training_state& run, dataset data, std::vector<metric> metrics,
+                       cohort::sharding sharding)
     : state_(run), data_(std::move(data)), sharding_(sharding) {
   check_dataset(run, data_, "validation");
   std::vector<std::string> names{std::string(metrics::loss.name)};
@@ -44,15 +42,14 @@ COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std
   }
 }
 
-COHORT_CORE_INLINE metric_measure validation::measure_of(metric const& one) const {
+metric_measure validation::measure_of(metric const& one) const {
   graph_view const net = state_.net;
   shape const output = net[net.with_role(layer_role::loss)[0]].output;
   return one.of_outputs(loss_rows::of_output(output),
                         loss_rows::of_target(output, data_.describe().targets[0]));
 }
 
-COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& run,
-                                                                     evaluation_settings how) const {
+std::vector<metric_value> validation::measure_all(training& run, evaluation_settings how) const {
   check_common_steps(state_, "evaluate");
   check_class_names(state_, data_, state_.class_names, "validation");
   how.sharding = sharding_;
@@ -101,8 +98,7 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
   return values;
 }
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_weightless(std::string_view what, std::string where,
-                                                       std::int64_t examples) {
+[[noreturn]] void refuse_weightless(std::string_view what, std::string where, std::int64_t examples) {
   throw data_error({.what = {"no example of the ", what, " has a weight above 0"},
                     .where = std::move(where),
                     .expected = "examples with a weight; a damaged record that is skipped has weight 0",

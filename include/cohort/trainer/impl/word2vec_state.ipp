@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,7 +7,6 @@
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -22,8 +20,7 @@ namespace cohort::detail {
 
 // --- windows
 
-COHORT_CORE_INLINE skip_gram_windows::skip_gram_windows(word_vocabulary const& words,
-                                                        word2vec_settings const& settings)
+skip_gram_windows::skip_gram_windows(word_vocabulary const& words, word2vec_settings const& settings)
     : vocabulary_(words.size()),
       window_(settings.window),
       most_(static_cast<std::size_t>(settings.windows)),
@@ -36,7 +33,7 @@ COHORT_CORE_INLINE skip_gram_windows::skip_gram_windows(word_vocabulary const& w
   }
 }
 
-COHORT_CORE_INLINE void skip_gram_windows::advance(token_stream const& tokens, word2vec_position& from) {
+void skip_gram_windows::advance(token_stream const& tokens, word2vec_position& from) {
   windows_.clear();
   kept_.clear();
   places_.clear();
@@ -59,8 +56,8 @@ COHORT_CORE_INLINE void skip_gram_windows::advance(token_stream const& tokens, w
   }
 }
 
-COHORT_CORE_INLINE std::int64_t skip_gram_windows::read_sentence(token_stream const& tokens,
-                                                                 std::int64_t epoch, std::int64_t begin) {
+std::int64_t skip_gram_windows::read_sentence(token_stream const& tokens, std::int64_t epoch,
+                                              std::int64_t begin) {
   constexpr std::int64_t chunk = 64;
   random_stream const draws(seed_, "word2vec subsampling", static_cast<std::uint64_t>(epoch));
   std::size_t const full = kept_.size() + longest_sentence;
@@ -89,18 +86,18 @@ COHORT_CORE_INLINE std::int64_t skip_gram_windows::read_sentence(token_stream co
 
 // --- noise and tree
 
-COHORT_CORE_INLINE noise_words::noise_words(std::span<std::int64_t const> counts) {
+noise_words::noise_words(std::span<std::int64_t const> counts) {
   double sum = 0;
   for (std::int64_t const count : counts)
     cumulative_.push_back(sum += std::pow(static_cast<double>(count), 0.75));
 }
 
-COHORT_CORE_INLINE std::int32_t noise_words::at(double point) const {
+std::int32_t noise_words::at(double point) const {
   auto const found = std::upper_bound(cumulative_.begin(), cumulative_.end(), point * cumulative_.back());
   return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
 }
 
-COHORT_CORE_INLINE huffman_tree::huffman_tree(std::span<std::int64_t const> counts) {
+huffman_tree::huffman_tree(std::span<std::int64_t const> counts) {
   std::size_t const words = counts.size(), nodes = 2 * words - 1;
   std::vector<std::int64_t> weight(counts.begin(), counts.end());
   weight.resize(nodes);
@@ -132,14 +129,14 @@ COHORT_CORE_INLINE huffman_tree::huffman_tree(std::span<std::int64_t const> coun
 
 // --- rows
 
-COHORT_CORE_INLINE void sparse_rows::clear() {
+void sparse_rows::clear() {
   for (std::int32_t const row : rows_) slot_[static_cast<std::size_t>(row)] = none;
   rows_.clear();
   terms_.clear();
   sums_.clear();
 }
 
-COHORT_CORE_INLINE std::size_t sparse_rows::touch(std::int32_t row) {
+std::size_t sparse_rows::touch(std::int32_t row) {
   std::int32_t& slot = slot_[static_cast<std::size_t>(row)];
   if (slot == none) {
     slot = static_cast<std::int32_t>(rows_.size());
@@ -170,7 +167,7 @@ std::span<std::byte const> read_bytes(std::span<std::byte const> from, std::span
   return from.subspan(values.size_bytes());
 }
 
-COHORT_CORE_INLINE void sparse_rows::write(std::vector<std::byte>& to) const {
+void sparse_rows::write(std::vector<std::byte>& to) const {
   auto const count = static_cast<std::int32_t>(rows_.size());
   append_bytes(to, std::span(&count, 1));
   append_bytes(to, std::span<std::int32_t const>(rows_));
@@ -178,7 +175,7 @@ COHORT_CORE_INLINE void sparse_rows::write(std::vector<std::byte>& to) const {
   append_bytes(to, std::span<float const>(sums_));
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> sparse_rows::add(std::span<std::byte const> from) {
+std::span<std::byte const> sparse_rows::add(std::span<std::byte const> from) {
   std::int32_t count = 0;
   from = read_bytes(from, std::span(&count, 1));
   std::vector<std::int32_t> rows(static_cast<std::size_t>(count)), terms(rows.size());
@@ -195,14 +192,13 @@ COHORT_CORE_INLINE std::span<std::byte const> sparse_rows::add(std::span<std::by
   return from;
 }
 
-COHORT_CORE_INLINE sparse_matrix::sparse_matrix(std::size_t rows, std::size_t width, updater const& rule)
+sparse_matrix::sparse_matrix(std::size_t rows, std::size_t width, updater const& rule)
     : rows_(rows), width_(width), rule_(rule), values_(rows * width) {
   for (int k = 0; k < rule.state_arrays(); ++k)
     states_.emplace_back(rows * width, static_cast<float>(rule.initial_state(k)));
 }
 
-COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, double rate, double row_limit,
-                                              std::int64_t step) {
+void sparse_matrix::update(sparse_rows const& gradients, double rate, double row_limit, std::int64_t step) {
   auto const number = [&](int k) { return static_cast<float>(rule_.number(k)); };
   for (std::size_t slot = 0; slot < gradients.rows().size(); ++slot) {
     std::int32_t const terms = gradients.terms(slot);
@@ -245,7 +241,7 @@ COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, doub
 /// Returns the settings if they are valid.
 ///
 /// Errors    setting_error.
-COHORT_CORE_INLINE word2vec_settings checked(word2vec_settings how) {
+word2vec_settings checked(word2vec_settings how) {
   auto const refuse = [](char const* field, clause expected, clause got) {
     throw setting_error({.what = "invalid setting of word2vec",
                          .where = field,
@@ -276,8 +272,7 @@ COHORT_CORE_INLINE word2vec_settings checked(word2vec_settings how) {
   return how;
 }
 
-COHORT_CORE_INLINE word2vec_state::word2vec_state(word_vocabulary vocabulary, communicator* given,
-                                                  word2vec_settings how)
+word2vec_state::word2vec_state(word_vocabulary vocabulary, communicator* given, word2vec_settings how)
     : words(std::move(vocabulary)),
       settings(checked(std::move(how))),
       input(words.words().size(), static_cast<std::size_t>(settings.width), settings.updater),
@@ -296,7 +291,7 @@ COHORT_CORE_INLINE word2vec_state::word2vec_state(word_vocabulary vocabulary, co
 }
 
 /// Dot product: sums in a fixed order, in eight parts, which compilers can vectorise.
-COHORT_CORE_INLINE float dot_in_lanes(float const* a, float const* b, std::size_t n) {
+float dot_in_lanes(float const* a, float const* b, std::size_t n) {
   constexpr std::size_t lanes = 8;
   float part[lanes]{};
   std::size_t i = 0;
@@ -306,7 +301,7 @@ COHORT_CORE_INLINE float dot_in_lanes(float const* a, float const* b, std::size_
   return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-COHORT_CORE_INLINE void word2vec_state::read_inputs(skip_gram_windows::window const& one) {
+void word2vec_state::read_inputs(skip_gram_windows::window const& one) {
   around_.clear();
   slots_.clear();
   for (std::size_t i = one.first; i < one.last; ++i)
@@ -314,7 +309,7 @@ COHORT_CORE_INLINE void word2vec_state::read_inputs(skip_gram_windows::window co
   for (std::int32_t const word : around_) slots_.push_back(input_sums_.touch(word));
 }
 
-COHORT_CORE_INLINE void word2vec_state::add_output(std::int32_t row, bool label) {
+void word2vec_state::add_output(std::int32_t row, bool label) {
   auto const width = static_cast<std::size_t>(settings.width);
   std::size_t const slot = output_sums_.touch(row);
   float* const output_sum = output_sums_.sum(slot);
@@ -335,8 +330,7 @@ COHORT_CORE_INLINE void word2vec_state::add_output(std::int32_t row, bool label)
   }
 }
 
-COHORT_CORE_INLINE void word2vec_state::add_block(std::span<skip_gram_windows::window const> block,
-                                                  std::uint64_t number) {
+void word2vec_state::add_block(std::span<skip_gram_windows::window const> block, std::uint64_t number) {
   drawn_.clear();
   random_stream const draws(settings.seed, "word2vec noise", static_cast<std::uint64_t>(position_.step));
   auto const count = static_cast<std::uint64_t>(settings.negatives);
@@ -357,7 +351,7 @@ COHORT_CORE_INLINE void word2vec_state::add_block(std::span<skip_gram_windows::w
   }
 }
 
-COHORT_CORE_INLINE void word2vec_state::exchange() {
+void word2vec_state::exchange() {
   message_.clear();
   append_bytes(message_, std::span<std::int64_t const>(&pairs_, 1));
   append_bytes(message_, std::span<double const>(&loss_, 1));
@@ -380,7 +374,7 @@ COHORT_CORE_INLINE void word2vec_state::exchange() {
   }
 }
 
-COHORT_CORE_INLINE double word2vec_state::rate(std::int64_t position, std::int64_t tokens) const {
+double word2vec_state::rate(std::int64_t position, std::int64_t tokens) const {
   double const first = settings.updater.rate().value(0, 0),
                all = static_cast<double>(settings.epochs) * static_cast<double>(tokens),
                done = static_cast<double>(position_.epoch) * static_cast<double>(tokens)
@@ -388,7 +382,7 @@ COHORT_CORE_INLINE double word2vec_state::rate(std::int64_t position, std::int64
   return first - (first - settings.final_rate) * (done / all);
 }
 
-COHORT_CORE_INLINE std::optional<word2vec_step> word2vec_state::step(token_stream const& tokens) {
+std::optional<word2vec_step> word2vec_state::step(token_stream const& tokens) {
   if (checked_tokens_ != tokens.size()) check_ranks(tokens);
   std::int64_t const begin = position_.sentence;
   double now = rate(begin, tokens.size());
@@ -426,7 +420,7 @@ COHORT_CORE_INLINE std::optional<word2vec_step> word2vec_state::step(token_strea
       .bytes_sent = static_cast<std::int64_t>(world_->sent().bytes_sent - sent)};
 }
 
-COHORT_CORE_INLINE std::string word2vec_state::text_of_settings() const {
+std::string word2vec_state::text_of_settings() const {
   return text_of({"width ",
                   settings.width,
                   ", window ",
@@ -451,14 +445,14 @@ COHORT_CORE_INLINE std::string word2vec_state::text_of_settings() const {
                   settings.seed});
 }
 
-COHORT_CORE_INLINE std::uint64_t word2vec_state::vocabulary_hash() const {
+std::uint64_t word2vec_state::vocabulary_hash() const {
   std::uint64_t hash = fnv1a("cohort words 1");
   for (std::size_t i = 0; i < words.words().size(); ++i)
     hash = fnv1a(text_of({words.words()[i], " ", words.counts()[i], "\n"}), hash);
   return hash;
 }
 
-COHORT_CORE_INLINE void word2vec_state::check_ranks(token_stream const& tokens) {
+void word2vec_state::check_ranks(token_stream const& tokens) {
   if (world_->size() > 1)
     require_same(
         *world_, "word2vec::step",
@@ -474,7 +468,7 @@ COHORT_CORE_INLINE void word2vec_state::check_ranks(token_stream const& tokens) 
 
 inline constexpr char const* word2vec_format = "cohort word2vec 1";
 
-COHORT_CORE_INLINE void word2vec_state::save(std::string const& path) const {
+void word2vec_state::save(std::string const& path) const {
   std::vector<stored_tensor> tensors;
   auto const add = [&](std::string const& name, sparse_matrix const& from) {
     shape const dims{static_cast<int>(from.rows()), settings.width};
@@ -495,7 +489,7 @@ COHORT_CORE_INLINE void word2vec_state::save(std::string const& path) const {
                     {"centre", text_of({position_.centre})}});
 }
 
-COHORT_CORE_INLINE void word2vec_state::load(std::string const& path) {
+void word2vec_state::load(std::string const& path) {
   safetensors const file = safetensors::load(path);
   auto const text = [&](char const* key) {
     auto const found = file.metadata().find(key);

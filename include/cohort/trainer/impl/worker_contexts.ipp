@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/worker_contexts.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE worker_contexts::worker_contexts(backend_handle const& backend, team& threads,
-                                                    std::size_t max_bytes)
+worker_contexts::worker_contexts(backend_handle const& backend, team& threads, std::size_t max_bytes)
     : backend_(backend),
       team_(threads),
       max_bytes_(max_bytes),
       memory_(static_cast<std::size_t>(threads.size())),
       contexts_(static_cast<std::size_t>(threads.size())) {}
 
-COHORT_CORE_INLINE std::shared_ptr<plan const> worker_contexts::plan_for(work_kind const& what) {
+std::shared_ptr<plan const> worker_contexts::plan_for(work_kind const& what) {
   auto& made = entry(plans_, what);
   plan_settings const wanted{.batch = what.examples,
                              .training = what.training,
@@ -30,7 +27,7 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> worker_contexts::plan_for(work_ki
   return made;
 }
 
-COHORT_CORE_INLINE void worker_contexts::make(int worker, work_kind const& what, std::byte* gradients) {
+void worker_contexts::make(int worker, work_kind const& what, std::byte* gradients) {
   std::unique_ptr<plan_context>& found = entry(contexts_[static_cast<std::size_t>(worker)], what);
   if (found) return;
   auto const of = plan_for(what);
@@ -40,19 +37,18 @@ COHORT_CORE_INLINE void worker_contexts::make(int worker, work_kind const& what,
   found->profile(profiling_);
 }
 
-COHORT_CORE_INLINE plan_context& worker_contexts::find(int worker, work_kind const& what) {
+plan_context& worker_contexts::find(int worker, work_kind const& what) {
   return *entry(contexts_[static_cast<std::size_t>(worker)], what);
 }
 
-COHORT_CORE_INLINE void worker_contexts::profile(bool on) {
+void worker_contexts::profile(bool on) {
   profiling_ = on;
   for (auto& of_worker : contexts_)
     for (auto& one : of_worker)
       if (one.made) one.made->profile(on);
 }
 
-COHORT_CORE_INLINE void worker_contexts::add_profile(int worker, int examples,
-                                                     std::vector<plan_row>& rows) const {
+void worker_contexts::add_profile(int worker, int examples, std::vector<plan_row>& rows) const {
   for (auto const& one : contexts_[static_cast<std::size_t>(worker)]) {
     if (!one.made || !one.what.training || one.what.examples != examples) continue;
     std::vector<plan_row> more = one.made->profile();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/notify_on_failure.hpp>
@@ -10,8 +8,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE worker_group::worker_group(backend_handle backend, training_settings const& settings,
-                                              std::chrono::milliseconds exchange)
+worker_group::worker_group(backend_handle backend, training_settings const& settings,
+                           std::chrono::milliseconds exchange)
     : backend_(std::move(backend)),
       settings_(settings),
       former_threads_(static_cast<std::size_t>(settings.workers)),
@@ -26,21 +24,20 @@ COHORT_CORE_INLINE worker_group::worker_group(backend_handle backend, training_s
       worker_states_(static_cast<std::size_t>(settings.workers)),
       arrived_(backend_.parameters->buckets().size()) {}
 
-COHORT_CORE_INLINE int worker_group::micro_batch_size(int batch, int micro_batches) const {
+int worker_group::micro_batch_size(int batch, int micro_batches) const {
   return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, micro_batches).count);
 }
 
-COHORT_CORE_INLINE void worker_group::synchronise(plan_sums const& sizes,
-                                                  std::unique_ptr<communicator> world) {
+void worker_group::synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world) {
   sums_.emplace(team_, sizes, std::move(world));
 }
 
-COHORT_CORE_INLINE void worker_group::carry_states(std::vector<layer_states::layer> layers, int rows) {
+void worker_group::carry_states(std::vector<layer_states::layer> layers, int rows) {
   if (states_ && states_->rows() == rows) return;
   states_ = std::make_unique<layer_states>(std::move(layers), rows, bytes_of(backend_.parameters->type()));
 }
 
-COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
+gradient_parts& worker_group::gradients() {
   if (!gradients_) {
     std::vector<std::byte*> parts;
     for (int w = 0; w < size(); ++w) {
@@ -52,8 +49,8 @@ COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
   return *gradients_;
 }
 
-COHORT_CORE_INLINE void worker_group::open_step(step_info const& now, strategy& exchange_strategy,
-                                                parameter_update& update, int micro_batches) {
+void worker_group::open_step(step_info const& now, strategy& exchange_strategy, parameter_update& update,
+                             int micro_batches) {
   step_job opened;
   opened.data = &batch_;
   opened.kind.accumulates = micro_batches > 1;
@@ -70,7 +67,7 @@ COHORT_CORE_INLINE void worker_group::open_step(step_info const& now, strategy& 
   job_.times.prepare = clock::now();
 }
 
-COHORT_CORE_INLINE step_outcome worker_group::close_step(bool ran, clock::time_point beginning) {
+step_outcome worker_group::close_step(bool ran, clock::time_point beginning) {
   step_outcome result;
   step_times& times = job_.times;
   if (ran) {
@@ -90,9 +87,8 @@ COHORT_CORE_INLINE step_outcome worker_group::close_step(bool ran, clock::time_p
   return result;
 }
 
-COHORT_CORE_INLINE step_outcome worker_group::step(batch_view const& b, step_info const& now,
-                                                   strategy& exchange_strategy, parameter_update& update,
-                                                   int micro_batches) {
+step_outcome worker_group::step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
+                                parameter_update& update, int micro_batches) {
   batch_ = b;
   late_update const before = std::exchange(pending_, {});
   open_step(now, exchange_strategy, update, micro_batches);
@@ -116,8 +112,7 @@ COHORT_CORE_INLINE step_outcome worker_group::step(batch_view const& b, step_inf
   return result;
 }
 
-COHORT_CORE_INLINE void worker_group::begin_step(step_info const& now, strategy& exchange_strategy,
-                                                 parameter_update& update) {
+void worker_group::begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update) {
   finish_pending();
   open_step(now, exchange_strategy, update, 1);
   parts_ = {};
@@ -134,7 +129,7 @@ COHORT_CORE_INLINE void worker_group::begin_step(step_info const& now, strategy&
   });
 }
 
-COHORT_CORE_INLINE double worker_group::forward(batch_view const& b, int rounds) {
+double worker_group::forward(batch_view const& b, int rounds) {
   batch_ = b;
   job_.rounds = rounds;
   double loss = 0;
@@ -147,7 +142,7 @@ COHORT_CORE_INLINE double worker_group::forward(batch_view const& b, int rounds)
   return loss;
 }
 
-COHORT_CORE_INLINE void worker_group::forward_part(int w) {
+void worker_group::forward_part(int w) {
   backend_.parameters->refresh(w, size());  // prepare may have made plans with further working copies
   team_.barrier(w);
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
@@ -161,7 +156,7 @@ COHORT_CORE_INLINE void worker_group::forward_part(int w) {
   if (!is_finite(mine.loss)) set_non_finite();
 }
 
-COHORT_CORE_INLINE void worker_group::backward(double weight) {
+void worker_group::backward(double weight) {
   double const before = parts_.weight;
   parts_.weight += weight;
   double const whole = parts_.weight;
@@ -171,7 +166,7 @@ COHORT_CORE_INLINE void worker_group::backward(double weight) {
 }
 
 /// `scale`: factor of the added gradients. `former`: factor of the gradients of earlier micro-batches.
-COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double former) {
+void worker_group::backward_part(int w, double scale, double former) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
   if (mine.has_gradient && former != 1) passes().scale(arena, backend_.parameters->arena_elements(), former);
@@ -179,14 +174,13 @@ COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double 
     if (job_.rounds > 0) sums_->join_backward(w);
     return;
   }
-  mine.active->backward(
-      {.gradient_scale = scale,
-       .accumulate = std::exchange(mine.has_gradient, true),
-       .ready = nullptr,
-       .statistics = gradients_->statistics().part(static_cast<std::size_t>(w))});
+  mine.active->backward({.gradient_scale = scale,
+                         .accumulate = std::exchange(mine.has_gradient, true),
+                         .ready = nullptr,
+                         .statistics = gradients_->statistics().part(static_cast<std::size_t>(w))});
 }
 
-COHORT_CORE_INLINE void worker_group::exchange(step_info const& now, bool is_only_rank) {
+void worker_group::exchange(step_info const& now, bool is_only_rank) {
   parts_.exchanged = true;
   job_.now = now;
   bool const has_weight = now.examples > 0 && now.weight > 0;
@@ -214,7 +208,7 @@ COHORT_CORE_INLINE void worker_group::exchange(step_info const& now, bool is_onl
   });
 }
 
-COHORT_CORE_INLINE step_outcome worker_group::end_step(step_info const& now, bool changed) {
+step_outcome worker_group::end_step(step_info const& now, bool changed) {
   if (!parts_.exchanged) exchange(now);
   step_outcome result;
   notify_on_failure(*job_.exchange_strategy, [&] {
@@ -229,14 +223,14 @@ COHORT_CORE_INLINE step_outcome worker_group::end_step(step_info const& now, boo
   return result;
 }
 
-COHORT_CORE_INLINE void worker_group::finish_pending() {
+void worker_group::finish_pending() {
   std::lock_guard const one_at_a_time(pending_mutex_);
   if (!pending_) return;
   job_.before = std::exchange(pending_, {});
   notify_on_failure(job_.before.exchange_strategy(), [&] { team_.run(late_); });
 }
 
-COHORT_CORE_INLINE std::string worker_group::non_finite_location() {
+std::string worker_group::non_finite_location() {
   std::string where;
   if (!locally_non_finite_.load()) return where;
   team_.run([&](int w) {
@@ -248,7 +242,7 @@ COHORT_CORE_INLINE std::string worker_group::non_finite_location() {
   return sums_ ? "in backward, or in the layers' sums over workers and ranks" : "in backward";
 }
 
-COHORT_CORE_INLINE std::vector<plan_row> worker_group::profile_rows(int count, int micro_batches) const {
+std::vector<plan_row> worker_group::profile_rows(int count, int micro_batches) const {
   std::vector<plan_row> rows;
   for (int w = 0; w < size(); ++w) {
     index_slice const mine = part_of({0, count}, w, size());
@@ -260,28 +254,28 @@ COHORT_CORE_INLINE std::vector<plan_row> worker_group::profile_rows(int count, i
   return rows;
 }
 
-COHORT_CORE_INLINE void worker_group::inference_call::operator()(int w) const {
+void worker_group::inference_call::operator()(int w) const {
   index_slice const rows = group->rows_of(w);
   if (rows.count > 0) group->forward(w, rows);
 }
 
-COHORT_CORE_INLINE void worker_group::refresh_stale() {
+void worker_group::refresh_stale() {
   team_.run([&](int w) {
     if (w == 0) backend_.parameters->refresh_stale();
   });
 }
 
-COHORT_CORE_INLINE int worker_group::micro_batch_count(index_slice const& rows) const {
+int worker_group::micro_batch_count(index_slice const& rows) const {
   return static_cast<int>(std::min<std::int64_t>(rows.count, job_.micro_batches));
 }
 
-COHORT_CORE_INLINE work_kind worker_group::work_on(index_slice const& rows) const {
+work_kind worker_group::work_on(index_slice const& rows) const {
   work_kind what = job_.kind;
   what.examples = static_cast<int>(rows.count);
   return what;
 }
 
-COHORT_CORE_INLINE void worker_group::prepare() {
+void worker_group::prepare() {
   for (int w = 0; w < size(); ++w) {
     worker_states_[static_cast<std::size_t>(w)].active = nullptr;
     index_slice const rows = rows_of(w);
@@ -294,7 +288,7 @@ COHORT_CORE_INLINE void worker_group::prepare() {
   }
 }
 
-COHORT_CORE_INLINE plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
+plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.active = &contexts_.find(w, work_on(rows));
   forward_request& request =
@@ -313,11 +307,11 @@ COHORT_CORE_INLINE plan_context& worker_group::forward(int w, index_slice const&
   return *mine.active;
 }
 
-COHORT_CORE_INLINE void worker_group::finish_late(int w) {
+void worker_group::finish_late(int w) {
   job_.before.finish(*backend_.parameters, w, size(), late_wait_seconds_, [&] { team_.barrier(w); });
 }
 
-COHORT_CORE_INLINE void worker_group::work(int w) {
+void worker_group::work(int w) {
   backend_.parameters->refresh(w, size(), job_.before.early());
   team_.barrier(w);
   compute(w);
@@ -330,7 +324,7 @@ COHORT_CORE_INLINE void worker_group::work(int w) {
   update(w);
 }
 
-COHORT_CORE_INLINE void worker_group::update(int w) {
+void worker_group::update(int w) {
   if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
   if (w == 0) backend_.parameters->mark_updated();
   job_.update->run(
@@ -341,7 +335,7 @@ COHORT_CORE_INLINE void worker_group::update(int w) {
   gradients_->statistics().follow(*backend_.parameters, pending_.early());
 }
 
-COHORT_CORE_INLINE void worker_group::finish_exchange() {
+void worker_group::finish_exchange() {
   gradients_->statistics().merge_workers();
   job_.is_applied = job_.exchange_strategy->before_update(now_with_votes(), *gradients_);
   job_.times.update = clock::now();
@@ -357,7 +351,7 @@ COHORT_CORE_INLINE void worker_group::finish_exchange() {
     std::exchange(pending_, {}).exchange_strategy().finish_pending(*gradients_);  // the sums are discarded
 }
 
-COHORT_CORE_INLINE void worker_group::compute(int w) {
+void worker_group::compute(int w) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.loss = 0;
   std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
@@ -400,29 +394,28 @@ COHORT_CORE_INLINE void worker_group::compute(int w) {
     for (bucket const& one : backend_.parameters->buckets()) arrive(one);
 }
 
-COHORT_CORE_INLINE void worker_group::arrive(bucket const& one) {
+void worker_group::arrive(bucket const& one) {
   if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
     job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
 }
 
-COHORT_CORE_INLINE step_info worker_group::now_with_votes() const {
+step_info worker_group::now_with_votes() const {
   step_info now = job_.now;
   now.mine.not_finite |= locally_non_finite_.load(std::memory_order_relaxed);
   return now;
 }
 
-COHORT_CORE_INLINE void worker_group::set_non_finite() {
+void worker_group::set_non_finite() {
   locally_non_finite_.store(true, std::memory_order_relaxed);
   rejected_.store(true, std::memory_order_relaxed);
 }
 
-COHORT_CORE_INLINE bool worker_group::finite(bucket const& one, std::byte const* arena) const {
+bool worker_group::finite(bucket const& one, std::byte const* arena) const {
   parameter_set::arena_range const range = backend_.parameters->range_of(one);
   return finite(arena, range.offset, range.room);
 }
 
-COHORT_CORE_INLINE bool worker_group::finite(std::byte const* arena, std::size_t first,
-                                             std::size_t count) const {
+bool worker_group::finite(std::byte const* arena, std::size_t first, std::size_t count) const {
   element_type const type = backend_.parameters->type();
   return passes().finite(type, arena + first * bytes_of(type), count);
 }

@@ -51,7 +51,3 @@ class byte_reader {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/byte_stream.ipp>
-#endif

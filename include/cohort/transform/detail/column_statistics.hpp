@@ -94,7 +94,3 @@ class step_statistics {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/column_statistics.ipp>
-#endif

@@ -52,7 +52,3 @@ class exact_sum {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/exact_sum.ipp>
-#endif

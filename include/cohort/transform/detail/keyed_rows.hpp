@@ -78,7 +78,3 @@ struct sequence_content : row_places {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/keyed_rows.ipp>
-#endif

@@ -66,7 +66,3 @@ struct pass_plan {
 pass_plan plan_of(pipeline_program const& program, plan_purpose purpose);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/pass_plan.ipp>
-#endif

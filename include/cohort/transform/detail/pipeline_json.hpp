@@ -43,7 +43,3 @@ std::vector<std::string> read_texts(io::json_value list);
 io::json_value::range items_of_list(io::json_value list);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/pipeline_json.ipp>
-#endif

@@ -24,7 +24,3 @@ void apply_step(pipeline_program const& program, std::size_t step, row_frame& fr
 column_schema indicator_of(column_schema const& column, std::string const& value);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/pipeline_steps.ipp>
-#endif

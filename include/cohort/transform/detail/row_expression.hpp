@@ -85,7 +85,3 @@ class bound_expression {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/row_expression.ipp>
-#endif

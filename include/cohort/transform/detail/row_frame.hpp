@@ -108,7 +108,3 @@ row_frame frame_of(data_table const& table, table_schema const& schema, transfor
                    transform_report& report);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/row_frame.ipp>
-#endif

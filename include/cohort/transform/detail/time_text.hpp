@@ -26,7 +26,3 @@ struct calendar_time {
 calendar_time calendar_of(double seconds);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/transform/impl/time_text.ipp>
-#endif

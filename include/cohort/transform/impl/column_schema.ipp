@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/data/detail/table_values.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -12,15 +10,15 @@
 
 namespace cohort::detail {
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_schema(char const* what, std::string const& column,
-                                                   std::string expected, std::string got) {
+[[noreturn]] void refuse_schema(char const* what, std::string const& column, std::string expected,
+                                std::string got) {
   throw setting_error({.what = what,
                        .where = {"schema, column ", quote_for_error(column)},
                        .expected = std::move(expected),
                        .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE void check_values(column_schema const& column) {
+void check_values(column_schema const& column) {
   if (column.type != column_type::category) {
     if (!column.values.empty())
       refuse_schema("a column that is no category has values", column.name, "type category, or no values",
@@ -41,7 +39,7 @@ COHORT_CORE_INLINE void check_values(column_schema const& column) {
     refuse_schema("a category has a value twice", column.name, "different values", quote_for_error(*twice));
 }
 
-COHORT_CORE_INLINE void check_bounds(column_schema const& column) {
+void check_bounds(column_schema const& column) {
   for (auto const& bound : {column.lowest, column.highest}) {
     if (bound && !column.has_numbers())
       refuse_schema("a column of texts has bounds", column.name, "type number, integer or time",
@@ -58,17 +56,17 @@ COHORT_CORE_INLINE void check_bounds(column_schema const& column) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string_view name_of(column_type type) {
+std::string_view name_of(column_type type) {
   constexpr std::array<std::string_view, 5> names{"number", "integer", "category", "text", "time"};
   return names[static_cast<std::size_t>(type)];
 }
 
-COHORT_CORE_INLINE column_schema const* table_schema::find(std::string_view name) const& {
+column_schema const* table_schema::find(std::string_view name) const& {
   auto const found = std::ranges::find(columns, name, &column_schema::name);
   return found == columns.end() ? nullptr : &*found;
 }
 
-COHORT_CORE_INLINE void table_schema::check() const {
+void table_schema::check() const {
   if (columns.empty())
     throw setting_error(
         {.what = "a schema has no columns", .where = "schema", .expected = "at least 1 column", .got = "0"});
@@ -86,7 +84,7 @@ COHORT_CORE_INLINE void table_schema::check() const {
                           "the name twice");
 }
 
-COHORT_CORE_INLINE table_settings format_of(table_schema const& schema, table_settings format) {
+table_settings format_of(table_schema const& schema, table_settings format) {
   schema.check();
   format.columns.clear();
   format.number_columns.clear();

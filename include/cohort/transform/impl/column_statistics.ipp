@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/column_statistics.hpp>
@@ -11,7 +9,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void column_statistics::require_room(std::size_t size) const {
+void column_statistics::require_room(std::size_t size) const {
   if (size > max_distinct_)
     throw data_error({.what = "a column has too many different values to count",
                       .where = place_,
@@ -19,7 +17,7 @@ COHORT_CORE_INLINE void column_statistics::require_room(std::size_t size) const 
                       .got = "more"});
 }
 
-COHORT_CORE_INLINE void column_statistics::require_values(bool any) const {
+void column_statistics::require_values(bool any) const {
   if (!any)
     throw data_error({.what = "a step has no values to learn from",
                       .where = place_,
@@ -27,17 +25,17 @@ COHORT_CORE_INLINE void column_statistics::require_values(bool any) const {
                       .got = "none"});
 }
 
-COHORT_CORE_INLINE void column_statistics::count_number(double value, std::uint64_t times) {
+void column_statistics::count_number(double value, std::uint64_t times) {
   numbers_[value + 0.0] += times;  // −0 is 0
   require_room(numbers_.size());
 }
 
-COHORT_CORE_INLINE void column_statistics::count_text(std::string const& text, std::uint64_t times) {
+void column_statistics::count_text(std::string const& text, std::uint64_t times) {
   texts_[text] += times;
   require_room(texts_.size());
 }
 
-COHORT_CORE_INLINE void column_statistics::add(table_column const& column) {
+void column_statistics::add(table_column const& column) {
   if (what_ == counted::texts) {
     std::vector<std::uint64_t> times(column.vocabulary.size());
     for (std::int32_t const code : column.codes)
@@ -64,7 +62,7 @@ COHORT_CORE_INLINE void column_statistics::add(table_column const& column) {
   }
 }
 
-COHORT_CORE_INLINE void column_statistics::write(byte_writer& out) const {
+void column_statistics::write(byte_writer& out) const {
   out.word(missing_);
   if (what_ == counted::moments) {
     out.word(count_).real(lowest_).real(highest_);
@@ -79,7 +77,7 @@ COHORT_CORE_INLINE void column_statistics::write(byte_writer& out) const {
   }
 }
 
-COHORT_CORE_INLINE void column_statistics::merge(byte_reader& in) {
+void column_statistics::merge(byte_reader& in) {
   missing_ += in.word();
   if (what_ == counted::moments) {
     std::uint64_t const count = in.word();
@@ -107,13 +105,13 @@ COHORT_CORE_INLINE void column_statistics::merge(byte_reader& in) {
   }
 }
 
-COHORT_CORE_INLINE double column_statistics::mean() const {
+double column_statistics::mean() const {
   require_values(count_ > 0);
   scaled_number const sum = sum_.rounded();
   return std::ldexp(sum.fraction / static_cast<double>(count_), sum.exponent);
 }
 
-COHORT_CORE_INLINE double column_statistics::deviation() const {
+double column_statistics::deviation() const {
   require_values(count_ > 0);
   scaled_number spread = sum_.spread(count_, squares_);
   if (spread.exponent % 2 != 0) {
@@ -123,10 +121,10 @@ COHORT_CORE_INLINE double column_statistics::deviation() const {
   return std::ldexp(std::sqrt(spread.fraction) / static_cast<double>(count_), spread.exponent / 2);
 }
 
-COHORT_CORE_INLINE double column_statistics::lowest() const { return require_values(count_ > 0), lowest_; }
-COHORT_CORE_INLINE double column_statistics::highest() const { return require_values(count_ > 0), highest_; }
+double column_statistics::lowest() const { return require_values(count_ > 0), lowest_; }
+double column_statistics::highest() const { return require_values(count_ > 0), highest_; }
 
-COHORT_CORE_INLINE std::vector<double> column_statistics::sorted_numbers() const {
+std::vector<double> column_statistics::sorted_numbers() const {
   require_values(!numbers_.empty());
   std::vector<double> sorted;
   for (auto const& [value, times] : numbers_) sorted.push_back(value);
@@ -134,7 +132,7 @@ COHORT_CORE_INLINE std::vector<double> column_statistics::sorted_numbers() const
   return sorted;
 }
 
-COHORT_CORE_INLINE double column_statistics::median() const {
+double column_statistics::median() const {
   std::vector<double> const sorted = sorted_numbers();
   std::uint64_t count = 0;
   for (auto const& [value, times] : numbers_) count += times;
@@ -147,7 +145,7 @@ COHORT_CORE_INLINE double column_statistics::median() const {
   return std::midpoint(low, high);
 }
 
-COHORT_CORE_INLINE double column_statistics::most_frequent_number() const {
+double column_statistics::most_frequent_number() const {
   double best = 0;
   std::uint64_t most = 0;
   for (double const value : sorted_numbers())
@@ -158,7 +156,7 @@ COHORT_CORE_INLINE double column_statistics::most_frequent_number() const {
   return best;
 }
 
-COHORT_CORE_INLINE std::vector<std::string> column_statistics::values() const {
+std::vector<std::string> column_statistics::values() const {
   require_values(!texts_.empty());
   std::vector<std::string> sorted;
   for (auto const& [text, times] : texts_) sorted.push_back(text);
@@ -166,7 +164,7 @@ COHORT_CORE_INLINE std::vector<std::string> column_statistics::values() const {
   return sorted;
 }
 
-COHORT_CORE_INLINE column_facts column_statistics::facts() const {
+column_facts column_statistics::facts() const {
   column_facts made{
       .place = place_, .missing = static_cast<std::int64_t>(missing_), .is_text = what_ == counted::texts};
   if (!made.is_text) {
@@ -182,7 +180,7 @@ COHORT_CORE_INLINE column_facts column_statistics::facts() const {
   return made;
 }
 
-COHORT_CORE_INLINE std::string column_statistics::most_frequent_text() const {
+std::string column_statistics::most_frequent_text() const {
   std::string best;
   std::uint64_t most = 0;
   for (std::string const& text : values())
@@ -193,8 +191,8 @@ COHORT_CORE_INLINE std::string column_statistics::most_frequent_text() const {
   return best;
 }
 
-COHORT_CORE_INLINE step_statistics::step_statistics(pipeline_program const& program, std::size_t step,
-                                                    table_schema const& schema, std::size_t max_distinct)
+step_statistics::step_statistics(pipeline_program const& program, std::size_t step,
+                                 table_schema const& schema, std::size_t max_distinct)
     : step_value_(program.how.steps[step]),
       step_(step),
       place_(place_of_step(program.how, step)),
@@ -212,20 +210,20 @@ COHORT_CORE_INLINE step_statistics::step_statistics(pipeline_program const& prog
   }
 }
 
-COHORT_CORE_INLINE void step_statistics::add(table_content const& rows) {
+void step_statistics::add(table_content const& rows) {
   for (std::size_t c = 0; c < names_.size(); ++c)
     columns_[c].add(rows.columns[rows.by_name.find(names_[c])->second]);
 }
 
-COHORT_CORE_INLINE void step_statistics::write(byte_writer& out) const {
+void step_statistics::write(byte_writer& out) const {
   for (column_statistics const& one : columns_) one.write(out);
 }
 
-COHORT_CORE_INLINE void step_statistics::merge(byte_reader& in) {
+void step_statistics::merge(byte_reader& in) {
   for (column_statistics& one : columns_) one.merge(in);
 }
 
-COHORT_CORE_INLINE fitted_column step_statistics::rescaled(std::size_t column, rescaling how) const {
+fitted_column step_statistics::rescaled(std::size_t column, rescaling how) const {
   column_statistics const& of = columns_[column];
   double const lowest = of.lowest(), highest = of.highest();
   fitted_column made{.column = names_[column]};
@@ -241,12 +239,12 @@ COHORT_CORE_INLINE fitted_column step_statistics::rescaled(std::size_t column, r
   return made;
 }
 
-COHORT_CORE_INLINE void step_statistics::check(std::vector<std::string>& notices) const {
+void step_statistics::check(std::vector<std::string>& notices) const {
   if (std::holds_alternative<pipeline::impute>(step_value_)) return;
   for (column_statistics const& one : columns_) check_column(one.facts(), &notices);
 }
 
-COHORT_CORE_INLINE std::vector<fitted_column> step_statistics::result() const {
+std::vector<fitted_column> step_statistics::result() const {
   using enum pipeline::replacement;
   std::vector<fitted_column> all;
   for (std::size_t c = 0; c < names_.size(); ++c) {

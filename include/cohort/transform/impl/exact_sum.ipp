@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/transform/detail/exact_sum.hpp>
 #include <span>
 #include <vector>
@@ -26,8 +24,7 @@ inline number_parts parts_of_number(double number) {
 }
 
 /// Returns Σ magnitude[i] · 2^(32·i − shift), rounded to nearest (ties to even).
-COHORT_CORE_INLINE scaled_number rounded_magnitude(std::span<std::uint32_t const> magnitude, int shift,
-                                                   bool negative) {
+scaled_number rounded_magnitude(std::span<std::uint32_t const> magnitude, int shift, bool negative) {
   std::size_t top = magnitude.size();
   while (top > 0 && magnitude[top - 1] == 0) --top;
   if (top == 0) return {};
@@ -48,7 +45,7 @@ COHORT_CORE_INLINE scaled_number rounded_magnitude(std::span<std::uint32_t const
   return {negative ? -fraction : fraction, exponent};
 }
 
-COHORT_CORE_INLINE void exact_sum::add_bits(std::uint64_t bits, std::size_t position, bool negative) {
+void exact_sum::add_bits(std::uint64_t bits, std::size_t position, bool negative) {
   __extension__ using wide = unsigned __int128;
   wide const shifted = wide{bits} << (position % 32);
   std::size_t const first = position / 32;
@@ -59,13 +56,13 @@ COHORT_CORE_INLINE void exact_sum::add_bits(std::uint64_t bits, std::size_t posi
   if (++added_ == std::uint32_t{1} << 30) normalise();
 }
 
-COHORT_CORE_INLINE void exact_sum::add(double number) {
+void exact_sum::add(double number) {
   number_parts const parts = parts_of_number(number);
   add_bits(parts.significand, static_cast<std::size_t>(parts.exponent + 32 * static_cast<int>(unit)),
            parts.negative);
 }
 
-COHORT_CORE_INLINE void exact_sum::add_square(double number) {
+void exact_sum::add_square(double number) {
   __extension__ using wide = unsigned __int128;
   number_parts const parts = parts_of_number(number);
   wide const square = wide{parts.significand} * parts.significand;
@@ -74,7 +71,7 @@ COHORT_CORE_INLINE void exact_sum::add_square(double number) {
   add_bits(static_cast<std::uint64_t>(square >> 64), position + 64, false);
 }
 
-COHORT_CORE_INLINE void exact_sum::normalise() {
+void exact_sum::normalise() {
   std::int64_t carry = 0;
   for (std::size_t i = 0; i + 1 < digits; ++i) {
     std::int64_t const sum = digits_[i] + carry;
@@ -85,7 +82,7 @@ COHORT_CORE_INLINE void exact_sum::normalise() {
   added_ = 1;  // one digit of less than 2^32
 }
 
-COHORT_CORE_INLINE void exact_sum::merge(exact_sum const& other) {
+void exact_sum::merge(exact_sum const& other) {
   exact_sum more = other;
   more.normalise();
   normalise();
@@ -97,7 +94,7 @@ COHORT_CORE_INLINE void exact_sum::merge(exact_sum const& other) {
 using magnitude_digits = std::vector<std::uint32_t>;
 
 /// Returns the product of two magnitudes.
-COHORT_CORE_INLINE magnitude_digits product_of(magnitude_digits const& a, magnitude_digits const& b) {
+magnitude_digits product_of(magnitude_digits const& a, magnitude_digits const& b) {
   magnitude_digits product(a.size() + b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] == 0) continue;
@@ -119,7 +116,7 @@ struct signed_magnitude {
 };
 
 /// Converts normalised digits, of which the highest has a sign.
-COHORT_CORE_INLINE signed_magnitude magnitude_of(std::span<std::int64_t const> digits) {
+signed_magnitude magnitude_of(std::span<std::int64_t const> digits) {
   signed_magnitude made{.negative = digits.back() < 0};
   std::int64_t carry = 0;
   for (std::int64_t const digit : digits) {
@@ -131,14 +128,14 @@ COHORT_CORE_INLINE signed_magnitude magnitude_of(std::span<std::int64_t const> d
   return made;
 }
 
-COHORT_CORE_INLINE scaled_number exact_sum::rounded() const {
+scaled_number exact_sum::rounded() const {
   exact_sum copy = *this;
   copy.normalise();
   signed_magnitude const sum = magnitude_of(copy.digits_);
   return rounded_magnitude(sum.digits, 32 * static_cast<int>(unit), sum.negative);
 }
 
-COHORT_CORE_INLINE scaled_number exact_sum::spread(std::uint64_t n, exact_sum const& squares) const {
+scaled_number exact_sum::spread(std::uint64_t n, exact_sum const& squares) const {
   exact_sum sum = *this, more = squares;
   sum.normalise();
   more.normalise();
@@ -160,7 +157,7 @@ COHORT_CORE_INLINE scaled_number exact_sum::spread(std::uint64_t n, exact_sum co
   return rounded_magnitude(minuend, 2 * 32 * static_cast<int>(unit), false);
 }
 
-COHORT_CORE_INLINE void exact_sum::write(byte_writer& out) const {
+void exact_sum::write(byte_writer& out) const {
   exact_sum copy = *this;
   copy.normalise();
   std::size_t first = 0, last = digits;
@@ -170,7 +167,7 @@ COHORT_CORE_INLINE void exact_sum::write(byte_writer& out) const {
   for (std::size_t i = first; i < last; ++i) out.word(static_cast<std::uint64_t>(copy.digits_[i]));
 }
 
-COHORT_CORE_INLINE exact_sum exact_sum::read(byte_reader& in) {
+exact_sum exact_sum::read(byte_reader& in) {
   exact_sum made;
   std::uint64_t const first = in.word(), count = in.word();
   if (first > digits || count > digits - first) in.refuse("digits of a sum", text_of({first, ", ", count}));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json_writer.hpp>
@@ -19,10 +17,9 @@
 namespace cohort::detail {
 
 /// Reads the training rows once, on this rank.
-COHORT_CORE_INLINE void gather_statistics(pipeline_program const& program, pass_plan const& plan,
-                                          table_pieces const& training, transform_settings const& how,
-                                          std::vector<step_statistics>& statistics,
-                                          transform_report& report) {
+void gather_statistics(pipeline_program const& program, pass_plan const& plan, table_pieces const& training,
+                       transform_settings const& how, std::vector<step_statistics>& statistics,
+                       transform_report& report) {
   training([&](data_table const& piece) {
     row_frame frame = frame_of(piece, program.how.schema, how, report);
     auto next = statistics.begin();
@@ -35,9 +32,8 @@ COHORT_CORE_INLINE void gather_statistics(pipeline_program const& program, pass_
 }
 
 /// Returns empty statistics for the steps that a pass gathers for.
-COHORT_CORE_INLINE std::vector<step_statistics> statistics_of(pipeline_program const& program,
-                                                              pass_plan const& plan,
-                                                              std::size_t max_distinct) {
+std::vector<step_statistics> statistics_of(pipeline_program const& program, pass_plan const& plan,
+                                           std::size_t max_distinct) {
   std::vector<step_statistics> all;
   table_schema schema = program.how.schema;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -50,8 +46,8 @@ COHORT_CORE_INLINE std::vector<step_statistics> statistics_of(pipeline_program c
   return all;
 }
 
-COHORT_CORE_INLINE std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statistics,
-                                                        transform_report const& report) {
+std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statistics,
+                                     transform_report const& report) {
   byte_writer out;
   write_report(out, report);
   for (step_statistics const& one : statistics) one.write(out);
@@ -60,8 +56,8 @@ COHORT_CORE_INLINE std::vector<std::byte> bytes_of_pass(std::vector<step_statist
 
 /// Returns the program of a pipeline that all ranks have. Compares first, so that an invalid pipeline is
 /// refused on all ranks.
-COHORT_CORE_INLINE std::shared_ptr<pipeline_program> same_program(transform_pipeline how, communicator& world,
-                                                                  transform_settings const& rows) {
+std::shared_ptr<pipeline_program> same_program(transform_pipeline how, communicator& world,
+                                               transform_settings const& rows) {
   std::string text;
   all_or_none(world, "fitted_pipeline", "cannot fit the pipeline", [&] { text = to_json(how); });
   shared_fact const same[]{{"pipeline", text},
@@ -71,16 +67,16 @@ COHORT_CORE_INLINE std::shared_ptr<pipeline_program> same_program(transform_pipe
   return std::make_shared<pipeline_program>(std::move(how));
 }
 
-COHORT_CORE_INLINE void merge_pass(std::span<std::byte const> bytes, int rank,
-                                   std::vector<step_statistics>& statistics, transform_report& report) {
+void merge_pass(std::span<std::byte const> bytes, int rank, std::vector<step_statistics>& statistics,
+                transform_report& report) {
   byte_reader in(bytes, text_of({"statistics of rank ", rank}));
   report.add(read_report(in));
   for (step_statistics& one : statistics) one.merge(in);
   in.end();
 }
 
-COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program const& program, std::size_t step,
-                                      table_schema const& schema) {
+void write_learned(io::json_writer& out, pipeline_program const& program, std::size_t step,
+                   table_schema const& schema) {
   auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
   for (fitted_column const& one : *program.fitted[step]) {
     out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
@@ -97,12 +93,12 @@ COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program con
 }
 
 /// Refuses a learned text that no row can contain.
-COHORT_CORE_INLINE void expect_no_nul(io::json_value value, std::string_view text) {
+void expect_no_nul(io::json_value value, std::string_view text) {
   if (text.find('\0') != text.npos) value.refuse("no NUL bytes", quote_for_error(text));
 }
 
-COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_program const& program,
-                                              std::size_t step, std::string const& column) {
+fitted_column read_learned(io::json_value value, pipeline_program const& program, std::size_t step,
+                           std::string const& column) {
   constexpr std::array<std::string_view, 2> category{"column", "values"}, number{"column", "number"},
       text{"column", "text"};
   constexpr std::array<std::string_view, 3> map{"column", "zero", "unit"};
@@ -141,8 +137,8 @@ COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_pro
 }
 
 /// Throws data_error if the values that a step has learned do not match the types of its columns.
-COHORT_CORE_INLINE void check_learned(io::json_value value, pipeline_program const& program, std::size_t step,
-                                      table_schema const& schema) {
+void check_learned(io::json_value value, pipeline_program const& program, std::size_t step,
+                   table_schema const& schema) {
   if (!std::holds_alternative<pipeline::impute>(program.how.steps[step])) return;
   for (std::size_t c = 0; c < program.fitted[step]->size(); ++c) {
     fitted_column const& one = (*program.fitted[step])[c];
@@ -162,33 +158,32 @@ COHORT_CORE_INLINE void check_learned(io::json_value value, pipeline_program con
 
 namespace cohort {
 
-COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(std::shared_ptr<detail::pipeline_program> program)
+fitted_pipeline::fitted_pipeline(std::shared_ptr<detail::pipeline_program> program)
     : program_(std::move(program)) {}
 
-COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& training,
-                                                    transform_settings const& rows)
+fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& training,
+                                 transform_settings const& rows)
     : fitted_pipeline(
         std::move(how), [&](auto const& use) { use(training); }, rows) {}
 
-COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& training,
-                                                    transform_settings const& rows)
+fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& training,
+                                 transform_settings const& rows)
     : fitted_pipeline(std::make_shared<detail::pipeline_program>(std::move(how))) {
   fit(training, nullptr, rows);
 }
 
-COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& part,
-                                                    communicator& world, transform_settings const& rows)
+fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& part, communicator& world,
+                                 transform_settings const& rows)
     : fitted_pipeline(
         std::move(how), [&](auto const& use) { use(part); }, world, rows) {}
 
-COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& part,
-                                                    communicator& world, transform_settings const& rows)
+fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& part, communicator& world,
+                                 transform_settings const& rows)
     : fitted_pipeline(detail::same_program(std::move(how), world, rows)) {
   fit(part, &world, rows);
 }
 
-COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, communicator* world,
-                                             transform_settings const& rows) {
+void fitted_pipeline::fit(table_pieces const& training, communicator* world, transform_settings const& rows) {
   detail::plan_of(*program_, detail::plan_purpose::check);
   transform_settings how = rows;
   if (world && world->size() > 1) how.rank = world->rank();
@@ -229,12 +224,10 @@ COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, commu
   finish();
 }
 
-COHORT_CORE_INLINE void fitted_pipeline::finish() {
-  schema_ = detail::plan_of(*program_, detail::plan_purpose::check).schema;
-}
+void fitted_pipeline::finish() { schema_ = detail::plan_of(*program_, detail::plan_purpose::check).schema; }
 
-COHORT_CORE_INLINE data_table fitted_pipeline::apply(data_table const& rows, transform_settings const& how,
-                                                     transform_report* report) const {
+data_table fitted_pipeline::apply(data_table const& rows, transform_settings const& how,
+                                  transform_report* report) const {
   transform_report counts;
   detail::row_frame frame = detail::frame_of(rows, program_->how.schema, how, counts);
   for (std::size_t i = 0; i < program_->row_steps; ++i) detail::apply_step(*program_, i, frame, how, counts);
@@ -243,7 +236,7 @@ COHORT_CORE_INLINE data_table fitted_pipeline::apply(data_table const& rows, tra
   return frame.release();
 }
 
-COHORT_CORE_INLINE std::optional<table_row> fitted_pipeline::apply(table_row const& row) const {
+std::optional<table_row> fitted_pipeline::apply(table_row const& row) const {
   data_table const made = apply(table_of(program_->how.schema, {row}, "a row"));
   if (made.rows() == 0) return std::nullopt;
   table_row values;
@@ -260,16 +253,16 @@ COHORT_CORE_INLINE std::optional<table_row> fitted_pipeline::apply(table_row con
   return values;
 }
 
-COHORT_CORE_INLINE table_pieces fitted_pipeline::apply(table_pieces rows, transform_settings const& how,
-                                                       transform_report* report) const {
+table_pieces fitted_pipeline::apply(table_pieces rows, transform_settings const& how,
+                                    transform_report* report) const {
   return [fitted = *this, rows = std::move(rows), how, report](auto const& use) {
     rows([&](data_table const& piece) { use(fitted.apply(piece, how, report)); });
   };
 }
 
-COHORT_CORE_INLINE transform_pipeline const& fitted_pipeline::description() const& { return program_->how; }
+transform_pipeline const& fitted_pipeline::description() const& { return program_->how; }
 
-COHORT_CORE_INLINE std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const& {
+std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const& {
   static std::vector<fitted_column> const nothing;
   if (step >= program_->fitted.size())
     throw setting_error({.what = "the pipeline has no such step",
@@ -279,11 +272,11 @@ COHORT_CORE_INLINE std::vector<fitted_column> const& fitted_pipeline::learned(st
   return program_->fitted[step] ? *program_->fitted[step] : nothing;
 }
 
-COHORT_CORE_INLINE bool operator==(fitted_pipeline const& a, fitted_pipeline const& b) {
+bool operator==(fitted_pipeline const& a, fitted_pipeline const& b) {
   return a.program_->how == b.program_->how && a.program_->fitted == b.program_->fitted;
 }
 
-COHORT_CORE_INLINE std::string to_json(fitted_pipeline const& fitted) {
+std::string to_json(fitted_pipeline const& fitted) {
   detail::pipeline_program const& program = fitted.program();
   io::json_writer out(2);
   out.begin_object().field("version", transform_pipeline::version);
@@ -299,7 +292,7 @@ COHORT_CORE_INLINE std::string to_json(fitted_pipeline const& fitted) {
   return out.end_array().end_object().text();
 }
 
-COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from(io::json_value root) {
+fitted_pipeline fitted_pipeline::from(io::json_value root) {
   constexpr std::array<std::string_view, 5> fields{"$schema", "version", "schema", "steps", "learned"};
   detail::expect_version(root, transform_pipeline::version);
   detail::expect_fields(root, fields);
@@ -337,7 +330,7 @@ COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from(io::json_value root) {
   return made;
 }
 
-COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from_json(std::string_view text, std::string_view name) {
+fitted_pipeline fitted_pipeline::from_json(std::string_view text, std::string_view name) {
   io::json_document const parsed = detail::parse_pipeline(text, name);
   return from(parsed.root());
 }

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/transform/detail/keyed_rows.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE keyed_rows::keyed_rows(table_schema of) : schema(std::move(of)) {
+keyed_rows::keyed_rows(table_schema of) : schema(std::move(of)) {
   for (column_schema const& column : schema.columns) columns.emplace_back().is_text = !column.has_numbers();
 }
 
-COHORT_CORE_INLINE void write_rows(byte_writer& out, row_frame const& frame,
-                                   std::span<std::size_t const> which, int rank) {
+void write_rows(byte_writer& out, row_frame const& frame, std::span<std::size_t const> which, int rank) {
   table_content const& from = frame.content();
   out.text(from.where).word(static_cast<std::uint64_t>(rank + 1)).word(which.size());
   for (std::size_t const row : which) out.word(static_cast<std::uint64_t>(number_of_row(from, row)));
@@ -40,7 +37,7 @@ COHORT_CORE_INLINE void write_rows(byte_writer& out, row_frame const& frame,
   }
 }
 
-COHORT_CORE_INLINE void keyed_rows::append(byte_reader& in) {
+void keyed_rows::append(byte_reader& in) {
   std::string_view const file = in.text();
   if (files.empty() || files.back() != file) files.emplace_back(file);
   auto const rank = static_cast<std::int32_t>(in.word()) - 1;
@@ -64,12 +61,12 @@ COHORT_CORE_INLINE void keyed_rows::append(byte_reader& in) {
   }
 }
 
-COHORT_CORE_INLINE std::string row_places::place(std::size_t row, std::string_view column) const {
+std::string row_places::place(std::size_t row, std::string_view column) const {
   row_origin const& at = origins[row];
   return place_of_row(files[static_cast<std::size_t>(at.file)], column, at.row, at.rank);
 }
 
-COHORT_CORE_INLINE std::string bytes_of_key(std::span<table_column const* const> keys, std::size_t row) {
+std::string bytes_of_key(std::span<table_column const* const> keys, std::size_t row) {
   std::string bytes;
   for (table_column const* const key : keys) {
     if (key->is_text) {
@@ -85,15 +82,14 @@ COHORT_CORE_INLINE std::string bytes_of_key(std::span<table_column const* const>
   return bytes;
 }
 
-COHORT_CORE_INLINE int rank_of_key(std::string_view key, int ranks) {
+int rank_of_key(std::string_view key, int ranks) {
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (char const c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   hash ^= hash >> 32;
   return static_cast<int>(hash % static_cast<std::uint64_t>(ranks));
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::byte>> exchange(communicator& world,
-                                                                std::vector<std::vector<std::byte>> parts) {
+std::vector<std::vector<std::byte>> exchange(communicator& world, std::vector<std::vector<std::byte>> parts) {
   constexpr int tag = 0;
   int const ranks = world.size(), me = world.rank();
   std::vector<std::vector<std::byte>> received(parts.size());

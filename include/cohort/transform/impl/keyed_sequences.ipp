@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/select.hpp>
 #include <cohort/data/sequences.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -224,9 +222,8 @@ class sequence_maker {
 };
 
 /// Throws data_error about a value of a sequence.
-[[noreturn]] COHORT_CORE_INLINE void refuse_step(sequence_content const& of, char const* what,
-                                                 std::size_t row, std::string const& column,
-                                                 std::string expected, std::string got) {
+[[noreturn]] void refuse_step(sequence_content const& of, char const* what, std::size_t row,
+                              std::string const& column, std::string expected, std::string got) {
   throw data_error(
       {.what = what, .where = of.place(row, column), .expected = std::move(expected), .got = std::move(got)});
 }
@@ -318,8 +315,7 @@ class sequence_target {
 };
 
 /// Returns the names of the input columns.
-COHORT_CORE_INLINE std::vector<std::string> sequence_inputs(sequence_content const& of,
-                                                            sequence_examples const& how) {
+std::vector<std::string> sequence_inputs(sequence_content const& of, sequence_examples const& how) {
   std::vector<std::string> names;
   for (column_schema const& one : of.schema.columns)
     if (how.inputs.empty() && one.has_numbers() && one.name != how.target
@@ -327,17 +323,18 @@ COHORT_CORE_INLINE std::vector<std::string> sequence_inputs(sequence_content con
       names.push_back(one.name);
   if (!how.inputs.empty()) names = how.inputs;
   if (names.empty())
-    throw setting_error({.what = "there is no input column",
-                         .where = "sequence_examples::inputs",
-                         .expected = "a column of numbers besides target, keys and order; or names of columns",
-                         .got = "none"});
+    throw setting_error(
+        {.what = "there is no input column",
+         .where = "sequence_examples::inputs",
+         .expected = "a column of numbers besides target, keys and order; or names of columns",
+         .got = "none"});
   std::vector<std::string> const all = input_names(names, of.rows.columns(), how.target);
   for (std::string const& name : all) of.rows.numbers<double>(name);  // throws for a column without numbers
   return all;
 }
 
 /// Returns the sequences, with at least one of `length` zeros if there are none.
-COHORT_CORE_INLINE dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
+dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
   if (how.target.empty())
     throw setting_error({.what = "a data set of sequences has no target",
                          .where = "sequence_examples::target",
@@ -399,27 +396,27 @@ COHORT_CORE_INLINE dataset sequences_of(sequence_content const& of, sequence_exa
 
 namespace cohort {
 
-COHORT_CORE_INLINE keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, data_table const& rows,
-                                                    transform_settings const& how) {
+keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, data_table const& rows,
+                                 transform_settings const& how) {
   read(
       fitted, [&](auto const& use) { use(rows); }, nullptr, how);
 }
-COHORT_CORE_INLINE keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, table_pieces const& rows,
-                                                    transform_settings const& how) {
+keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, table_pieces const& rows,
+                                 transform_settings const& how) {
   read(fitted, rows, nullptr, how);
 }
-COHORT_CORE_INLINE keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, data_table const& part,
-                                                    communicator& world, transform_settings const& how) {
+keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, data_table const& part, communicator& world,
+                                 transform_settings const& how) {
   read(
       fitted, [&](auto const& use) { use(part); }, &world, how);
 }
-COHORT_CORE_INLINE keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, table_pieces const& part,
-                                                    communicator& world, transform_settings const& how) {
+keyed_sequences::keyed_sequences(fitted_pipeline const& fitted, table_pieces const& part, communicator& world,
+                                 transform_settings const& how) {
   read(fitted, part, &world, how);
 }
 
-COHORT_CORE_INLINE void keyed_sequences::read(fitted_pipeline const& fitted, table_pieces const& rows,
-                                              communicator* world, transform_settings const& how) {
+void keyed_sequences::read(fitted_pipeline const& fitted, table_pieces const& rows, communicator* world,
+                           transform_settings const& how) {
   if (world) {
     shared_fact const same[]{{"pipeline", to_json(fitted)},
                              {"bad rows", how.bad == bad_record::skip ? "skip" : "stop"}};
@@ -463,20 +460,20 @@ COHORT_CORE_INLINE void keyed_sequences::read(fitted_pipeline const& fitted, tab
   }
 }
 
-COHORT_CORE_INLINE std::int64_t keyed_sequences::size() const { return std::ssize(content_->ranges); }
-COHORT_CORE_INLINE std::string const& keyed_sequences::key(std::int64_t i) const& {
+std::int64_t keyed_sequences::size() const { return std::ssize(content_->ranges); }
+std::string const& keyed_sequences::key(std::int64_t i) const& {
   return content_->keys[static_cast<std::size_t>(content_->ranges[static_cast<std::size_t>(i)].key)];
 }
-COHORT_CORE_INLINE int keyed_sequences::length(std::int64_t i) const {
+int keyed_sequences::length(std::int64_t i) const {
   return content_->ranges[static_cast<std::size_t>(i)].length;
 }
-COHORT_CORE_INLINE int keyed_sequences::first_row(std::int64_t i) const {
+int keyed_sequences::first_row(std::int64_t i) const {
   return content_->ranges[static_cast<std::size_t>(i)].first;
 }
-COHORT_CORE_INLINE data_table const& keyed_sequences::rows() const& { return content_->rows; }
-COHORT_CORE_INLINE transform_report const& keyed_sequences::report() const& { return content_->report; }
+data_table const& keyed_sequences::rows() const& { return content_->rows; }
+transform_report const& keyed_sequences::report() const& { return content_->report; }
 
-COHORT_CORE_INLINE dataset keyed_sequences::examples(sequence_examples const& settings) const {
+dataset keyed_sequences::examples(sequence_examples const& settings) const {
   return detail::sequences_of(*content_, settings);
 }
 

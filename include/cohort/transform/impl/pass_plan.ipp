@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -14,7 +12,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string place_of_step(transform_pipeline const& how, std::size_t step) {
+std::string place_of_step(transform_pipeline const& how, std::size_t step) {
   return text_of({"steps[", step, "], ", cohort::name_of(how.steps[step])});
 }
 
@@ -84,7 +82,7 @@ class step_form {
   std::size_t step_;
 };
 
-COHORT_CORE_INLINE pipeline_program::pipeline_program(transform_pipeline pipeline)
+pipeline_program::pipeline_program(transform_pipeline pipeline)
     : how(std::move(pipeline)), expressions(how.steps.size()), fitted(how.steps.size()) {
   how.schema.check();
   row_steps = how.steps.size();
@@ -98,7 +96,7 @@ COHORT_CORE_INLINE pipeline_program::pipeline_program(transform_pipeline pipelin
   }
 }
 
-COHORT_CORE_INLINE bool pipeline_program::learns(std::size_t step) const {
+bool pipeline_program::learns(std::size_t step) const {
   transform_step const& one = how.steps[step];
   if (auto const* const normalise = std::get_if<pipeline::normalise>(&one))
     return normalise->how != rescaling::none;
@@ -107,16 +105,15 @@ COHORT_CORE_INLINE bool pipeline_program::learns(std::size_t step) const {
   return std::holds_alternative<pipeline::categories>(one);
 }
 
-COHORT_CORE_INLINE pipeline::group_by_key const* pipeline_program::grouping() const {
+pipeline::group_by_key const* pipeline_program::grouping() const {
   return row_steps < how.steps.size() ? std::get_if<pipeline::group_by_key>(&how.steps[row_steps]) : nullptr;
 }
-COHORT_CORE_INLINE pipeline::windows const* pipeline_program::windowing() const {
+pipeline::windows const* pipeline_program::windowing() const {
   return row_steps + 1 < how.steps.size() ? std::get_if<pipeline::windows>(&how.steps[row_steps + 1])
                                           : nullptr;
 }
 
-COHORT_CORE_INLINE std::vector<std::string> columns_read_by(pipeline_program const& program,
-                                                            std::size_t step) {
+std::vector<std::string> columns_read_by(pipeline_program const& program, std::size_t step) {
   if (program.expressions[step]) return program.expressions[step]->columns();
   return std::visit(
       [](auto const& one) -> std::vector<std::string> {
@@ -240,8 +237,7 @@ class step_checker {
   table_schema const& schema_;
 };
 
-COHORT_CORE_INLINE void check_step(pipeline_program const& program, std::size_t step,
-                                   table_schema const& schema) {
+void check_step(pipeline_program const& program, std::size_t step, table_schema const& schema) {
   std::visit(step_checker(program, step, schema), program.how.steps[step]);
 }
 
@@ -338,7 +334,7 @@ class pass_planner {
   bool open_ = false;  // one_hot of a category without known values adds columns without known names
 };
 
-COHORT_CORE_INLINE pass_plan plan_of(pipeline_program const& program, plan_purpose purpose) {
+pass_plan plan_of(pipeline_program const& program, plan_purpose purpose) {
   return pass_planner(program).plan(purpose);
 }
 

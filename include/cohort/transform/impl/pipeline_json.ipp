@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cohort/data/detail/rescaling_names.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -15,7 +13,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void expect_fields(io::json_value object, std::span<std::string_view const> known) {
+void expect_fields(io::json_value object, std::span<std::string_view const> known) {
   if (object.kind() != io::json_kind::object) object.refuse("an object");
   for (io::json_value const one : object.items()) {
     bool is_known = false;
@@ -25,27 +23,26 @@ COHORT_CORE_INLINE void expect_fields(io::json_value object, std::span<std::stri
   }
 }
 
-COHORT_CORE_INLINE void expect_version(io::json_value root, int version) {
+void expect_version(io::json_value root, int version) {
   if (root.kind() != io::json_kind::object) root.refuse("an object");
   io::json_value const given = root.at("version");
   if (given.integer() != version)
     given.refuse(text_of({"version ", version}), text_of({"version ", given.integer()}));
 }
 
-COHORT_CORE_INLINE void write_texts(io::json_writer& out, std::string_view name,
-                                    std::span<std::string const> texts) {
+void write_texts(io::json_writer& out, std::string_view name, std::span<std::string const> texts) {
   out.key(name).begin_array(io::json_lines::one);
   for (std::string const& text : texts) out.value(std::string_view(text));
   out.end_array();
 }
 
 /// Returns the elements of a list.  Errors: data_error for another value.
-COHORT_CORE_INLINE io::json_value::range items_of_list(io::json_value list) {
+io::json_value::range items_of_list(io::json_value list) {
   if (list.kind() != io::json_kind::array) list.refuse("a list");
   return list.items();
 }
 
-COHORT_CORE_INLINE std::vector<std::string> read_texts(io::json_value list) {
+std::vector<std::string> read_texts(io::json_value list) {
   std::vector<std::string> texts;
   for (io::json_value const one : items_of_list(list)) texts.emplace_back(one.string());
   return texts;
@@ -62,7 +59,7 @@ E read_name(io::json_value value, char const* what, std::span<std::string_view c
   value.refuse(text_of({"one of the ", what, " ", names_and_nearest(given, names)}), quote_for_error(given));
 }
 
-COHORT_CORE_INLINE void write_column(io::json_writer& out, column_schema const& column) {
+void write_column(io::json_writer& out, column_schema const& column) {
   out.begin_object(io::json_lines::one).field("name", std::string_view(column.name));
   out.field("type", name_of(column.type));
   if (!column.values.empty()) write_texts(out, "values", column.values);
@@ -74,20 +71,20 @@ COHORT_CORE_INLINE void write_column(io::json_writer& out, column_schema const& 
 }
 
 /// Names of the types of columns, in their order.
-COHORT_CORE_INLINE std::array<std::string_view, 5> type_names() {
+std::array<std::string_view, 5> type_names() {
   std::array<std::string_view, 5> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<column_type>(i));
   return names;
 }
 
 /// Writes the schema of a list of texts.
-COHORT_CORE_INLINE void write_texts_schema(io::json_writer& out, std::string_view name) {
+void write_texts_schema(io::json_writer& out, std::string_view name) {
   out.key(name).begin_object(io::json_lines::one).field("type", "array").key("items");
   write_type(out, "string");
   out.end_object();
 }
 
-COHORT_CORE_INLINE column_schema read_column(io::json_value value) {
+column_schema read_column(io::json_value value) {
   constexpr std::array<std::string_view, 7> fields{"name",    "type",     "values",  "lowest",
                                                    "highest", "required", "optional"};
   expect_fields(value, fields);
@@ -192,7 +189,7 @@ transform_step step_of(std::size_t which) {
   }
 }
 
-COHORT_CORE_INLINE transform_step read_step(io::json_value value) {
+transform_step read_step(io::json_value value) {
   if (value.kind() != io::json_kind::object || value.size() != 1)
     value.refuse("an object with one field, the name of a step");
   io::json_value const fields = *value.items().begin();
@@ -209,7 +206,7 @@ COHORT_CORE_INLINE transform_step read_step(io::json_value value) {
   return step;
 }
 
-COHORT_CORE_INLINE void write_pipeline(io::json_writer& out, transform_pipeline const& how) {
+void write_pipeline(io::json_writer& out, transform_pipeline const& how) {
   out.key("schema").begin_array();
   for (column_schema const& column : how.schema.columns) write_column(out, column);
   out.end_array().key("steps").begin_array();
@@ -221,23 +218,23 @@ COHORT_CORE_INLINE void write_pipeline(io::json_writer& out, transform_pipeline 
   out.end_array();
 }
 
-COHORT_CORE_INLINE table_schema read_schema(io::json_value list) {
+table_schema read_schema(io::json_value list) {
   table_schema schema;
   for (io::json_value const one : items_of_list(list)) schema.columns.push_back(read_column(one));
   return schema;
 }
 
-COHORT_CORE_INLINE std::vector<transform_step> read_steps(io::json_value list) {
+std::vector<transform_step> read_steps(io::json_value list) {
   std::vector<transform_step> steps;
   for (io::json_value const one : items_of_list(list)) steps.push_back(read_step(one));
   return steps;
 }
 
-COHORT_CORE_INLINE io::json_document parse_pipeline(std::string_view text, std::string_view name) {
+io::json_document parse_pipeline(std::string_view text, std::string_view name) {
   return io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
 }
 
-COHORT_CORE_INLINE transform_pipeline read_pipeline(io::json_value object) {
+transform_pipeline read_pipeline(io::json_value object) {
   return {.schema = read_schema(object.at("schema")), .steps = read_steps(object.at("steps"))};
 }
 
@@ -259,7 +256,7 @@ struct step_schema_writer {
   void operator()(char const* name, double) const { write_type(out.key(name), "number"); }
 };
 
-COHORT_CORE_INLINE void write_column_schema(io::json_writer& out) {
+void write_column_schema(io::json_writer& out) {
   out.begin_object().field("type", "object").field("additionalProperties", false);
   out.key("required").begin_array(io::json_lines::one).value("name").end_array();
   out.key("properties").begin_object();
@@ -273,7 +270,7 @@ COHORT_CORE_INLINE void write_column_schema(io::json_writer& out) {
   out.end_object().end_object();
 }
 
-COHORT_CORE_INLINE void write_pipeline_schema(io::json_writer& out) {
+void write_pipeline_schema(io::json_writer& out) {
   out.key("schema").begin_object().field("type", "array").key("items");
   write_column_schema(out);
   out.end_object();

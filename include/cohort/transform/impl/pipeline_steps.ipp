@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/text_dictionary.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE column_schema indicator_of(column_schema const& column, std::string const& value) {
+column_schema indicator_of(column_schema const& column, std::string const& value) {
   return {.name = column.name + '=' + value, .type = column_type::integer, .lowest = 0, .highest = 1};
 }
 
@@ -110,8 +108,7 @@ class schema_changer {
   table_schema& schema_;
 };
 
-COHORT_CORE_INLINE table_schema schema_after(pipeline_program const& program, std::size_t step,
-                                             table_schema schema) {
+table_schema schema_after(pipeline_program const& program, std::size_t step, table_schema schema) {
   std::visit(schema_changer(program, step, schema), program.how.steps[step]);
   return schema;
 }
@@ -298,8 +295,8 @@ class pipeline_step_runner {
   table_schema after_;
 };
 
-COHORT_CORE_INLINE void apply_step(pipeline_program const& program, std::size_t step, row_frame& frame,
-                                   transform_settings const& how, transform_report& report) {
+void apply_step(pipeline_program const& program, std::size_t step, row_frame& frame,
+                transform_settings const& how, transform_report& report) {
   std::visit([&](auto const& one) { pipeline_step_runner(program, step, frame, how, report)(one); },
              program.how.steps[step]);
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/table_content.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -74,8 +72,8 @@ inline constexpr std::array<named_function, 20> expression_functions{
      {"min", 2},  {"max", 2},   {"pow", 2}, {"if", 3},   {"is_missing", 1}, {"length", 1}, {"time", 1},
      {"year", 1}, {"month", 1}, {"day", 1}, {"hour", 1}, {"minute", 1},     {"weekday", 1}}};
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_expression(std::string_view where, std::size_t position,
-                                                       std::string expected, std::string got) {
+[[noreturn]] void refuse_expression(std::string_view where, std::size_t position, std::string expected,
+                                    std::string got) {
   throw setting_error({.what = "an expression is not valid",
                        .where = {where, ", character ", position + 1},
                        .expected = std::move(expected),
@@ -340,8 +338,7 @@ class expression_parser {
   int depth_ = 0;
 };
 
-COHORT_CORE_INLINE row_expression::row_expression(std::string_view text, std::string_view where)
-    : where_(where) {
+row_expression::row_expression(std::string_view text, std::string_view where) : where_(where) {
   expression_parser(text, *this).parse();
 }
 
@@ -450,13 +447,12 @@ class expression_checker {
   table_schema const& schema_;
 };
 
-COHORT_CORE_INLINE value_type row_expression::type(table_schema const& schema) const {
+value_type row_expression::type(table_schema const& schema) const {
   auto const found = expression_checker(*this, schema).type_of(static_cast<int>(nodes_.size()) - 1);
   return found.value_or(value_type::number);
 }
 
-COHORT_CORE_INLINE bound_expression::bound_expression(row_expression const& expression,
-                                                      table_content const& table)
+bound_expression::bound_expression(row_expression const& expression, table_content const& table)
     : nodes_(&expression.nodes()), columns_(expression.nodes().size()) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     row_expression::node const& one = (*nodes_)[i];
@@ -554,7 +550,7 @@ inline bool compares(row_expression::operation what, auto const& a, auto const& 
   }
 }
 
-COHORT_CORE_INLINE expression_value bound_expression::evaluate(std::size_t index, std::size_t row) const {
+expression_value bound_expression::evaluate(std::size_t index, std::size_t row) const {
   using enum row_expression::operation;
   row_expression::node const& one = (*nodes_)[index];
   auto const operand = [&](int which) { return evaluate(static_cast<std::size_t>(which), row); };

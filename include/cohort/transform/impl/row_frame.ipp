@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/table_values.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -17,29 +15,20 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE row_frame::row_frame(std::string where, std::size_t rows)
-    : content_(std::make_shared<table_content>()) {
+row_frame::row_frame(std::string where, std::size_t rows) : content_(std::make_shared<table_content>()) {
   content_->where = std::move(where);
   content_->number_type = element_type::f64;
   content_->rows = static_cast<int>(rows);
   content_->row_numbers.resize(rows);
 }
 
-COHORT_CORE_INLINE std::size_t row_frame::index(std::string_view name) const {
-  return content_->by_name.find(name)->second;
-}
+std::size_t row_frame::index(std::string_view name) const { return content_->by_name.find(name)->second; }
 
-COHORT_CORE_INLINE table_column const& row_frame::column(std::string_view name) const {
-  return content_->columns[index(name)];
-}
-COHORT_CORE_INLINE table_column& row_frame::column(std::string_view name) {
-  return content_->columns[index(name)];
-}
-COHORT_CORE_INLINE column_schema& row_frame::schema_of(std::string_view name) {
-  return schema_.columns[index(name)];
-}
+table_column const& row_frame::column(std::string_view name) const { return content_->columns[index(name)]; }
+table_column& row_frame::column(std::string_view name) { return content_->columns[index(name)]; }
+column_schema& row_frame::schema_of(std::string_view name) { return schema_.columns[index(name)]; }
 
-COHORT_CORE_INLINE void row_frame::update_names() {
+void row_frame::update_names() {
   content_->names.clear();
   content_->by_name.clear();
   for (std::size_t c = 0; c < schema_.columns.size(); ++c) {
@@ -48,14 +37,14 @@ COHORT_CORE_INLINE void row_frame::update_names() {
   }
 }
 
-COHORT_CORE_INLINE void row_frame::append(frame_column column) {
+void row_frame::append(frame_column column) {
   content_->names.push_back(column.schema.name);
   content_->by_name.emplace(column.schema.name, schema_.columns.size());
   schema_.columns.push_back(std::move(column.schema));
   content_->columns.push_back(std::move(column.values));
 }
 
-COHORT_CORE_INLINE void row_frame::replace(std::string_view name, std::vector<frame_column> columns) {
+void row_frame::replace(std::string_view name, std::vector<frame_column> columns) {
   auto const at = static_cast<std::ptrdiff_t>(index(name));
   schema_.columns.erase(schema_.columns.begin() + at);
   content_->columns.erase(content_->columns.begin() + at);
@@ -67,14 +56,14 @@ COHORT_CORE_INLINE void row_frame::replace(std::string_view name, std::vector<fr
   update_names();
 }
 
-COHORT_CORE_INLINE void row_frame::erase(std::string_view name) { replace(name, {}); }
+void row_frame::erase(std::string_view name) { replace(name, {}); }
 
-COHORT_CORE_INLINE void row_frame::rename(std::string_view from, std::string const& to) {
+void row_frame::rename(std::string_view from, std::string const& to) {
   schema_of(from).name = to;
   update_names();
 }
 
-COHORT_CORE_INLINE void row_frame::keep(std::vector<std::string> const& names) {
+void row_frame::keep(std::vector<std::string> const& names) {
   table_schema schema;
   std::vector<table_column> columns;
   for (std::string const& name : names) {
@@ -86,7 +75,7 @@ COHORT_CORE_INLINE void row_frame::keep(std::vector<std::string> const& names) {
   update_names();
 }
 
-COHORT_CORE_INLINE void row_frame::remove(std::vector<char> const& flags) {
+void row_frame::remove(std::vector<char> const& flags) {
   auto const compress = [&](auto& values) {
     if (values.empty()) return;
     std::size_t to = 0;
@@ -102,34 +91,33 @@ COHORT_CORE_INLINE void row_frame::remove(std::vector<char> const& flags) {
   content_->rows = static_cast<int>(content_->row_numbers.size());
 }
 
-COHORT_CORE_INLINE data_table row_frame::release() {
+data_table row_frame::release() {
   for (table_column& one : content_->columns)
     if (one.is_text && one.first_text.empty()) one.first_text = "texts";
   return data_table(std::exchange(content_, std::make_shared<table_content>()));
 }
 
-COHORT_CORE_INLINE void row_removal::filter(std::size_t row) {
+void row_removal::filter(std::size_t row) {
   flags_[row] = 1;
   any_ = true;
   ++report_.removed;
 }
 
-COHORT_CORE_INLINE std::string place_of_row(std::string_view file, std::string_view column, std::int64_t row,
-                                            int rank) {
+std::string place_of_row(std::string_view file, std::string_view column, std::int64_t row, int rank) {
   std::string place(file);
   if (!column.empty()) place += text_of({", column ", column});
   place += text_of({", row ", row});
   return rank < 0 ? place : place + text_of({", rank ", rank});
 }
 
-COHORT_CORE_INLINE void write_report(byte_writer& out, transform_report const& report) {
+void write_report(byte_writer& out, transform_report const& report) {
   for (std::int64_t const count : {report.rows, report.removed, report.skipped})
     out.word(static_cast<std::uint64_t>(count));
   out.word(report.problems.size());
   for (std::string const& problem : report.problems) out.text(problem);
 }
 
-COHORT_CORE_INLINE transform_report read_report(byte_reader& in) {
+transform_report read_report(byte_reader& in) {
   transform_report report;
   for (std::int64_t* const count : {&report.rows, &report.removed, &report.skipped})
     *count = static_cast<std::int64_t>(in.word());
@@ -137,7 +125,7 @@ COHORT_CORE_INLINE transform_report read_report(byte_reader& in) {
   return report;
 }
 
-COHORT_CORE_INLINE void refuse_row(transform_settings const& how, transform_report& report, refusal why) {
+void refuse_row(transform_settings const& how, transform_report& report, refusal why) {
   data_error const refused(std::move(why));
   if (how.bad == bad_record::stop) throw refused;
   ++report.skipped;
@@ -145,8 +133,8 @@ COHORT_CORE_INLINE void refuse_row(transform_settings const& how, transform_repo
   if (how.log) how.log(refused.what());
 }
 
-COHORT_CORE_INLINE void row_removal::refuse(std::size_t row, char const* what, std::string_view column,
-                                            std::string expected, std::string got) {
+void row_removal::refuse(std::size_t row, char const* what, std::string_view column, std::string expected,
+                         std::string got) {
   if (flags_[row] != 0) return;
   refuse_row(
       how_, report_,
@@ -158,17 +146,16 @@ COHORT_CORE_INLINE void row_removal::refuse(std::size_t row, char const* what, s
   any_ = true;
 }
 
-COHORT_CORE_INLINE void row_removal::finish() {
+void row_removal::finish() {
   if (any_) frame_.remove(flags_);
 }
 
 /// Returns what a column accepts, for messages.
-COHORT_CORE_INLINE std::string accepted_by(column_schema const& column) {
+std::string accepted_by(column_schema const& column) {
   std::string accepted = column.type == column_type::integer ? "a whole number"
                          : column.type == column_type::time  ? "a time such as 2026-11-25T22:30:00Z"
                                                              : "a number";
-  if (column.type == column_type::integer && !column.lowest && !column.highest)
-    accepted += " below 2^53";
+  if (column.type == column_type::integer && !column.lowest && !column.highest) accepted += " below 2^53";
   if (column.lowest) accepted += text_of({" of at least ", *column.lowest});
   if (column.highest)
     accepted += text_of({column.lowest ? " and at most " : " of at most ", *column.highest});
@@ -183,7 +170,7 @@ inline bool accepts_number(column_schema const& column, double value) {
 }
 
 /// Parses a text in a column of numbers.
-COHORT_CORE_INLINE std::optional<double> parse_number(column_schema const& column, std::string_view text) {
+std::optional<double> parse_number(column_schema const& column, std::string_view text) {
   auto const is_blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
@@ -229,7 +216,7 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
   return made;
 }
 
-COHORT_CORE_INLINE std::string listed_texts(std::vector<std::string> const& texts) {
+std::string listed_texts(std::vector<std::string> const& texts) {
   std::string list;
   for (std::size_t i = 0; i < texts.size() && i < 20; ++i)
     list += (i == 0 ? "" : ", ") + quote_for_error(texts[i]);
@@ -295,8 +282,8 @@ inline table_column missing_column(column_schema const& column, std::size_t rows
   return made;
 }
 
-COHORT_CORE_INLINE row_frame frame_of(data_table const& table, table_schema const& schema,
-                                      transform_settings const& how, transform_report& report) {
+row_frame frame_of(data_table const& table, table_schema const& schema, transform_settings const& how,
+                   transform_report& report) {
   row_frame frame(table.name(), static_cast<std::size_t>(table.rows()));
   std::int64_t const before = frame.rows() > 0 ? table.row_number(0) - 1 : 0;
   frame.content().rows_before = before;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
 #include <cohort/data/detail/decimal.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/transform/detail/time_text.hpp>
 
 namespace cohort::detail {
@@ -39,7 +37,7 @@ struct time_parser {
   }
 };
 
-COHORT_CORE_INLINE std::optional<double> parse_time(std::string_view text) {
+std::optional<double> parse_time(std::string_view text) {
   time_parser in{text};
   int const year = in.number(4, 9999);
   if (year < 0 || !in.accept('-')) return {};
@@ -83,7 +81,7 @@ COHORT_CORE_INLINE std::optional<double> parse_time(std::string_view text) {
   return static_cast<double>(seconds) + fraction;
 }
 
-COHORT_CORE_INLINE calendar_time calendar_of(double seconds) {
+calendar_time calendar_of(double seconds) {
   auto const whole = static_cast<std::int64_t>(std::floor(seconds));
   std::int64_t const day = (whole >= 0 ? whole : whole - 86399) / 86400;
   auto const second = static_cast<int>(whole - day * 86400);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/transform/detail/pass_plan.hpp>
 #include <cohort/transform/detail/pipeline_json.hpp>
@@ -9,29 +7,26 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string_view name_of(transform_step const& step) {
-  return detail::step_names[step.index()];
-}
+std::string_view name_of(transform_step const& step) { return detail::step_names[step.index()]; }
 
-COHORT_CORE_INLINE void transform_pipeline::check() const {
+void transform_pipeline::check() const {
   detail::pipeline_program const program(*this);
   detail::plan_of(program, detail::plan_purpose::check);
 }
 
-COHORT_CORE_INLINE transform_pipeline transform_pipeline::from(io::json_value root) {
+transform_pipeline transform_pipeline::from(io::json_value root) {
   constexpr std::array<std::string_view, 4> fields{"$schema", "version", "schema", "steps"};
   detail::expect_version(root, version);
   detail::expect_fields(root, fields);
   return detail::read_pipeline(root);
 }
 
-COHORT_CORE_INLINE transform_pipeline transform_pipeline::from_json(std::string_view text,
-                                                                    std::string_view name) {
+transform_pipeline transform_pipeline::from_json(std::string_view text, std::string_view name) {
   io::json_document const parsed = detail::parse_pipeline(text, name);
   return from(parsed.root());
 }
 
-COHORT_CORE_INLINE std::string to_json(transform_pipeline const& how) {
+std::string to_json(transform_pipeline const& how) {
   io::json_writer out(2);
   out.begin_object().field("version", transform_pipeline::version);
   detail::write_pipeline(out, how);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/transform/detail/time_text.hpp>
@@ -51,8 +49,8 @@ class column_of_rows {
 
 namespace cohort {
 
-COHORT_CORE_INLINE data_table table_of(table_schema const& schema, std::vector<table_row> const& rows,
-                                       std::string const& where) {
+data_table table_of(table_schema const& schema, std::vector<table_row> const& rows,
+                    std::string const& where) {
   schema.check();
   auto content = std::make_shared<detail::table_content>();
   content->where = where;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/transform/transform_settings.hpp>
 
 namespace cohort {
 
-COHORT_CORE_INLINE void transform_report::add(transform_report const& more) {
+void transform_report::add(transform_report const& more) {
   rows += more.rows;
   removed += more.removed;
   skipped += more.skipped;

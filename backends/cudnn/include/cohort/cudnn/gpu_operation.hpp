@@ -4,6 +4,7 @@
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/detail/compute_stream.hpp>
 #include <cohort/cudnn/detail/gpu_layout.hpp>
+#include <cohort/cudnn/detail/implementation.hpp>
 #include <cohort/cudnn/detail/product_precision.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/kind.hpp>
@@ -69,7 +70,3 @@ float* tensor_at(std::span<void* const> arguments, std::size_t i);
 kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& layout);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/gpu_operation.ipp>
-#endif

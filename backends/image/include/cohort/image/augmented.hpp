@@ -156,7 +156,3 @@ class augmented {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/augmented.ipp>
-#endif

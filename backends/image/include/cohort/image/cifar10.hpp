@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/arrays.hpp>
+#include <cohort/image/detail/implementation.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,7 +29,3 @@ arrays train(std::string const& folder);
 arrays test(std::string const& folder);
 
 }  // namespace cohort::cifar10
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/cifar10.ipp>
-#endif

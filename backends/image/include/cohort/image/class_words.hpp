@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
+#include <cohort/image/detail/implementation.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -28,7 +28,3 @@ class_word_map class_words(std::string const& path);
 std::vector<std::string> named_classes(std::vector<std::string> const& ids, class_word_map const& words);
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/class_words.ipp>
-#endif

@@ -46,7 +46,3 @@ struct colour_change {
 image recoloured(image const& from, colour_change const& how);
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/colour.ipp>
-#endif

@@ -15,7 +15,3 @@ image cropped(image const& from, image_window const& window, bool flip = false);
 image flipped(image const& from);
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/crop.ipp>
-#endif

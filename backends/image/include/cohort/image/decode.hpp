@@ -46,7 +46,3 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how = {});
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/decode.ipp>
-#endif

@@ -86,7 +86,3 @@ class file_batches {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/file_batches.ipp>
-#endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/image/detail/implementation.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,3 @@ struct image {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/image.ipp>
-#endif

@@ -54,7 +54,3 @@ class image_folder {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/image_folder.ipp>
-#endif

@@ -84,7 +84,3 @@ class image_records {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/image_records.ipp>
-#endif

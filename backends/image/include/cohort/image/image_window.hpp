@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/image/detail/implementation.hpp>
 
 namespace cohort {
 

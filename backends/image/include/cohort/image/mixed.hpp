@@ -115,7 +115,3 @@ class mixed {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/mixed.ipp>
-#endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
+#include <cohort/image/detail/implementation.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,7 +40,3 @@ std::vector<std::string> pack_files(std::string const& folder, std::string const
                                     std::uint64_t seed, communicator& world, int threads = 0);
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/pack_files.ipp>
-#endif

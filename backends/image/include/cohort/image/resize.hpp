@@ -54,7 +54,3 @@ std::uint8_t rounded_quotient(Sum sum, Sum total) {
 image resized(image const& from, int height, int width);
 
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/resize.ipp>
-#endif

@@ -24,7 +24,3 @@ void rotate(std::uint8_t const* from, shape const& dims, double degrees, int fil
 
 }  // namespace detail
 }  // namespace cohort
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/rotate.ipp>
-#endif

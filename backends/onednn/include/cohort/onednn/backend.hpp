@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
+#include <cohort/onednn/detail/implementation.hpp>
 #include <cohort/onednn/detail/kernel.hpp>
 #include <cohort/onednn/detail/threads.hpp>
 #include <cohort/plan/arena_passes.hpp>
@@ -88,7 +89,3 @@ class onednn_bf16 : public onednn {
 };
 
 }  // namespace cohort
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/backend.ipp>
-#endif

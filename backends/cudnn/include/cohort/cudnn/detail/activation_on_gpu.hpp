@@ -67,7 +67,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity_activation const&);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/activation_on_gpu.ipp>
-#endif

@@ -14,7 +14,3 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, attention const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/attention_on_gpu.ipp>
-#endif

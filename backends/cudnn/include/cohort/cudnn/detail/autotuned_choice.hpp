@@ -37,7 +37,3 @@ std::size_t autotuned_choice(tuning& by, compute_stream const& on, std::string c
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/autotuned_choice.ipp>
-#endif

@@ -73,7 +73,3 @@ gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums, shape co
                                        shape const& each, bool not_above_0);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/channel_sums_on_gpu.ipp>
-#endif

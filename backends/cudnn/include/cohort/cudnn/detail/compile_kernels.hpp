@@ -25,7 +25,3 @@ std::vector<std::string> kernel_options(int capability);
 std::string compile_kernels(nvrtc_functions const& compiler, std::string const& program, int capability);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/compile_kernels.ipp>
-#endif

@@ -130,7 +130,3 @@ class compute_stream final : public memory_space {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/compute_stream.ipp>
-#endif

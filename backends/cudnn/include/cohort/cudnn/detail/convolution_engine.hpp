@@ -126,7 +126,3 @@ class convolution_engine {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/convolution_engine.ipp>
-#endif

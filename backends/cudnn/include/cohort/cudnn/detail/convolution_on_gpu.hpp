@@ -86,7 +86,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/convolution_on_gpu.ipp>
-#endif

@@ -41,7 +41,3 @@ class cross_worker_statistics {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/cross_worker_statistics.ipp>
-#endif

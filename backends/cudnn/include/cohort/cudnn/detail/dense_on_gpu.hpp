@@ -12,7 +12,3 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/dense_on_gpu.ipp>
-#endif

@@ -109,7 +109,3 @@ class dnn_description {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/dnn_on_gpu.ipp>
-#endif

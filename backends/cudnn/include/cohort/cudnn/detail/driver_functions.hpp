@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cuda.h>
+#include <cohort/detail/build_check.hpp>
 
 #include <string>
 
@@ -102,7 +102,3 @@ struct driver_functions {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/driver_functions.ipp>
-#endif

@@ -26,7 +26,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, resha
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/elementwise_on_gpu.ipp>
-#endif

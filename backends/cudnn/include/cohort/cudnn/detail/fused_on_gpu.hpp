@@ -25,7 +25,3 @@ void add_epilogue_backward(gpu_operation& made, shared_stream const& on, gpu_req
                            fused_epilogue const& epilogue);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/fused_on_gpu.ipp>
-#endif

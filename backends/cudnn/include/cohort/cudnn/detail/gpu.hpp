@@ -90,7 +90,3 @@ class gpu {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/gpu.ipp>
-#endif

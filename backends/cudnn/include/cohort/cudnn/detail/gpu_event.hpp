@@ -21,7 +21,3 @@ class gpu_event {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/gpu_event.ipp>
-#endif

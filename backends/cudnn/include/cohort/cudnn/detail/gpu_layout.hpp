@@ -40,7 +40,3 @@ struct gpu_layout {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/gpu_layout.ipp>
-#endif

@@ -26,7 +26,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, maxim
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/joining_on_gpu.ipp>
-#endif

@@ -15,7 +15,3 @@ std::string cached_kernels(nvrtc_functions const& compiler, std::string const& p
                            std::string const& folder);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/kernel_cache.ipp>
-#endif

@@ -40,7 +40,3 @@ class kernel_module {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/kernel_module.ipp>
-#endif

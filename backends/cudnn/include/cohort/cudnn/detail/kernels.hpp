@@ -248,7 +248,3 @@ std::string kernel_symbol(std::string_view type);
 std::string kernel_program();
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/kernels.ipp>
-#endif

@@ -11,7 +11,3 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, layer_norm const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/layer_norm_on_gpu.ipp>
-#endif

@@ -111,7 +111,3 @@ class matrix_product {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/matrix_product.ipp>
-#endif

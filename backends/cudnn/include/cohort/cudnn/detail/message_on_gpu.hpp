@@ -48,7 +48,3 @@ class message_on_gpu {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/message_on_gpu.ipp>
-#endif

@@ -13,7 +13,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, cropp
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, subset const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/pad_crop_slice_gpu.ipp>
-#endif

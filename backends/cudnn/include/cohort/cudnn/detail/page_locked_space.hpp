@@ -22,7 +22,3 @@ class page_locked_space final : public memory_space {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/page_locked_space.ipp>
-#endif

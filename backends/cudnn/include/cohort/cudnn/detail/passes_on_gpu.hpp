@@ -89,7 +89,3 @@ class passes_on_gpu : public arena_passes {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/passes_on_gpu.ipp>
-#endif

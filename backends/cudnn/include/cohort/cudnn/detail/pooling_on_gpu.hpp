@@ -17,7 +17,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, globa
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, upsampling const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/pooling_on_gpu.ipp>
-#endif

@@ -9,7 +9,3 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/prelu_on_gpu.ipp>
-#endif

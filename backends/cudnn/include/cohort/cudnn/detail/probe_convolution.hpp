@@ -11,7 +11,3 @@ namespace cohort::detail {
 availability probe_convolution(std::shared_ptr<compute_stream> const& on, product_precision products);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/probe_convolution.ipp>
-#endif

@@ -26,7 +26,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, spati
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, gaussian_noise const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/random_on_gpu.ipp>
-#endif

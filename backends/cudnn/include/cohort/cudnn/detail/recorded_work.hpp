@@ -24,7 +24,3 @@ class recorded_work {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/recorded_work.ipp>
-#endif

@@ -24,7 +24,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, gru c
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, recurrent_output const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/recurrent_on_gpu.ipp>
-#endif

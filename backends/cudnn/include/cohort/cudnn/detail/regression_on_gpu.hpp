@@ -68,7 +68,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/regression_on_gpu.ipp>
-#endif

@@ -9,7 +9,3 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, scale const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/scale_on_gpu.ipp>
-#endif

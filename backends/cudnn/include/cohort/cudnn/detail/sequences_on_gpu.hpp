@@ -37,7 +37,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, rms_n
 gpu_operation prepare_pool_of_steps(gpu_target const& where, gpu_request const& request, bool largest);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/sequences_on_gpu.ipp>
-#endif

@@ -55,7 +55,3 @@ Functions load_functions(library_source const& from, char const* what, std::span
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/shared_library.ipp>
-#endif

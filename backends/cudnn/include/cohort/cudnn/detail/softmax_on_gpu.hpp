@@ -14,7 +14,3 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request,
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, kullback_leibler const& layer);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/softmax_on_gpu.ipp>
-#endif

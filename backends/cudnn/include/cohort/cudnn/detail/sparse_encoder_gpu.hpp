@@ -64,7 +64,3 @@ class sparse_encoder_gpu {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/sparse_encoder_gpu.ipp>
-#endif

@@ -42,7 +42,3 @@ class staging_memory {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/staging_memory.ipp>
-#endif

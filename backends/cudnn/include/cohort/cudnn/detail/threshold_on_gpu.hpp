@@ -85,7 +85,3 @@ class sharing_passes_on_gpu final : public passes_on_gpu, public threshold_devic
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CUDNN_COMPILED
-#include <cohort/cudnn/impl/threshold_on_gpu.ipp>
-#endif

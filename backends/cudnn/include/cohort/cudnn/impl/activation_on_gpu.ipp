@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/activation_on_gpu.hpp>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::selu_curve curve_of(selu const&) {
+kernels::selu_curve curve_of(selu const&) {
   return {static_cast<float>(formula::selu::lambda), static_cast<float>(formula::selu::alpha)};
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          identity_activation const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity_activation const&) {
   return prepare_copy(where.stream, request);
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cohort/cudnn/detail/attention_on_gpu.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -246,8 +244,7 @@ class attention_by_heads {
   product scores_, outputs_, diff_probabilities_, diff_values_, diff_queries_, diff_keys_;
 };
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          attention const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, attention const& layer) {
   using enum operand_role;
   attention_sizes const s = layer.sizes(request.input_shapes);
   auto const run = std::make_shared<attention_by_heads const>(where, request, s);

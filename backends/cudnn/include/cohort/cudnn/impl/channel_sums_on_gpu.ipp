@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
 /// Returns the walk over `channels` channels of `count` elements in runs of `area`. A block processes at
 /// least `rows` elements of each of its channels, and more if the walk would otherwise have more than
 /// `most_blocks` blocks.
-COHORT_CUDNN_INLINE kernels::channel_walk walk_over(std::size_t channels, std::size_t area, std::size_t count,
-                                                    std::size_t width, std::size_t lanes, std::size_t rows,
-                                                    std::size_t most_blocks) {
+kernels::channel_walk walk_over(std::size_t channels, std::size_t area, std::size_t count, std::size_t width,
+                                std::size_t lanes, std::size_t rows, std::size_t most_blocks) {
   std::size_t const groups = (channels + lanes * width - 1) / (lanes * width),
                     most_chunks = std::max<std::size_t>(most_blocks / groups, 1),
                     stride = block_threads / lanes,
@@ -32,8 +29,7 @@ COHORT_CUDNN_INLINE kernels::channel_walk walk_over(std::size_t channels, std::s
   return made;
 }
 
-COHORT_CUDNN_INLINE channel_sums_on_gpu::channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor,
-                                                             int most_width)
+channel_sums_on_gpu::channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor, int most_width)
     : on_(std::move(on)) {
   constexpr std::size_t most_blocks = 2048, steps = 16;
   std::size_t const channels = tensor.channels(), area = tensor.area();
@@ -48,35 +44,32 @@ COHORT_CUDNN_INLINE channel_sums_on_gpu::channel_sums_on_gpu(shared_stream on, g
   chunks_ = walk_over(channels, 1, walked_.chunks.value, 1, 4, walked_.chunks.value, 1);
 }
 
-COHORT_CUDNN_INLINE void channel_sums_on_gpu::finish_statistics(kernels::values const& x, void const* sums,
-                                                                float* means, float* variances) const {
+void channel_sums_on_gpu::finish_statistics(kernels::values const& x, void const* sums, float* means,
+                                            float* variances) const {
   on_->launch(kernels::finish_statistics{chunks_, static_cast<double const*>(sums), means, variances,
                                          static_cast<double>(walked_.count), x, walked_.area},
               finish_blocks());
 }
 
-COHORT_CUDNN_INLINE void channel_sums_on_gpu::sum(kernels::values const& x, void* scratch, float* to) const {
-  run([&]<int width>() {
-    return kernels::channel_sums<width>{walked_, x, {static_cast<double*>(scratch)}};
-  });
+void channel_sums_on_gpu::sum(kernels::values const& x, void* scratch, float* to) const {
+  run([&]<int width>() { return kernels::channel_sums<width>{walked_, x, {static_cast<double*>(scratch)}}; });
   finish(scratch, 1, to);
 }
 
-COHORT_CUDNN_INLINE void channel_sums_on_gpu::find_statistics(kernels::values const& x, void* scratch,
-                                                              float* means, float* variances) const {
+void channel_sums_on_gpu::find_statistics(kernels::values const& x, void* scratch, float* means,
+                                          float* variances) const {
   run([&]<int width>() {
     return kernels::channel_statistics<width>{walked_, x, {static_cast<double*>(scratch)}};
   });
   finish_statistics(x, scratch, means, variances);
 }
 
-COHORT_CUDNN_INLINE gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums,
-                                                           shape const& layout, shape const& each,
-                                                           bool not_above_0) {
+gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums, shape const& layout,
+                                       shape const& each, bool not_above_0) {
   using enum operand_role;
   return {[=](std::span<void* const> a) {
-            sums.launch(kernels::channel_product_sums{sums.walked(), tensor_at(a, 0), tensor_at(a, 1),
-                                                      {static_cast<double*>(a[3])}, not_above_0});
+            sums.launch(kernels::channel_product_sums{
+                sums.walked(), tensor_at(a, 0), tensor_at(a, 1), {static_cast<double*>(a[3])}, not_above_0});
             sums.finish(a[3], 1, tensor_at(a, 2));
           },
           {{input, 0, layout},

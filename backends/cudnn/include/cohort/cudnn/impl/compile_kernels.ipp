@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/compile_kernels.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE std::vector<std::string> kernel_options(int capability) {
+std::vector<std::string> kernel_options(int capability) {
   std::vector<std::string> options{"--gpu-architecture=sm_" + std::to_string(capability), "--std=c++17",
                                    "--device-as-default-execution-space"};
   if (has_few_f64_units(capability)) options.emplace_back("--define-macro=COHORT_SPLIT_SUMS");
   return options;
 }
 
-COHORT_CUDNN_INLINE std::string compile_kernels(nvrtc_functions const& compiler, std::string const& program,
-                                                int capability) {
+std::string compile_kernels(nvrtc_functions const& compiler, std::string const& program, int capability) {
   auto const check = [&](nvrtcResult status, char const* doing) {
     if (status != NVRTC_SUCCESS)
       throw backend_error({.what = {doing, " failed"}, .where = compiler.error_text(status)});

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/compute_stream.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE CUdeviceptr device_address(void const* address) {
-  return reinterpret_cast<CUdeviceptr>(address);
-}
+CUdeviceptr device_address(void const* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
-COHORT_CUDNN_INLINE compute_stream::compute_stream(std::shared_ptr<gpu const> on, std::string const& cache,
-                                                   std::chrono::milliseconds deadline)
+compute_stream::compute_stream(std::shared_ptr<gpu const> on, std::string const& cache,
+                               std::chrono::milliseconds deadline)
     : on_(std::move(on)), kernels_(on_, cache), deadline_(deadline), staging_(on_) {
   driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream on the GPU");
 }
 
-COHORT_CUDNN_INLINE compute_stream::~compute_stream() {
+compute_stream::~compute_stream() {
   try {
     finish();
   } catch (error const&) {
@@ -29,7 +25,7 @@ COHORT_CUDNN_INLINE compute_stream::~compute_stream() {
   driver().destroy_stream(stream_);
 }
 
-COHORT_CUDNN_INLINE std::byte* compute_stream::allocate(std::size_t bytes) {
+std::byte* compute_stream::allocate(std::size_t bytes) {
   CUdeviceptr taken = 0;
   CUresult status = CUDA_SUCCESS;
   {
@@ -53,7 +49,7 @@ COHORT_CUDNN_INLINE std::byte* compute_stream::allocate(std::size_t bytes) {
   return memory;
 }
 
-COHORT_CUDNN_INLINE void compute_stream::deallocate(std::byte* memory) noexcept try {
+void compute_stream::deallocate(std::byte* memory) noexcept try {
   wait();
   {
     std::lock_guard const one_at_a_time(allocations_mutex_);
@@ -64,19 +60,19 @@ COHORT_CUDNN_INLINE void compute_stream::deallocate(std::byte* memory) noexcept 
 } catch (error const&) {
 }
 
-COHORT_CUDNN_INLINE std::size_t compute_stream::available_bytes() const {
+std::size_t compute_stream::available_bytes() const {
   std::size_t bytes = on_->memory().free;
   std::lock_guard const one_at_a_time(allocations_mutex_);
   for (auto const& one : allocations_) bytes += one.second;
   return bytes;
 }
 
-COHORT_CUDNN_INLINE void compute_stream::clear(std::byte* memory, std::size_t bytes) const {
+void compute_stream::clear(std::byte* memory, std::size_t bytes) const {
   auto const held = lock_queue();
   driver().check(driver().set_bytes(device_address(memory), 0, bytes, stream_), "clearing GPU memory");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::upload(void const* from, std::byte* to, std::size_t bytes) const {
+void compute_stream::upload(void const* from, std::byte* to, std::size_t bytes) const {
   require_not_recording("a copy to the GPU");
   std::unique_lock staging_lock(staging_mutex_);
   if (bytes > staging_memory::capacity)
@@ -87,9 +83,8 @@ COHORT_CUDNN_INLINE void compute_stream::upload(void const* from, std::byte* to,
   driver().check(driver().upload(device_address(to), piece.data(), bytes, stream_), "copying to the GPU");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::upload_by_halves(std::unique_lock<std::mutex>& lock,
-                                                          std::byte const* from, std::byte* to,
-                                                          std::size_t bytes) const {
+void compute_stream::upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from,
+                                      std::byte* to, std::size_t bytes) const {
   // The other half of the memory stays free for the uploads that follow.
   std::span<std::byte> const all = staging_piece(lock, staging_memory::capacity / 2);
   staging_reader const until_it_is_filled(lock, readers_);
@@ -107,7 +102,7 @@ COHORT_CUDNN_INLINE void compute_stream::upload_by_halves(std::unique_lock<std::
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::download(std::byte const* from, void* to, std::size_t bytes) const {
+void compute_stream::download(std::byte const* from, void* to, std::size_t bytes) const {
   require_not_recording("a copy to the processor");
   for (std::size_t done = 0; done < bytes;) {
     std::unique_lock staging_lock(staging_mutex_);
@@ -120,32 +115,31 @@ COHORT_CUDNN_INLINE void compute_stream::download(std::byte const* from, void* t
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::download_async(std::byte const* from, void* to,
-                                                        std::size_t bytes) const {
+void compute_stream::download_async(std::byte const* from, void* to, std::size_t bytes) const {
   auto const held = lock_queue();
   driver().check(driver().download(to, device_address(from), bytes, stream_), "copying from the GPU");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
+void compute_stream::copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
   auto const held = lock_queue();
   driver().check(driver().copy(device_address(to), device_address(from), bytes, stream_),
                  "copying on the GPU");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::wait() const {
+void compute_stream::wait() const {
   require_not_recording("waiting for the GPU");
   std::unique_lock staging_lock(staging_mutex_);
   free_staging(staging_lock);
 }
 
-COHORT_CUDNN_INLINE std::shared_lock<std::shared_mutex> compute_stream::lock_queue() const {
+std::shared_lock<std::shared_mutex> compute_stream::lock_queue() const {
   on_->use();
   std::shared_lock<std::shared_mutex> held(recording_, std::defer_lock);
   if (!records()) held.lock();
   return held;
 }
 
-COHORT_CUDNN_INLINE CUgraphExec compute_stream::record(std::function<void()> const& work) const {
+CUgraphExec compute_stream::record(std::function<void()> const& work) const {
   wants_to_record_ = true;
   std::unique_lock const alone(recording_);
   wants_to_record_ = false;
@@ -168,21 +162,21 @@ COHORT_CUDNN_INLINE CUgraphExec compute_stream::record(std::function<void()> con
   return made;
 }
 
-COHORT_CUDNN_INLINE void compute_stream::launch(CUgraphExec recorded) const {
+void compute_stream::launch(CUgraphExec recorded) const {
   auto const held = lock_queue();
   driver().check(driver().launch_graph(recorded, stream_), "launching a graph");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::destroy_recorded(CUgraphExec recorded) const noexcept {
+void compute_stream::destroy_recorded(CUgraphExec recorded) const noexcept {
   on_->make_current();
   driver().destroy_executable(recorded);
 }
 
-COHORT_CUDNN_INLINE void compute_stream::finish() const {
+void compute_stream::finish() const {
   repeat_until_done([&] { return driver().query(stream_); });
 }
 
-COHORT_CUDNN_INLINE void compute_stream::finish(gpu_event const& event) const {
+void compute_stream::finish(gpu_event const& event) const {
   repeat_until_done([&] { return driver().query_event(event.handle()); });
 }
 
@@ -209,19 +203,18 @@ void compute_stream::repeat_until_done(Ask ask) const {
   deadline_passed_ = false;
 }
 
-COHORT_CUDNN_INLINE compute_stream::staging_reader::staging_reader(std::unique_lock<std::mutex>& lock,
-                                                                   int& readers)
+compute_stream::staging_reader::staging_reader(std::unique_lock<std::mutex>& lock, int& readers)
     : lock_(lock), readers_(readers) {
   ++readers_;
   lock_.unlock();
 }
 
-COHORT_CUDNN_INLINE compute_stream::staging_reader::~staging_reader() {
+compute_stream::staging_reader::~staging_reader() {
   lock_.lock();
   --readers_;
 }
 
-COHORT_CUDNN_INLINE void compute_stream::free_staging(std::unique_lock<std::mutex>& lock) const {
+void compute_stream::free_staging(std::unique_lock<std::mutex>& lock) const {
   std::uint64_t const before = staging_.given();
   lock.unlock();
   finish();
@@ -229,8 +222,8 @@ COHORT_CUDNN_INLINE void compute_stream::free_staging(std::unique_lock<std::mute
   if (staging_.given() == before && readers_ == 0) staging_.clear();
 }
 
-COHORT_CUDNN_INLINE std::span<std::byte> compute_stream::staging_piece(std::unique_lock<std::mutex>& lock,
-                                                                       std::size_t bytes) const {
+std::span<std::byte> compute_stream::staging_piece(std::unique_lock<std::mutex>& lock,
+                                                   std::size_t bytes) const {
   for (;;) {
     {
       auto const held = lock_queue();  // reserve() allocates page-locked memory on the first call
@@ -240,7 +233,7 @@ COHORT_CUDNN_INLINE std::span<std::byte> compute_stream::staging_piece(std::uniq
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::require_not_recording(char const* what) const {
+void compute_stream::require_not_recording(char const* what) const {
   if (records()) throw backend_error({.what = {what, " cannot be recorded"}});
 }
 

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cohort/cudnn/detail/autotuned_choice.hpp>
 #include <cohort/cudnn/detail/convolution_engine.hpp>
-#include <cohort/detail/config.hpp>
 #include <span>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE void* convolution_engine::aligned(std::byte* at) {
+void* convolution_engine::aligned(std::byte* at) {
   return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + workspace_alignment - 1)
                                  / workspace_alignment * workspace_alignment);
 }
 
-COHORT_CUDNN_INLINE convolution_engine::convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn,
-                                                           convolution_pass pass,
-                                                           convolution_extents const& extents,
-                                                           product_precision products, tuning* by)
+convolution_engine::convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
+                                       convolution_extents const& extents, product_precision products,
+                                       tuning* by)
     : dnn_(std::move(dnn)), products_(products), max_plans_(by ? max_timed : 1) {
   find_engines(pass, extents);
   if (by && plans_.size() > 1) choose_fastest(*by, pass, extents);
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::refuse(std::string const& where) const {
+void convolution_engine::refuse(std::string const& where) const {
   throw no_convolution_engine({.what = "cuDNN has no engine for this convolution",
                                .where = where,
                                .expected = {"a deterministic engine in ", name_of(products_),
@@ -33,21 +30,19 @@ COHORT_CUDNN_INLINE void convolution_engine::refuse(std::string const& where) co
                                        refusal_.empty() ? "" : ", status " + refusal_}});
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::run(void* input, void* weights, void* output,
-                                                 void* workspace) const {
+void convolution_engine::run(void* input, void* weights, void* output, void* workspace) const {
   run(plans_[0], input, weights, output, workspace);
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::find_engines(convolution_pass pass,
-                                                          convolution_extents const& extents) {
+void convolution_engine::find_engines(convolution_pass pass, convolution_extents const& extents) {
   auto const held = dnn_->lock_handle();
   describe(pass, extents);
   for (auto const mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK})
     if (plans_.size() < max_plans_) choose(mode);
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::run(usable const& engine, void* input, void* weights,
-                                                 void* output, void* workspace) const {
+void convolution_engine::run(usable const& engine, void* input, void* weights, void* output,
+                             void* workspace) const {
   dnn_description operands(*dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   operands.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
                std::array<std::int64_t, 3>{input_id, weights_id, output_id});
@@ -57,8 +52,8 @@ COHORT_CUDNN_INLINE void convolution_engine::run(usable const& engine, void* inp
   dnn_->execute(engine.plan.handle(), operands.handle());
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::choose_fastest(tuning& by, convolution_pass pass,
-                                                            convolution_extents const& extents) {
+void convolution_engine::choose_fastest(tuning& by, convolution_pass pass,
+                                        convolution_extents const& extents) {
   std::vector<std::string> names;
   std::vector<std::int64_t> numbers;
   for (usable const& one : plans_) {
@@ -72,9 +67,8 @@ COHORT_CUDNN_INLINE void convolution_engine::choose_fastest(tuning& by, convolut
     if (memory.empty()) {
       std::size_t room = 0;
       for (usable const& one : plans_) room = std::max(room, one.workspace_bytes);
-      for (std::size_t const bytes :
-           {extents.bytes(extents.input), extents.bytes(extents.weights), extents.bytes(extents.output),
-            room + workspace_alignment})
+      for (std::size_t const bytes : {extents.bytes(extents.input), extents.bytes(extents.weights),
+                                      extents.bytes(extents.output), room + workspace_alignment})
         memory.push_back(timing_buffer(dnn_->shared_stream(), bytes));
     }
     run(plans_[candidate], memory[0].data(), memory[1].data(), memory[2].data(), aligned(memory[3].data()));
@@ -86,8 +80,8 @@ COHORT_CUDNN_INLINE void convolution_engine::choose_fastest(tuning& by, convolut
   plans_.erase(plans_.begin() + 1, plans_.end());
 }
 
-COHORT_CUDNN_INLINE dnn_description convolution_engine::tensor(std::int64_t id, shape const& dims,
-                                                               bool channels_last, bool is_narrow) const {
+dnn_description convolution_engine::tensor(std::int64_t id, shape const& dims, bool channels_last,
+                                           bool is_narrow) const {
   dnn_description made(*dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   std::array<std::int64_t, 4> extents{}, strides{};
   std::int64_t stride = 1;
@@ -106,8 +100,7 @@ COHORT_CUDNN_INLINE dnn_description convolution_engine::tensor(std::int64_t id, 
   return made;
 }
 
-COHORT_CUDNN_INLINE dnn_description
-convolution_engine::convolution(convolution_extents const& extents) const {
+dnn_description convolution_engine::convolution(convolution_extents const& extents) const {
   using pair = std::array<std::int64_t, 2>;
   dnn_description made(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
@@ -121,7 +114,7 @@ convolution_engine::convolution(convolution_extents const& extents) const {
   return made;
 }
 
-COHORT_CUDNN_INLINE convolution_engine::names convolution_engine::names_of(convolution_pass pass) {
+convolution_engine::names convolution_engine::names_of(convolution_pass pass) {
   switch (pass) {
     case convolution_pass::input:
       return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
@@ -150,8 +143,7 @@ COHORT_CUDNN_INLINE convolution_engine::names convolution_engine::names_of(convo
   }
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::describe(convolution_pass pass,
-                                                      convolution_extents const& extents) {
+void convolution_engine::describe(convolution_pass pass, convolution_extents const& extents) {
   names const of = names_of(pass);
   parts_.push_back(tensor(input_id, extents.input, extents.channels_last, extents.narrow));
   parts_.push_back(tensor(weights_id, extents.weights, extents.channels_last, extents.narrow));
@@ -173,13 +165,13 @@ COHORT_CUDNN_INLINE void convolution_engine::describe(convolution_pass pass,
   parts_.push_back(std::move(graph));
 }
 
-COHORT_CUDNN_INLINE bool convolution_engine::accepts(dnn_description& one) {
+bool convolution_engine::accepts(dnn_description& one) {
   cudnnStatus_t const status = one.try_finalize();
   if (status != CUDNN_STATUS_SUCCESS) refusal_ = dnn_->functions().error_text(status);
   return status == CUDNN_STATUS_SUCCESS;
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::choose(cudnnBackendHeurMode_t mode) {
+void convolution_engine::choose(cudnnBackendHeurMode_t mode) {
   dnn_description wanted(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   wanted.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
   wanted.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
@@ -199,8 +191,7 @@ COHORT_CUDNN_INLINE void convolution_engine::choose(cudnnBackendHeurMode_t mode)
   }
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configuration,
-                                                      std::span<std::int64_t const> known) {
+void convolution_engine::add_plan(dnn_description configuration, std::span<std::int64_t const> known) {
   dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.handle();
   configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
@@ -219,8 +210,8 @@ COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configurat
   plans_.push_back({std::move(configuration), std::move(plan), number, static_cast<std::size_t>(bytes)});
 }
 
-COHORT_CUDNN_INLINE std::string convolution_engine::describe_text(convolution_pass pass,
-                                                                  convolution_extents const& extents) const {
+std::string convolution_engine::describe_text(convolution_pass pass,
+                                              convolution_extents const& extents) const {
   auto const sides = [](border const& one) { return text_of({one.before, '+', one.after}); };
   return text_of({"convolution's ",
                   pass == convolution_pass::output  ? "output"
@@ -250,7 +241,7 @@ COHORT_CUDNN_INLINE std::string convolution_engine::describe_text(convolution_pa
                   name_of(products_)});
 }
 
-COHORT_CUDNN_INLINE bool convolution_engine::keeps_precision(dnn_description const& engine) const {
+bool convolution_engine::keeps_precision(dnn_description const& engine) const {
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
   std::size_t const count =
       engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));

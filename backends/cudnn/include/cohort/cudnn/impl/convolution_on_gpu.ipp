@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/convolution_on_gpu.hpp>
 #include <cohort/cudnn/detail/fused_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <exception>
 #include <memory>
 #include <span>
@@ -11,11 +9,11 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_layout convolution_variant::layout_of(shape const& dims) const {
+gpu_layout convolution_variant::layout_of(shape const& dims) const {
   return {dims, channels_last, is_narrow() ? element_type::bf16 : element_type::f32};
 }
 
-COHORT_CUDNN_INLINE std::vector<convolution_variant> variants_of(product_precision products) {
+std::vector<convolution_variant> variants_of(product_precision products) {
   using enum product_precision;
   switch (products) {
     case f32:
@@ -27,10 +25,9 @@ COHORT_CUDNN_INLINE std::vector<convolution_variant> variants_of(product_precisi
   }
 }
 
-COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& where, convolution_pass pass,
-                                                           convolution_windows const& windows, int batch,
-                                                           std::string const& name,
-                                                           convolution_variant const& variant)
+convolution_on_gpu::convolution_on_gpu(gpu_target const& where, convolution_pass pass,
+                                       convolution_windows const& windows, int batch, std::string const& name,
+                                       convolution_variant const& variant)
     : on_(where.stream),
       pass_(pass),
       last_(variant.channels_last),
@@ -60,13 +57,13 @@ COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& whe
   if (!engine_->found()) engine_->refuse(name);
 }
 
-COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::scratch_bytes() const {
+std::size_t convolution_on_gpu::scratch_bytes() const {
   std::size_t const workspace = engine_->workspace_bytes();
   return (workspace > 0 ? workspace + convolution_engine::workspace_alignment : 0) + framed_bytes()
          + ordered_bytes();
 }
 
-COHORT_CUDNN_INLINE void convolution_on_gpu::run(void* image, void* weights, void* map, void* scratch) const {
+void convolution_on_gpu::run(void* image, void* weights, void* map, void* scratch) const {
   auto* at = static_cast<std::byte*>(scratch);
   void *whole = image, *ordered = weights;
   if (framed_bytes() > 0) whole = std::exchange(at, at + framed_bytes());
@@ -88,7 +85,7 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::run(void* image, void* weights, voi
     on_->launch(kernels::convert{{ordered, true}, {weights, false}}, weights_);
 }
 
-COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& extents) {
+void convolution_on_gpu::frame(convolution_extents& extents) {
   shape const image = extents.input;
   extents.input[2] += extents.rows.before + extents.rows.after;
   extents.input[3] += extents.columns.before + extents.columns.after;
@@ -104,13 +101,13 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& extents)
   framed_ = elements_of(extents.input);
 }
 
-COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::ordered_bytes() const {
+std::size_t convolution_on_gpu::ordered_bytes() const {
   return swaps_ || widens_ ? round_to_alignment(weights_ * (narrow_ ? 2 : 4)) : 0;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
-                                                      convolution_windows const& windows, double flops,
-                                                      convolution_variant const& variant) {
+gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
+                                  convolution_windows const& windows, double flops,
+                                  convolution_variant const& variant) {
   using enum operand_role;
   gpu_layout const from = variant.layout_of(batched_input(request)),
                    to = variant.layout_of(batched_output(request)),
@@ -165,9 +162,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
   }
   if (has_bias && !request.frozen)
     made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           sums.sum(values_at(a, 0, to), a[2], tensor_at(a, 1));
-         },
+        {[=](std::span<void* const> a) { sums.sum(values_at(a, 0, to), a[2], tensor_at(a, 1)); },
          {{diff_output, 0, to},
           {diff_parameter, 1, made.parameters[1]},
           {scratch, 0, shape_for_bytes(sums.scratch_bytes())}},
@@ -187,10 +182,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
   return made;
 }
 
-[[gnu::noinline]] COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where,
-                                                                        gpu_request const& request,
-                                                                        convolution_windows const& windows,
-                                                                        double flops) {
+[[gnu::noinline]] gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
+                                                    convolution_windows const& windows, double flops) {
   std::exception_ptr refused;
   for (convolution_variant const& variant : variants_of(where.products)) {
     try {
@@ -202,15 +195,13 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
   std::rethrow_exception(refused);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          conv2d const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer) {
   return prepare_convolution(where, request,
                              {request.input_shapes[0], request.output_shape, layer.window(), layer.groups},
                              layer.flops(request.input_shapes) * request.batch);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          conv2d_transposed const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer) {
   return prepare_convolution(
       where, request, {request.output_shape, request.input_shapes[0], layer.window(), layer.groups, true},
       layer.flops(request.input_shapes) * request.batch);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/cross_worker_statistics.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE cross_worker_statistics::cross_worker_statistics(shared_stream on,
-                                                                     channel_sums_on_gpu const& sums)
+cross_worker_statistics::cross_worker_statistics(shared_stream on, channel_sums_on_gpu const& sums)
     : on_(std::move(on)),
       channels_(sums.channels()),
       count_(static_cast<double>(sums.elements_per_channel())) {}
 
-COHORT_CUDNN_INLINE void cross_worker_statistics::join_statistics(batch_sums& over, float* statistics) const {
+void cross_worker_statistics::join_statistics(batch_sums& over, float* statistics) const {
   std::vector<float>& staged = memory();
   staged.resize(2 * channels_);
   float *const means = staged.data(), *const variances = means + channels_;
@@ -30,9 +27,8 @@ COHORT_CUDNN_INLINE void cross_worker_statistics::join_statistics(batch_sums& ov
   upload(means, statistics);
 }
 
-COHORT_CUDNN_INLINE double cross_worker_statistics::join_gradients(batch_sums& over, double unit,
-                                                                   float const* sum, float const* along,
-                                                                   float* combined) const {
+double cross_worker_statistics::join_gradients(batch_sums& over, double unit, float const* sum,
+                                               float const* along, float* combined) const {
   std::vector<float>& staged = memory();
   staged.resize(2 * channels_);
   download(sum, staged.data(), channels_);
@@ -46,24 +42,23 @@ COHORT_CUDNN_INLINE double cross_worker_statistics::join_gradients(batch_sums& o
   return sums[2 * channels_];
 }
 
-COHORT_CUDNN_INLINE std::vector<float>& cross_worker_statistics::memory() {
+std::vector<float>& cross_worker_statistics::memory() {
   thread_local std::vector<float> buffer_of_thread;
   return buffer_of_thread;
 }
 
-COHORT_CUDNN_INLINE std::vector<double>& cross_worker_statistics::values(std::size_t sums) const {
+std::vector<double>& cross_worker_statistics::values(std::size_t sums) const {
   thread_local std::vector<double> buffer_of_thread;
   buffer_of_thread.assign(sums + 1, 0.0);
   buffer_of_thread.back() = count_;
   return buffer_of_thread;
 }
 
-COHORT_CUDNN_INLINE void cross_worker_statistics::download(float const* from, float* to,
-                                                           std::size_t n) const {
+void cross_worker_statistics::download(float const* from, float* to, std::size_t n) const {
   on_->download(reinterpret_cast<std::byte const*>(from), to, n * sizeof(float));
 }
 
-COHORT_CUDNN_INLINE void cross_worker_statistics::upload(float const* from, float* to) const {
+void cross_worker_statistics::upload(float const* from, float* to) const {
   on_->upload(from, reinterpret_cast<std::byte*>(to), 2 * channels_ * sizeof(float));
 }
 

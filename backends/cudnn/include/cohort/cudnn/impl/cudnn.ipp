@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn.hpp>
 #include <cohort/cudnn/detail/activation_on_gpu.hpp>
@@ -25,7 +24,6 @@
 #include <cohort/cudnn/detail/sequences_on_gpu.hpp>
 #include <cohort/cudnn/detail/softmax_on_gpu.hpp>
 #include <cohort/cudnn/detail/threshold_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/layers.hpp>
 #include <iterator>
 #include <type_traits>
@@ -49,13 +47,13 @@ auto prepare_function_of(kind const& k) {
 }
 
 /// Whether the layer computes each step of a sequence independently of the others.
-COHORT_CUDNN_INLINE bool runs_by_steps(kind const& k) {
+bool runs_by_steps(kind const& k) {
   return k == kind_of<dense> || k == kind_of<concatenate> || k.name == prelu::kind_name
          || k.name == softmax::kind_name || k.name == subset::kind_name || k.name == scale::kind_name;
 }
 
 /// Whether a layer with channels processes sequences T×C, which its kernels would read as C×T.
-COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs) {
+bool has_sequences(kind const& k, std::span<shape const> inputs) {
   bool const has_channels = runs_by_steps(k)
                             || k == kind_of<batch_norm> || k.name == synchronised_batch_norm::kind_name
                             || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name;
@@ -63,16 +61,15 @@ COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inp
 }
 
 /// Whether the kernels of a layer with channels can process sequences T×C.
-COHORT_CUDNN_INLINE bool has_sequence_kernels(kind const& k) {
+bool has_sequence_kernels(kind const& k) {
   return k != kind_of<batch_norm> && k.name != synchronised_batch_norm::kind_name;
 }
 
 /// Prepares a layer by its function for tensors with channels first.
 ///
 /// Errors    backend_error naming the layer, if it has no kernels for sequences.
-COHORT_CUDNN_INLINE gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_target const&,
-                                                                            gpu_request const&),
-                                               gpu_target const& where, gpu_request const& request) {
+gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_target const&, gpu_request const&),
+                           gpu_target const& where, gpu_request const& request) {
   kind const& k = *request.kind;
   if (!has_sequences(k, request.input_shapes)) return by_channels(where, request);
   if (!has_sequence_kernels(k))
@@ -87,52 +84,48 @@ COHORT_CUDNN_INLINE gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_
 
 }  // namespace detail
 
-COHORT_CUDNN_INLINE availability cudnn::probe() {
-  return probe(detail::system_libraries(), io::cache_folder("kernels"));
-}
+availability cudnn::probe() { return probe(detail::system_libraries(), io::cache_folder("kernels")); }
 
-COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from, std::string const& cache) {
+availability cudnn::probe(detail::library_source const& from, std::string const& cache) {
   return probe(from, cache, detail::product_precision::f32);
 }
 
-COHORT_CUDNN_INLINE std::shared_ptr<arena_passes> cudnn::passes() const {
+std::shared_ptr<arena_passes> cudnn::passes() const {
   return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
 }
 
-COHORT_CUDNN_INLINE bool cudnn::fuses(kind const& layer, kind const& follower, bool training) const {
+bool cudnn::fuses(kind const& layer, kind const& follower, bool training) const {
   return detail::fuses_on_gpu(layer, follower, training);
 }
 
-COHORT_CUDNN_INLINE cudnn::kernel cudnn::reorder(layout const& from, layout const& to) const {
+cudnn::kernel cudnn::reorder(layout const& from, layout const& to) const {
   return detail::reorder_on_gpu(stream_, from, to);
 }
 
-COHORT_CUDNN_INLINE cudnn::kernel cudnn::accumulate(layout const& l) const {
+cudnn::kernel cudnn::accumulate(layout const& l) const {
   return [on = stream_, l](std::span<void* const> a) {
     on->launch(detail::kernels::add_to{detail::values_at(a, 0, l), detail::values_at(a, 1, l)}, l.elements());
   };
 }
 
-COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
-    basic_request<layout> const& request) const {
+basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(basic_request<layout> const& request) const {
   return detail::prepare_with(kernels_of(*request.kind), on_, request);
 }
 
-COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
-    basic_request<layout> const& request, tuning& by) const {
+basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(basic_request<layout> const& request,
+                                                             tuning& by) const {
   detail::gpu_target timed = on_;
   timed.tune = &by;
   return detail::prepare_with(kernels_of(*request.kind), timed, request);
 }
 
-COHORT_CUDNN_INLINE cudnn::cudnn(std::shared_ptr<detail::compute_stream> on,
-                                 detail::product_precision products)
+cudnn::cudnn(std::shared_ptr<detail::compute_stream> on, detail::product_precision products)
     : stream_(std::move(on)),
       on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
           std::make_shared<detail::dnn_on_gpu>(stream_), products} {}
 
-COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from, std::string const& cache,
-                                              detail::product_precision products) try {
+availability cudnn::probe(detail::library_source const& from, std::string const& cache,
+                          detail::product_precision products) try {
   auto const found = std::make_shared<detail::gpu>(from);
   if (products != detail::product_precision::f32) found->require_tensor_cores(detail::name_of(products));
   return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
@@ -140,13 +133,13 @@ COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from
   return {false, why.what()};
 }
 
-COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
+bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
   bool const joins = k == kind_of<add> || k == kind_of<multiply>;
   return supports(k) && (detail::has_sequence_kernels(k) || !detail::has_sequences(k, inputs))
          && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
 }
 
-COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
+cudnn::prepare_function cudnn::kernels_of(kind const& k) {
   return detail::prepare_function_of<
       conv2d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn, max_pool,
       avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu, selu,

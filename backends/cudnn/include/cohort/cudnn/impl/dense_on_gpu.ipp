@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/dense_on_gpu.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
-#include <cohort/detail/config.hpp>
 #include <memory>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          dense const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer) {
   using enum operand_role;
   int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
             units = layer.units;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/dnn_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE dnn_on_gpu::dnn_on_gpu(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {
+dnn_on_gpu::dnn_on_gpu(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {
   on_->device().use();
   check(functions().create(&handle_), "starting cuDNN");
   if (cudnnStatus_t const status = functions().set_stream(handle_, on_->handle());
@@ -15,64 +13,59 @@ COHORT_CUDNN_INLINE dnn_on_gpu::dnn_on_gpu(std::shared_ptr<compute_stream const>
   }
 }
 
-COHORT_CUDNN_INLINE dnn_on_gpu::~dnn_on_gpu() {
+dnn_on_gpu::~dnn_on_gpu() {
   on_->device().make_current();
   functions().destroy(handle_);
 }
 
-COHORT_CUDNN_INLINE void dnn_on_gpu::check(cudnnStatus_t status, char const* doing) const {
+void dnn_on_gpu::check(cudnnStatus_t status, char const* doing) const {
   if (status != CUDNN_STATUS_SUCCESS)
     throw backend_error({.what = {doing, " failed"}, .where = functions().error_text(status)});
 }
 
-COHORT_CUDNN_INLINE std::unique_lock<std::mutex> dnn_on_gpu::lock_handle() const {
+std::unique_lock<std::mutex> dnn_on_gpu::lock_handle() const {
   std::unique_lock<std::mutex> held(mutex_);
   on_->device().use();
   return held;
 }
 
-COHORT_CUDNN_INLINE void dnn_on_gpu::execute(cudnnBackendDescriptor_t plan,
-                                             cudnnBackendDescriptor_t operands) const {
+void dnn_on_gpu::execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const {
   auto const queue_lock = on_->lock_queue();
   auto const held = lock_handle();
   check(functions().execute(handle_, plan, operands), "running a cuDNN plan");
 }
 
-COHORT_CUDNN_INLINE dnn_description::dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type)
-    : dnn_(&dnn) {
+dnn_description::dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type) : dnn_(&dnn) {
   dnn.check(dnn.functions().create_descriptor(type, &made_), "creating a cuDNN descriptor");
 }
 
-COHORT_CUDNN_INLINE dnn_description& dnn_description::operator=(dnn_description&& other) noexcept {
+dnn_description& dnn_description::operator=(dnn_description&& other) noexcept {
   std::swap(dnn_, other.dnn_);
   std::swap(made_, other.made_);
   return *this;
 }
 
-COHORT_CUDNN_INLINE dnn_description::~dnn_description() {
+dnn_description::~dnn_description() {
   if (made_) dnn_->functions().destroy_descriptor(made_);
 }
 
-COHORT_CUDNN_INLINE void dnn_description::set(cudnnBackendAttributeName_t name,
-                                              dnn_description const& other) {
+void dnn_description::set(cudnnBackendAttributeName_t name, dnn_description const& other) {
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other.made_);
 }
 
-COHORT_CUDNN_INLINE std::size_t dnn_description::get(cudnnBackendAttributeName_t name,
-                                                     std::span<cudnnBackendDescriptor_t> others) const {
+std::size_t dnn_description::get(cudnnBackendAttributeName_t name,
+                                 std::span<cudnnBackendDescriptor_t> others) const {
   return get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, others.size(), others.data());
 }
 
-COHORT_CUDNN_INLINE void dnn_description::set(cudnnBackendAttributeName_t name,
-                                              cudnnBackendAttributeType_t type, std::size_t count,
-                                              void const* values) {
+void dnn_description::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                          std::size_t count, void const* values) {
   dnn_->check(dnn_->functions().set_attribute(made_, name, type, static_cast<std::int64_t>(count), values),
               "building a cuDNN descriptor");
 }
 
-COHORT_CUDNN_INLINE std::size_t dnn_description::get(cudnnBackendAttributeName_t name,
-                                                     cudnnBackendAttributeType_t type, std::size_t count,
-                                                     void* values) const {
+std::size_t dnn_description::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                 std::size_t count, void* values) const {
   std::int64_t found = 0;
   dnn_->check(dnn_->functions().get_attribute(made_, name, type, static_cast<std::int64_t>(count), &found,
                                               count > 0 ? values : nullptr),

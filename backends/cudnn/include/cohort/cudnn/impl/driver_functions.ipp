@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/driver_functions.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE void driver_functions::check(CUresult status, char const* doing,
-                                                 std::string const& gpu) const {
+void driver_functions::check(CUresult status, char const* doing, std::string const& gpu) const {
   if (status == CUDA_SUCCESS) return;
   char const *name = nullptr, *text = nullptr;
   error_name(status, &name);

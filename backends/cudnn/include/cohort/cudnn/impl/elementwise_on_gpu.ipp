@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
 /// relu (slope 0) and leaky relu: the gradient needs only the output.
-COHORT_CUDNN_INLINE gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request,
-                                                    double slope) {
+gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request, double slope) {
   using enum operand_role;
   gpu_layout const layout = request.inputs[0];
   std::size_t const n = layout.elements();
@@ -35,23 +32,21 @@ COHORT_CUDNN_INLINE gpu_operation prepare_rectifier(shared_stream const& on, gpu
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&) {
   return prepare_rectifier(where.stream, request, 0);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          leaky_relu const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer) {
   return prepare_rectifier(where.stream, request, layer.slope);
 }
 
-COHORT_CUDNN_INLINE host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout) {
+host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout) {
   return [on, bytes = layout.bytes()](std::span<void* const> a) {
     if (a[0] != a[1]) on->copy(static_cast<std::byte const*>(a[0]), static_cast<std::byte*>(a[1]), bytes);
   };
 }
 
-COHORT_CUDNN_INLINE host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from,
-                                                 gpu_layout const& to) {
+host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to) {
   if (from == to) return copy_on_gpu(on, from);
   return [=](std::span<void* const> a) {
     kernels::values const source = values_at(a, 0, from), target = values_at(a, 1, to);
@@ -72,8 +67,7 @@ COHORT_CUDNN_INLINE host_function reorder_on_gpu(shared_stream const& on, gpu_la
   };
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request,
-                                               gpu_layout const& from) {
+gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request, gpu_layout const& from) {
   using enum operand_role;
   gpu_layout const to = from.with_dims(batched_output(request));
   gpu_operation made;
@@ -85,19 +79,17 @@ COHORT_CUDNN_INLINE gpu_operation prepare_copy(shared_stream const& on, gpu_requ
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
+gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
   gpu_layout const is = request.inputs[0];
   return prepare_copy(on, request,
                       {is.dims, is.channels_last && is.dims == batched_output(request), is.type});
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          reshape const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&) {
   return prepare_copy(where.stream, request);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          flatten const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&) {
   return prepare_copy(where.stream, request);
 }
 

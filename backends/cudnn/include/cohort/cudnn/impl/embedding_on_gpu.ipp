@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/embedding_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          embedding const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, embedding const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const from = batched_input(request), to = batched_output(request),

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/backend/detail/reference_elementwise.hpp>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/fused_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/conv2d_transposed.hpp>
@@ -13,13 +11,13 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE fused_epilogue::fused_epilogue(gpu_request const& request) : sums(request.sums) {
+fused_epilogue::fused_epilogue(gpu_request const& request) : sums(request.sums) {
   if (!request.activation) return;
   bool const leaks = *request.activation == kind_of<leaky_relu>;
   slope = leaks ? static_cast<float>(decode<leaky_relu>(request.activation_fields).slope) : 0;
 }
 
-COHORT_CUDNN_INLINE bool fuses_on_gpu(kind const& layer, kind const& behind, bool training) {
+bool fuses_on_gpu(kind const& layer, kind const& behind, bool training) {
   bool const norm = layer == kind_of<batch_norm> || layer == kind_of<synchronised_batch_norm>,
              convolution = layer == kind_of<conv2d> || layer == kind_of<conv2d_transposed>;
   if (behind == kind_of<add>) return training ? norm : convolution;
@@ -27,8 +25,8 @@ COHORT_CUDNN_INLINE bool fuses_on_gpu(kind const& layer, kind const& behind, boo
   return rectifier && (norm || convolution);
 }
 
-COHORT_CUDNN_INLINE void add_epilogue_backward(gpu_operation& made, shared_stream const& on,
-                                               gpu_request const& request, fused_epilogue const& behind) {
+void add_epilogue_backward(gpu_operation& made, shared_stream const& on, gpu_request const& request,
+                           fused_epilogue const& behind) {
   using enum operand_role;
   gpu_layout const layout = made.output;
   auto const n = layout.elements();

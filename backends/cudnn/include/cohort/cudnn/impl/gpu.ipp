@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdlib>
 
 namespace cohort::detail {
 
 /// CUDA version as text: 12040 is "12.4".
-COHORT_CUDNN_INLINE std::string cuda_version_text(int version) {
+std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
 }
 
 /// cuDNN version as text: 90102 is "9.1.2", 8907 is "8.9.7".
-COHORT_CUDNN_INLINE std::string cudnn_version_text(std::size_t version) {
+std::string cudnn_version_text(std::size_t version) {
   std::size_t const major = version < 90000 ? 1000 : 10000;
   return std::to_string(version / major) + '.' + std::to_string(version % major / 100) + '.'
          + std::to_string(version % 100);
 }
 
-COHORT_CUDNN_INLINE gpu::gpu(library_source const& from) {
+gpu::gpu(library_source const& from) {
   open_driver(from);
   choose_device();
   driver_.check(driver_.retain_context(&context_, device_), "creating a context on the GPU");
@@ -32,14 +30,14 @@ COHORT_CUDNN_INLINE gpu::gpu(library_source const& from) {
   }
 }
 
-COHORT_CUDNN_INLINE gpu::memory_bytes gpu::memory() const {
+gpu::memory_bytes gpu::memory() const {
   use();
   memory_bytes now{};
   driver_.check(driver_.memory(&now.free, &now.total), "reading a GPU's free memory");
   return now;
 }
 
-COHORT_CUDNN_INLINE std::byte* gpu::allocate_page_locked(std::size_t bytes) const {
+std::byte* gpu::allocate_page_locked(std::size_t bytes) const {
   use();
   void* taken = nullptr;
   CUresult const status = driver_.allocate_page_locked(&taken, bytes, 0);
@@ -51,16 +49,16 @@ COHORT_CUDNN_INLINE std::byte* gpu::allocate_page_locked(std::size_t bytes) cons
   return static_cast<std::byte*>(taken);
 }
 
-COHORT_CUDNN_INLINE void gpu::free_page_locked(std::byte* memory) const noexcept {
+void gpu::free_page_locked(std::byte* memory) const noexcept {
   make_current();
   driver_.free_page_locked(memory);
 }
 
-COHORT_CUDNN_INLINE void gpu::require_tensor_cores(char const* of) const {
+void gpu::require_tensor_cores(char const* of) const {
   require(least_capability_of_tf32_and_bf16, {"the GPU has no tensor cores for ", of});
 }
 
-COHORT_CUDNN_INLINE void gpu::open_driver(library_source const& from) {
+void gpu::open_driver(library_source const& from) {
   std::string const names[]{"libcuda.so.1"};
   driver_ = load_functions<driver_functions>(from, "the NVIDIA driver", names);
   driver_.check(driver_.version(&cuda_), "reading the NVIDIA driver's version");
@@ -70,7 +68,7 @@ COHORT_CUDNN_INLINE void gpu::open_driver(library_source const& from) {
                          .got = {"one for CUDA ", cuda_version_text(cuda_)}});
 }
 
-COHORT_CUDNN_INLINE int gpu::rank_on_machine() {
+int gpu::rank_on_machine() {
   for (char const* const variable :
        {"COHORT_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
         "MV2_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "LOCAL_RANK", "SLURM_LOCALID"})
@@ -78,7 +76,7 @@ COHORT_CUDNN_INLINE int gpu::rank_on_machine() {
   return 0;
 }
 
-COHORT_CUDNN_INLINE void gpu::choose_device() {
+void gpu::choose_device() {
   char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");  // an empty value hides all GPUs
   std::string hint;
   if (visible) hint = std::string("; CUDA_VISIBLE_DEVICES is ") + (*visible ? visible : "empty");
@@ -100,7 +98,7 @@ COHORT_CUDNN_INLINE void gpu::choose_device() {
   require(least_capability, "the GPU is too old");
 }
 
-COHORT_CUDNN_INLINE void gpu::require(int capability, clause const& what) const {
+void gpu::require(int capability, clause const& what) const {
   if (capability_ < capability)
     throw backend_error({.what = what,
                          .where = name_,
@@ -108,7 +106,7 @@ COHORT_CUDNN_INLINE void gpu::require(int capability, clause const& what) const 
                          .got = capability_text(capability_)});
 }
 
-COHORT_CUDNN_INLINE void gpu::check_memory() const {
+void gpu::check_memory() const {
   auto const [free, total] = memory();
   if (free < least_free_bytes)
     throw backend_error({.what = "the GPU has too little free memory",
@@ -117,7 +115,7 @@ COHORT_CUDNN_INLINE void gpu::check_memory() const {
                          .got = {free >> 20, " of ", total >> 20, " MiB"}});
 }
 
-COHORT_CUDNN_INLINE void gpu::open_libraries(library_source const& from) {
+void gpu::open_libraries(library_source const& from) {
   nvrtc_ = load_functions<nvrtc_functions>(from, "NVRTC", names_of("libnvrtc.so."));
   check_architecture();
   blas_ = load_functions<cublaslt_functions>(from, "cuBLASLt", names_of("libcublasLt.so."));
@@ -135,14 +133,14 @@ COHORT_CUDNN_INLINE void gpu::open_libraries(library_source const& from) {
                          .got = {"one for CUDA ", cuda_ / 1000}});
 }
 
-COHORT_CUDNN_INLINE std::vector<std::string> gpu::names_of(std::string const& stem) const {
+std::vector<std::string> gpu::names_of(std::string const& stem) const {
   std::vector<std::string> names;
   for (int major = std::min(cuda_ / 1000, newest_library); major >= oldest_cuda / 1000; --major)
     names.push_back(stem + std::to_string(major));
   return names;
 }
 
-COHORT_CUDNN_INLINE void gpu::check_architecture() const {
+void gpu::check_architecture() const {
   int count = 0;
   nvrtc_.architectures(&count);
   std::vector<int> known(static_cast<std::size_t>(count));
@@ -156,13 +154,13 @@ COHORT_CUDNN_INLINE void gpu::check_architecture() const {
                        .got = {"NVRTC ", major, '.', minor}});
 }
 
-COHORT_CUDNN_INLINE int gpu::attribute(CUdevice_attribute which) const {
+int gpu::attribute(CUdevice_attribute which) const {
   int value = 0;
   driver_.check(driver_.device_attribute(&value, which, device_), "reading a GPU's attribute");
   return value;
 }
 
-COHORT_CUDNN_INLINE std::string gpu::capability_text(int capability) {
+std::string gpu::capability_text(int capability) {
   return std::to_string(capability / 10) + '.' + std::to_string(capability % 10);
 }
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/gpu_event.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_event::gpu_event(std::shared_ptr<gpu const> on) : on_(std::move(on)) {
+gpu_event::gpu_event(std::shared_ptr<gpu const> on) : on_(std::move(on)) {
   on_->use();
   on_->driver().check(on_->driver().create_event(&event_, CU_EVENT_DISABLE_TIMING),
                       "creating an event on the GPU");
 }
 
-COHORT_CUDNN_INLINE gpu_event::~gpu_event() {
+gpu_event::~gpu_event() {
   on_->make_current();
   on_->driver().destroy_event(event_);
 }

@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/gpu_operation.hpp>
-#include <cohort/detail/config.hpp>
 #include <limits>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE element_type gpu_target::type() const {
+element_type gpu_target::type() const {
   return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
 }
 
-COHORT_CUDNN_INLINE product_precision gpu_target::products_of_f32() const {
+product_precision gpu_target::products_of_f32() const {
   return products == product_precision::f32 ? product_precision::f32 : product_precision::tf32;
 }
 
-COHORT_CUDNN_INLINE shape batched_input(gpu_request const& of, std::size_t i) {
-  return of.input_shapes[i].batched(of.batch);
-}
+shape batched_input(gpu_request const& of, std::size_t i) { return of.input_shapes[i].batched(of.batch); }
 
-COHORT_CUDNN_INLINE shape shape_for_elements(std::size_t elements) {
+shape shape_for_elements(std::size_t elements) {
   constexpr std::size_t row = std::size_t{1} << 20;
   if (elements <= std::numeric_limits<int>::max()) return {static_cast<int>(elements)};
   return {static_cast<int>((elements + row - 1) / row), static_cast<int>(row)};
 }
 
-COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars const& now) {
+kernels::step_constants const* constants_of(step_scalars const& now) {
   using here = step_constants;
   using there = kernels::step_constants;
   static_assert(
@@ -34,16 +30,15 @@ COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars con
   return reinterpret_cast<kernels::step_constants const*>(now.on_device);
 }
 
-COHORT_CUDNN_INLINE unsigned char const* mask_at(std::span<void* const> arguments, std::size_t i) {
+unsigned char const* mask_at(std::span<void* const> arguments, std::size_t i) {
   return i < arguments.size() ? static_cast<step_mask const*>(arguments[i])->on_device : nullptr;
 }
 
-COHORT_CUDNN_INLINE float* tensor_at(std::span<void* const> arguments, std::size_t i) {
+float* tensor_at(std::span<void* const> arguments, std::size_t i) {
   return static_cast<float*>(arguments[i]);
 }
 
-COHORT_CUDNN_INLINE kernels::values values_at(std::span<void* const> arguments, std::size_t i,
-                                              gpu_layout const& layout) {
+kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& layout) {
   return {arguments[i], layout.is_narrow()};
 }
 

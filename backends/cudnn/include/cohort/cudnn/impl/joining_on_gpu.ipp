@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/joining_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 
 namespace cohort::detail {
 
 /// Returns the output's layout: channels last if any input is channels last, bf16 if any input is bf16.
-COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
+gpu_layout layout_of_joined(gpu_request const& request) {
   auto const any = [&](bool (*is)(gpu_layout const&)) {
     return std::any_of(request.inputs.begin(), request.inputs.end(), is);
   };
@@ -19,7 +17,7 @@ COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
 }
 
 /// The output, followed by all inputs in the order of axes and type of `layout`.
-COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu_layout const& layout) {
+gpu_operands joined_operands(gpu_request const& request, gpu_layout const& layout) {
   gpu_operands made{{operand_role::output, 0, layout.with_dims(batched_output(request))}};
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
     made.push_back({operand_role::input, static_cast<int>(i), layout.with_dims(batched_input(request, i))});
@@ -27,12 +25,12 @@ COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu
 }
 
 /// As above, in f32 and channels first.
-COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
+gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }
 
 /// Throws backend_error naming the layer if an input is broadcast.
-COHORT_CUDNN_INLINE void refuse_broadcasting(gpu_request const& request) {
+void refuse_broadcasting(gpu_request const& request) {
   for (shape const& one : request.input_shapes)
     if (!(one == request.output_shape))
       throw backend_error({.what = "the GPU backends have no kernels for broadcast inputs",
@@ -42,7 +40,7 @@ COHORT_CUDNN_INLINE void refuse_broadcasting(gpu_request const& request) {
                            .got = {to_string(one)}});
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
   using enum operand_role;
   refuse_broadcasting(request);
   shared_stream const on = where.stream;
@@ -67,8 +65,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          average const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, average const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
@@ -96,8 +93,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          multiply const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, multiply const& layer) {
   using enum operand_role;
   refuse_broadcasting(request);
   shared_stream const on = where.stream;
@@ -123,8 +119,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          maximum const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, maximum const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request), places = shape_for_bytes(elements_of(layout) * sizeof(int));
@@ -157,8 +152,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          concatenate const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_layout const layout = layout_of_joined(request);

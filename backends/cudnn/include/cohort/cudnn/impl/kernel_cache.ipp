@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/compile_kernels.hpp>
 #include <cohort/cudnn/detail/kernel_cache.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/detail/cached_file.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE std::string cached_kernels(nvrtc_functions const& compiler, std::string const& program,
-                                               int capability, std::string const& folder) {
+std::string cached_kernels(nvrtc_functions const& compiler, std::string const& program, int capability,
+                           std::string const& folder) {
   if (folder.empty()) return compile_kernels(compiler, program, capability);
   int major = 0, minor = 0;
   compiler.version(&major, &minor);

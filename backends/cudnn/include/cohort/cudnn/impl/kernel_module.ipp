@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/kernel_cache.hpp>
 #include <cohort/cudnn/detail/kernel_module.hpp>
-#include <cohort/detail/config.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernel_module::kernel_module(std::shared_ptr<gpu const> on, std::string const& cache)
-    : on_(std::move(on)) {
+kernel_module::kernel_module(std::shared_ptr<gpu const> on, std::string const& cache) : on_(std::move(on)) {
   std::string const code = cached_kernels(on_->compiler(), kernel_program(), on_->capability(), cache);
   driver_functions const& driver = on_->driver();
   on_->use();
@@ -21,7 +18,7 @@ COHORT_CUDNN_INLINE kernel_module::kernel_module(std::shared_ptr<gpu const> on, 
   });
 }
 
-COHORT_CUDNN_INLINE kernel_module::~kernel_module() {
+kernel_module::~kernel_module() {
   on_->make_current();
   on_->driver().unload_module(module_);
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/kernels.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE std::string kernel_symbol(std::string_view type) {
+std::string kernel_symbol(std::string_view type) {
   std::string symbol = "run_" + std::string(type);
   for (char& c : symbol)
     if (c == '<' || c == '>') c = '_';
   return symbol;
 }
 
-COHORT_CUDNN_INLINE std::string kernel_program() {
+std::string kernel_program() {
   std::string program = "namespace kernels {\nconstexpr int block_threads = " + std::to_string(block_threads)
                         + ";\nconstexpr unsigned long long sum_chunk = " + std::to_string(sum_chunk) + ";\n";
   program += kernel_text;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/layer_norm_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          layer_norm const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, layer_norm const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request), each = layer.last_axes(request.output_shape);

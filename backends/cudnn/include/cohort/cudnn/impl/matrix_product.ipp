@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <array>
 #include <cohort/cudnn/detail/autotuned_choice.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE blas_on_gpu::blas_on_gpu(std::shared_ptr<compute_stream> on)
+blas_on_gpu::blas_on_gpu(std::shared_ptr<compute_stream> on)
     : on_(std::move(on)), workspace_(workspace_bytes, on_) {
   check(functions().create(&handle_), "starting cuBLASLt");
 }
 
-COHORT_CUDNN_INLINE void blas_on_gpu::check(cublasStatus_t status, char const* doing) const {
+void blas_on_gpu::check(cublasStatus_t status, char const* doing) const {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw backend_error({.what = {doing, " failed"}, .where = functions().status_text(status)});
 }
 
-COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu const> blas,
-                                                   extents const& sizes, product_precision products,
-                                                   tuning* by)
+matrix_product::matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& sizes,
+                               product_precision products, tuning* by)
     : blas_(std::move(blas)), descriptors_{blas_->functions()} {
   cublaslt_functions const& f = blas_->functions();
   descriptors& d = descriptors_;
@@ -46,13 +43,12 @@ COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu c
   algorithms_.resize(1);
 }
 
-COHORT_CUDNN_INLINE void matrix_product::run(void const* a, void const* b, void const* bias,
-                                             void* result) const {
+void matrix_product::run(void const* a, void const* b, void const* bias, void* result) const {
   run(algorithms_[0], a, b, bias, result);
 }
 
-COHORT_CUDNN_INLINE void matrix_product::run(cublasLtMatmulAlgo_t const& algorithm, void const* a,
-                                             void const* b, void const* bias, void* result) const {
+void matrix_product::run(cublasLtMatmulAlgo_t const& algorithm, void const* a, void const* b,
+                         void const* bias, void* result) const {
   auto const queue_lock = blas_->stream().lock_queue();
   std::lock_guard const one_at_a_time(mutex_);  // the bias address is an attribute of the shared descriptor
   if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
@@ -64,16 +60,15 @@ COHORT_CUDNN_INLINE void matrix_product::run(cublasLtMatmulAlgo_t const& algorit
                "multiplying matrices");
 }
 
-COHORT_CUDNN_INLINE matrix_product::descriptors::~descriptors() {
+matrix_product::descriptors::~descriptors() {
   if (preference) functions.destroy_preference(preference);
   for (cublasLtMatrixLayout_t one : {a, b, result})
     if (one) functions.destroy_matrix(one);
   if (product) functions.destroy_product(product);
 }
 
-COHORT_CUDNN_INLINE void matrix_product::describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows,
-                                                  int columns, int step, int batch,
-                                                  std::int64_t stride) const {
+void matrix_product::describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns,
+                              int step, int batch, std::int64_t stride) const {
   cublaslt_functions const& f = blas_->functions();
   blas_->check(f.create_matrix(&matrix, type == element_type::bf16 ? CUDA_R_16BF : CUDA_R_32F,
                                static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
@@ -86,7 +81,7 @@ COHORT_CUDNN_INLINE void matrix_product::describe(cublasLtMatrixLayout_t& matrix
                "describing a batch of matrices");
 }
 
-COHORT_CUDNN_INLINE void matrix_product::choose(std::uint32_t alignment) {
+void matrix_product::choose(std::uint32_t alignment) {
   cublaslt_functions const& f = blas_->functions();
   descriptors& d = descriptors_;
   blas_->check(f.create_preference(&d.preference), "creating the preferences of a matrix product");
@@ -109,7 +104,7 @@ COHORT_CUDNN_INLINE void matrix_product::choose(std::uint32_t alignment) {
 }
 
 /// Returns the text for the batch, the steps and the strides; empty for one product of packed matrices.
-COHORT_CUDNN_INLINE std::string layout_text(matrix_product::extents const& sizes) {
+std::string layout_text(matrix_product::extents const& sizes) {
   matrix_product::extents const packed{.m = sizes.m,
                                        .n = sizes.n,
                                        .k = sizes.k,
@@ -123,8 +118,7 @@ COHORT_CUDNN_INLINE std::string layout_text(matrix_product::extents const& sizes
                   sizes.alignment});
 }
 
-COHORT_CUDNN_INLINE void matrix_product::choose_fastest(tuning& by, extents const& sizes,
-                                                        product_precision products) {
+void matrix_product::choose_fastest(tuning& by, extents const& sizes, product_precision products) {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
   // Of stored matrices; one is stored transposed if `transposed`.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/message_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cstddef>
 #include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE message_on_gpu::message_on_gpu(std::shared_ptr<compute_stream> on)
+message_on_gpu::message_on_gpu(std::shared_ptr<compute_stream> on)
     : on_(std::move(on)),
       thresholds_(on_),
       blocks_(on_),
@@ -19,7 +17,7 @@ COHORT_CUDNN_INLINE message_on_gpu::message_on_gpu(std::shared_ptr<compute_strea
       added_(on_),
       multiples_(on_) {}
 
-COHORT_CUDNN_INLINE bool message_on_gpu::read(message_view const& message) {
+bool message_on_gpu::read(message_view const& message) {
   std::size_t const count = message.header.blocks;
   std::uint64_t start = 0;
   host_blocks_.resize(count);
@@ -48,8 +46,8 @@ COHORT_CUDNN_INLINE bool message_on_gpu::read(message_view const& message) {
   return wrong == 0;
 }
 
-COHORT_CUDNN_INLINE void message_on_gpu::add(message_view const& message, std::span<std::uint64_t const> ends,
-                                             float scale, float* to) {
+void message_on_gpu::add(message_view const& message, std::span<std::uint64_t const> ends, float scale,
+                         float* to) {
   bool const ternary = message.header.coding == message_coding::ternary;
   kernels::listed_message from{blocks_.data(), list_.data(), {}};
   if (ternary) {
@@ -73,8 +71,8 @@ COHORT_CUDNN_INLINE void message_on_gpu::add(message_view const& message, std::s
   on_->launch(kernels::add_values{added_.data(), to}, sums_.size());
 }
 
-COHORT_CUDNN_INLINE kernels::merged_message message_on_gpu::merged(message_view const& message,
-                                                                   std::span<std::uint64_t const> ends) {
+kernels::merged_message message_on_gpu::merged(message_view const& message,
+                                               std::span<std::uint64_t const> ends) {
   auto const count = static_cast<std::size_t>(message.header.multiples);
   host_multiples_.resize(count);
   for (std::size_t m = 0; m < count; ++m) {

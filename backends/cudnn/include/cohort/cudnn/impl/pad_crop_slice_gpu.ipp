@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/pad_crop_slice_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
 /// Position of `small` images within `large` ones, with the given padding.
-COHORT_CUDNN_INLINE kernels::image_frame frame_of(shape const& small, shape const& large,
-                                                  padding const& sides) {
+kernels::image_frame frame_of(shape const& small, shape const& large, padding const& sides) {
   return {static_cast<kernels::size>(small[1]),
           static_cast<kernels::size>(small[2]),
           static_cast<kernels::size>(sides.top),
@@ -18,8 +15,8 @@ COHORT_CUDNN_INLINE kernels::image_frame frame_of(shape const& small, shape cons
 }
 
 /// Pads an image with zeros, or crops it; each is the gradient of the other.
-COHORT_CUDNN_INLINE gpu_operation prepare_framed(shared_stream const& on, gpu_request const& request,
-                                                 kernels::image_frame const& frame, bool enlarges) {
+gpu_operation prepare_framed(shared_stream const& on, gpu_request const& request,
+                             kernels::image_frame const& frame, bool enlarges) {
   using enum operand_role;
   shape const from = batched_input(request), to = batched_output(request);
   auto const into_zeros = [=](std::size_t n) -> host_function {
@@ -45,20 +42,17 @@ COHORT_CUDNN_INLINE gpu_operation prepare_framed(shared_stream const& on, gpu_re
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          zero_padding const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, zero_padding const& layer) {
   return prepare_framed(where.stream, request,
                         frame_of(request.input_shapes[0], request.output_shape, layer.sides), true);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          cropping const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, cropping const& layer) {
   return prepare_framed(where.stream, request,
                         frame_of(request.output_shape, request.input_shapes[0], layer.sides), false);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          subset const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, subset const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const from = batched_input(request), to = batched_output(request);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/passes_on_gpu.hpp>
 #include <cohort/cudnn/detail/recorded_work.hpp>
 #include <cohort/cudnn/gpu_operation.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
@@ -44,48 +42,46 @@ void with_formula(update_rule rule, Visit visit) {
   }
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::upload(std::byte const* host, std::byte* to, std::size_t bytes) {
+void passes_on_gpu::upload(std::byte const* host, std::byte* to, std::size_t bytes) {
   on_->upload(host, to, bytes);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::download(std::byte const* from, std::byte* host, std::size_t bytes) {
+void passes_on_gpu::download(std::byte const* from, std::byte* host, std::size_t bytes) {
   on_->download(from, host, bytes);
 }
 
-COHORT_CUDNN_INLINE std::function<void()> passes_on_gpu::record(std::function<void()> const& work) {
+std::function<void()> passes_on_gpu::record(std::function<void()> const& work) {
   CUgraphExec const made = on_->record(work);
   if (!made) return {};
   auto const kept = std::make_shared<recorded_work>(on_, made);
   return [kept] { kept->run(); };
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::copy(std::byte const* from, std::byte* to, std::size_t bytes) {
+void passes_on_gpu::copy(std::byte const* from, std::byte* to, std::size_t bytes) {
   if (bytes > 0) on_->copy(from, to, bytes);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::fill(std::byte* arena, std::size_t begin, std::size_t n,
-                                             double value) {
+void passes_on_gpu::fill(std::byte* arena, std::size_t begin, std::size_t n, double value) {
   on_->launch(kernels::fill{at(arena, begin), static_cast<float>(value)}, n);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::add(std::byte const* from, std::byte* to, std::size_t n) {
+void passes_on_gpu::add(std::byte const* from, std::byte* to, std::size_t n) {
   on_->launch(kernels::add_to{at(from, 0), at(to, 0)}, n);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::scale(std::byte* x, std::size_t n, double factor) {
+void passes_on_gpu::scale(std::byte* x, std::size_t n, double factor) {
   if (factor == 0) return fill(x, 0, n, 0);
   on_->launch(kernels::scale{at(x, 0), static_cast<float>(factor)}, n);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::join(std::span<std::byte* const> parts, std::size_t begin,
-                                             std::size_t n) {
+void passes_on_gpu::join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) {
   for (std::byte* const part : parts.subspan(1)) {
     on_->launch(kernels::add_to{at(part, begin), at(parts[0], begin)}, n);
     on_->launch(kernels::fill{at(part, begin), 0}, n);
   }
 }
 
-COHORT_CUDNN_INLINE bool passes_on_gpu::finite(element_type type, std::byte const* x, std::size_t n) {
+bool passes_on_gpu::finite(element_type type, std::byte const* x, std::size_t n) {
   std::lock_guard const one_at_a_time(mutex_);
   unsigned found = 0;
   results_.resize(sizeof found, on_);
@@ -99,24 +95,22 @@ COHORT_CUDNN_INLINE bool passes_on_gpu::finite(element_type type, std::byte cons
   return found == 0;
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::square_sums(std::span<std::byte* const> parts, std::size_t begin,
-                                                    std::size_t n, double* sums) {
+void passes_on_gpu::square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
+                                double* sums) {
   join(parts, begin, n);
   download_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::step_square_sums(updater const& rule, update_scalars const& now,
-                                                         std::byte* master, std::span<std::byte* const> parts,
-                                                         std::span<std::byte* const> state, std::size_t begin,
-                                                         std::size_t n, double* sums) {
+void passes_on_gpu::step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+                                     std::span<std::byte* const> parts, std::span<std::byte* const> state,
+                                     std::size_t begin, std::size_t n, double* sums) {
   join(parts, begin, n);
   auto const step = step_of<kernels::adamw>(constants_at_rate_1(rule, now), master, parts, state, begin);
   download_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::update(std::span<update_range const> ranges, std::byte* master,
-                                               std::span<std::byte* const> parts,
-                                               std::span<std::byte* const> state) {
+void passes_on_gpu::update(std::span<update_range const> ranges, std::byte* master,
+                           std::span<std::byte* const> parts, std::span<std::byte* const> state) {
   for (update_range const& one : ranges) join(parts, one.begin, one.n);
   for (; !ranges.empty(); ranges = ranges.subspan(std::min(ranges.size(), max_ranges))) {
     auto const these = ranges.first(std::min(ranges.size(), max_ranges));
@@ -141,30 +135,27 @@ COHORT_CUDNN_INLINE void passes_on_gpu::update(std::span<update_range const> ran
   }
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::merge_statistics(std::byte const* means, std::byte const* variances,
-                                                         step_scalars const& now, int, batch_moments* to,
-                                                         std::size_t n) {
+void passes_on_gpu::merge_statistics(std::byte const* means, std::byte const* variances,
+                                     step_scalars const& now, int, batch_moments* to, std::size_t n) {
   on_->launch(kernels::merge_statistics{at(means, 0), at(variances, 0), constants_of(now),
                                         reinterpret_cast<kernels::batch_moments*>(to)},
               n);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::merge_moments(batch_moments const* from, batch_moments* to,
-                                                      std::size_t n) {
+void passes_on_gpu::merge_moments(batch_moments const* from, batch_moments* to, std::size_t n) {
   on_->launch(kernels::merge_moments{reinterpret_cast<kernels::batch_moments const*>(from),
                                      reinterpret_cast<kernels::batch_moments*>(to)},
               n);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::follow_statistics(std::byte* master, std::size_t mean,
-                                                          std::size_t variance, batch_moments const* batch,
-                                                          std::size_t n, double kept) {
+void passes_on_gpu::follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
+                                      batch_moments const* batch, std::size_t n, double kept) {
   on_->launch(kernels::follow_statistics{at(master, mean), at(master, variance),
                                          reinterpret_cast<kernels::batch_moments const*>(batch), kept},
               n);
 }
 
-COHORT_CUDNN_INLINE float const* passes_on_gpu::at(std::byte const* arena, std::size_t begin) {
+float const* passes_on_gpu::at(std::byte const* arena, std::size_t begin) {
   return reinterpret_cast<float const*>(arena) + begin;
 }
 

@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/pooling_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::divided_window window_of(sliding_window const& moving,
-                                                     gpu_request const& request) {
+kernels::divided_window window_of(sliding_window const& moving, gpu_request const& request) {
   shape const in = request.input_shapes[0], out = request.output_shape;
   return kernels::moving_window{moving.size.height,
-          moving.size.width,
-          moving.stride.height,
-          moving.stride.width,
-          vertical_border(moving, in[1]).before,
-          horizontal_border(moving, in[2]).before,
-          in[1],
-          in[2],
-          out[1],
-          out[2],
-          request.inputs[0].depth()};
+                                moving.size.width,
+                                moving.stride.height,
+                                moving.stride.width,
+                                vertical_border(moving, in[1]).before,
+                                horizontal_border(moving, in[2]).before,
+                                in[1],
+                                in[2],
+                                out[1],
+                                out[2],
+                                request.inputs[0].depth()};
 }
 
 /// One window over the whole plane, treated as one row.
-COHORT_CUDNN_INLINE kernels::divided_window whole_plane(gpu_request const& request) {
+kernels::divided_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
   return kernels::moving_window{1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
 }
@@ -43,8 +40,8 @@ double flops_of(gpu_request const& request, Layer const& layer) {
 }
 
 /// Forward stores the position of each window's largest element in the workspace.
-COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
-                                                   kernels::divided_window const& w, double flops) {
+gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
+                               kernels::divided_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
@@ -76,8 +73,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, gpu_request const& request,
-                                                       kernels::divided_window const& w, double flops) {
+gpu_operation prepare_average_pool(gpu_target const& where, gpu_request const& request,
+                                   kernels::divided_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
@@ -94,40 +91,35 @@ COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, 
        "nvrtc",
        flops});
   if (request.training && request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           launch_pool(on, w, inputs, [&]<int width>() {
-           return kernels::average_pool_gradient<width>{values_at(a, 0, to), values_at(a, 1, from), w, true};
-         });
-         },
-         {{diff_output, 0, to}, {diff_input, 0, from}},
-         "nvrtc",
-         flops});
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               launch_pool(on, w, inputs, [&]<int width>() {
+                                 return kernels::average_pool_gradient<width>{values_at(a, 0, to),
+                                                                              values_at(a, 1, from), w, true};
+                               });
+                             },
+                             {{diff_output, 0, to}, {diff_input, 0, from}},
+                             "nvrtc",
+                             flops});
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          max_pool const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, max_pool const& layer) {
   return prepare_max_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          avg_pool const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, avg_pool const& layer) {
   return prepare_average_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          global_max_pool const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_max_pool const& layer) {
   return prepare_max_pool(where, request, whole_plane(request), flops_of(request, layer));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          global_avg_pool const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_avg_pool const& layer) {
   return prepare_average_pool(where, request, whole_plane(request), flops_of(request, layer));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          upsampling const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, upsampling const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   extent2 const by = layer.factor;
@@ -151,8 +143,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
     made.backward.push_back(
         {[=](std::span<void* const> a) {
            launch_pool(on, w, inputs, [&]<int width>() {
-           return kernels::average_pool<width>{values_at(a, 0, to), values_at(a, 1, from), w, false};
-         });
+             return kernels::average_pool<width>{values_at(a, 0, to), values_at(a, 1, from), w, false};
+           });
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",

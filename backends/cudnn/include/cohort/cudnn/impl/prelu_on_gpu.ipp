@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/prelu_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          prelu const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
 #include <cohort/cudnn/detail/convolution_on_gpu.hpp>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/probe_convolution.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <optional>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_stream> const& on,
-                                                   product_precision products) {
+availability probe_convolution(std::shared_ptr<compute_stream> const& on, product_precision products) {
   auto const dnn = std::make_shared<dnn_on_gpu>(on);
   constexpr int side = 4, kernel = 3, result = side - kernel + 1, channels = 8, taps = kernel * kernel;
   shape const image{1, channels, side, side}, filters{channels, channels, kernel, kernel},

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/random_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::random_examples random_on_gpu::draw(void const* scalars) const {
+kernels::random_examples random_on_gpu::draw(void const* scalars) const {
   auto const& now = *static_cast<step_scalars const*>(scalars);
   return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
 }
 
 /// Drops elements or whole channels. Backward recomputes the mask.
-COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request,
-                                                  double rate, bool whole_channels) {
+gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request, double rate,
+                              bool whole_channels) {
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_copy(on, request);
   gpu_layout const is = request.inputs[0], layout(is.dims, is.channels_last && whole_channels, is.type);
@@ -43,18 +41,15 @@ COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_r
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          dropout const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer) {
   return prepare_dropout(where.stream, request, layer.rate, false);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          spatial_dropout const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, spatial_dropout const& layer) {
   return prepare_dropout(where.stream, request, layer.rate, true);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          gaussian_noise const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, gaussian_noise const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);

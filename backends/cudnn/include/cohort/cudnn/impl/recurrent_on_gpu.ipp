@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
 #include <cohort/cudnn/detail/random_on_gpu.hpp>
 #include <cohort/cudnn/detail/recurrent_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/detail/recurrent_host.hpp>
 #include <memory>
 #include <utility>
@@ -390,8 +388,8 @@ struct recurrence_operands {
   }
 };
 
-COHORT_CUDNN_INLINE gpu_operation prepare_recurrent(gpu_target const& where, gpu_request const& request,
-                                                    recurrent_cell const& cell) {
+gpu_operation prepare_recurrent(gpu_target const& where, gpu_request const& request,
+                                recurrent_cell const& cell) {
   using enum operand_role;
   using tensors = recurrence_on_gpu::tensors;
   auto const run = std::make_shared<recurrence_on_gpu const>(where, request, cell);
@@ -456,23 +454,19 @@ COHORT_CUDNN_INLINE gpu_operation prepare_recurrent(gpu_target const& where, gpu
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          simple_rnn const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, simple_rnn const& layer) {
   return prepare_recurrent(where, request, layer.cell(request.input_shapes));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          lstm const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, lstm const& layer) {
   return prepare_recurrent(where, request, layer.cell(request.input_shapes));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          gru const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, gru const& layer) {
   return prepare_recurrent(where, request, layer.cell(request.input_shapes));
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          recurrent_output const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, recurrent_output const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const from = batched_input(request), to = batched_output(request);

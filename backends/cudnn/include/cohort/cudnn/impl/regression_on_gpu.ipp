@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/regression_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::distance_loss loss_of(huber const& layer) {
+kernels::distance_loss loss_of(huber const& layer) {
   auto const delta = static_cast<float>(layer.delta);
   return {delta, 0.5F, delta, delta / 2};
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/scale_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          scale const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, scale const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
@@ -21,8 +18,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
     on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), factor}, n);
   };
   host_function const by_channels = [=](std::span<void* const> a) {
-    on->launch(kernels::scale_channels{tensor_at(a, 0), tensor_at(a, 2), tensor_at(a, 1), channels, area},
-               n);
+    on->launch(kernels::scale_channels{tensor_at(a, 0), tensor_at(a, 2), tensor_at(a, 1), channels, area}, n);
   };
   shape const each{request.output_shape[0]};
   gpu_operands forward{{input, 0, layout}, {output, 0, layout}},

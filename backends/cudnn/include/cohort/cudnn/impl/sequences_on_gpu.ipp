@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/sequences_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <memory>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE steps_as_examples::steps_as_examples(gpu_request const& of) : of_(of), steps_(of) {
+steps_as_examples::steps_as_examples(gpu_request const& of) : of_(of), steps_(of) {
   int const steps = of.output_shape[0];
   steps_.batch = of.batch * steps;
   steps_.output_shape = shape{of.output_shape[1]};
@@ -21,7 +19,7 @@ COHORT_CUDNN_INLINE steps_as_examples::steps_as_examples(gpu_request const& of) 
   steps_.inputs = layouts_;
 }
 
-COHORT_CUDNN_INLINE gpu_operation steps_as_examples::on_sequences(gpu_operation made) const {
+gpu_operation steps_as_examples::on_sequences(gpu_operation made) const {
   made.output.dims = batched_output(of_);
   for (auto* const pass : {&made.forward, &made.backward})
     for (gpu_invocation& call : *pass)
@@ -34,8 +32,7 @@ COHORT_CUDNN_INLINE gpu_operation steps_as_examples::on_sequences(gpu_operation 
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          zero_masked const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, zero_masked const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_operation made = prepare_copy(on, request, batched_output(request));
@@ -54,8 +51,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          learned_positions const&) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, learned_positions const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request), each = request.output_shape;
@@ -82,8 +78,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          sinusoidal_positions const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                      sinusoidal_positions const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
@@ -107,8 +103,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          rms_norm const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, rms_norm const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request), each{request.output_shape[request.output_shape.rank - 1]};
@@ -152,8 +147,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare_pool_of_steps(gpu_target const& where, gpu_request const& request,
-                                                        bool largest) {
+gpu_operation prepare_pool_of_steps(gpu_target const& where, gpu_request const& request, bool largest) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const from = batched_input(request), to = batched_output(request);

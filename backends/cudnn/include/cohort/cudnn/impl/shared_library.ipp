@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <dlfcn.h>
 #include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cohort/cudnn/detail/shared_library.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cstddef>
 #include <utility>
@@ -14,7 +12,7 @@
 namespace cohort::detail {
 
 /// Returns the existing paths that match a pattern, sorted.
-COHORT_CUDNN_INLINE std::vector<std::string> paths_like(std::string const& pattern) {
+std::vector<std::string> paths_like(std::string const& pattern) {
   std::vector<std::string> paths;
   glob_t found{};
   if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
@@ -24,7 +22,7 @@ COHORT_CUDNN_INLINE std::vector<std::string> paths_like(std::string const& patte
 }
 
 /// Returns the folders in which Python searches for packages, as patterns.
-COHORT_CUDNN_INLINE std::vector<std::string> python_package_folders() {
+std::vector<std::string> python_package_folders() {
   std::vector<std::string> folders;
   std::string const listed = environment_variable("PYTHONPATH");
   for (std::size_t begin = 0; begin < listed.size();) {
@@ -40,7 +38,7 @@ COHORT_CUDNN_INLINE std::vector<std::string> python_package_folders() {
   return folders;
 }
 
-COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
+std::vector<std::string> cuda_library_folders() {
   std::vector<std::string> folders;
   if (std::string const toolkit = environment_variable("CUDA_PATH"); !toolkit.empty())
     folders.push_back(toolkit + "/lib64");
@@ -54,12 +52,12 @@ COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
 
 /// Opens the library that NVRTC opens by its bare name when it compiles. If it is next to NVRTC but not in
 /// the system's folders, NVRTC finds it only if it is already open.
-COHORT_CUDNN_INLINE void open_builtins(std::string const& folder) {
+void open_builtins(std::string const& folder) {
   for (std::string const& path : paths_like(folder + "/libnvrtc-builtins.so.*"))
     ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-COHORT_CUDNN_INLINE library_source system_libraries() {
+library_source system_libraries() {
   return {.open =
               [](std::string const& name, std::string& why) {
                 void* opened = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/loss_on_gpu.hpp>
 #include <cohort/cudnn/detail/softmax_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          softmax const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, softmax const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
@@ -66,13 +63,12 @@ gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& r
       });
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          softmax_cross_entropy const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                      softmax_cross_entropy const& layer) {
   return prepare_softmax_loss(where.stream, request, layer, layer.label_smoothing, layer.ignore_index, false);
 }
 
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          kullback_leibler const& layer) {
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, kullback_leibler const& layer) {
   return prepare_softmax_loss(where.stream, request, layer, 0, target_spec::no_index, true);
 }
 

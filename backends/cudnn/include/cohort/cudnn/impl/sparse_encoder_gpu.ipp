@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/cudnn/detail/sparse_encoder_gpu.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/tensor/finite.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE sparse_encoder_gpu::sparse_encoder_gpu(std::shared_ptr<compute_stream> on)
+sparse_encoder_gpu::sparse_encoder_gpu(std::shared_ptr<compute_stream> on)
     : on_(std::move(on)),
       marks_(on_),
       groups_(on_),
@@ -16,7 +14,7 @@ COHORT_CUDNN_INLINE sparse_encoder_gpu::sparse_encoder_gpu(std::shared_ptr<compu
       multiples_(on_),
       taken_(on_) {}
 
-COHORT_CUDNN_INLINE void sparse_encoder_gpu::resize(std::size_t n) {
+void sparse_encoder_gpu::resize(std::size_t n) {
   elements_ = n;
   words_ = (n + 31) / 32;
   marks_.resize(2 * words_);
@@ -24,8 +22,7 @@ COHORT_CUDNN_INLINE void sparse_encoder_gpu::resize(std::size_t n) {
   blocks_.resize(static_cast<std::size_t>(blocks_of(n)) + 1);
 }
 
-COHORT_CUDNN_INLINE threshold_device::extracted sparse_encoder_gpu::code(kernels::threshold_table const& t,
-                                                                         float* r) {
+threshold_device::extracted sparse_encoder_gpu::code(kernels::threshold_table const& t, float* r) {
   kernels::marked_elements const all{sent(), negative(), elements_, groups_.data(), blocks_.data()};
   std::size_t const blocks = blocks_.size() - 1;
   on_->launch(kernels::count_marks{all}, groups_.size());
@@ -46,9 +43,8 @@ COHORT_CUDNN_INLINE threshold_device::extracted sparse_encoder_gpu::code(kernels
   return {{entries_, bytes_, host_multiples_}, counts_};
 }
 
-COHORT_CUDNN_INLINE void sparse_encoder_gpu::fetch_multiples(kernels::marked_elements const& all,
-                                                             kernels::threshold_table const& t, float* r,
-                                                             std::size_t count) {
+void sparse_encoder_gpu::fetch_multiples(kernels::marked_elements const& all,
+                                         kernels::threshold_table const& t, float* r, std::size_t count) {
   host_multiples_.resize(count);
   if (count == 0) return;
   multiples_.resize(count);
@@ -59,8 +55,7 @@ COHORT_CUDNN_INLINE void sparse_encoder_gpu::fetch_multiples(kernels::marked_ele
     if (!is_finite(one.multiple)) refuse_residual(one.index);
 }
 
-COHORT_CUDNN_INLINE void sparse_encoder_gpu::fetch_codes(kernels::marked_elements const& all,
-                                                         std::size_t bits) {
+void sparse_encoder_gpu::fetch_codes(kernels::marked_elements const& all, std::size_t bits) {
   bytes_.resize((bits + 7) / 8);
   if (bits == 0) return;
   codes_.resize((bits + 31) / 32);
@@ -69,8 +64,8 @@ COHORT_CUDNN_INLINE void sparse_encoder_gpu::fetch_codes(kernels::marked_element
   on_->download(reinterpret_cast<std::byte const*>(codes_.data()), bytes_.data(), bytes_.size());
 }
 
-COHORT_CUDNN_INLINE void sparse_encoder_gpu::count(kernels::marked_elements const& all,
-                                                   kernels::threshold_table const& t, std::uint64_t sum) {
+void sparse_encoder_gpu::count(kernels::marked_elements const& all, kernels::threshold_table const& t,
+                               std::uint64_t sum) {
   up_to_.assign(t.count, sum);
   if (t.count > 1) {
     on_->launch(kernels::count_taken{all, t.ends, taken_.resize(t.count)}, t.count);

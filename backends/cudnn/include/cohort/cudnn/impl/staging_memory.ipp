@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/cudnn/detail/staging_memory.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE staging_memory::~staging_memory() {
+staging_memory::~staging_memory() {
   if (memory_) on_->free_page_locked(memory_);
 }
 
-COHORT_CUDNN_INLINE std::span<std::byte> staging_memory::reserve(std::size_t wanted) {
+std::span<std::byte> staging_memory::reserve(std::size_t wanted) {
   std::size_t const bytes = std::min(wanted, capacity);
   if (bytes > capacity - used_) return {};
   if (!memory_) memory_ = on_->allocate_page_locked(capacity);

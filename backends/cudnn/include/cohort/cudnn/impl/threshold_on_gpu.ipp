@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <bit>
 #include <cohort/cudnn/detail/threshold_on_gpu.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE threshold_on_gpu::threshold_on_gpu(std::shared_ptr<compute_stream> on)
+threshold_on_gpu::threshold_on_gpu(std::shared_ptr<compute_stream> on)
     : on_(std::move(on)),
       arrays_(on_),
       thresholds_(on_),
@@ -16,7 +14,7 @@ COHORT_CUDNN_INLINE threshold_on_gpu::threshold_on_gpu(std::shared_ptr<compute_s
       found_(on_),
       sums_(on_) {}
 
-COHORT_CUDNN_INLINE bool threshold_on_gpu::within(std::span<float const> x, float limit) {
+bool threshold_on_gpu::within(std::span<float const> x, float limit) {
   found_.resize(1);
   found_.clear();
   on_->launch(kernels::find_beyond{x.data(), std::bit_cast<unsigned>(limit), found_.data()}, x.size());
@@ -25,17 +23,16 @@ COHORT_CUDNN_INLINE bool threshold_on_gpu::within(std::span<float const> x, floa
   return found == 0;
 }
 
-COHORT_CUDNN_INLINE double threshold_on_gpu::clip(std::span<float> r, float limit) {
+double threshold_on_gpu::clip(std::span<float> r, float limit) {
   return summed(r.size(), [&](double* to) { return kernels::clip_residual{r.data(), limit, to}; });
 }
 
-COHORT_CUDNN_INLINE double threshold_on_gpu::square_sum(std::span<float const> r) {
+double threshold_on_gpu::square_sum(std::span<float const> r) {
   return summed(r.size(), [&](double* to) { return kernels::square_sums{r.data(), to}; });
 }
 
-COHORT_CUDNN_INLINE void threshold_on_gpu::count_levels(float const* r, float const* x,
-                                                        element_sample const& from,
-                                                        std::span<std::uint32_t> counts) {
+void threshold_on_gpu::count_levels(float const* r, float const* x, element_sample const& from,
+                                    std::span<std::uint32_t> counts) {
   unsigned short* const to = levels_.resize(from.size());
   on_->launch(kernels::take_levels{r, x, from.key, from.all() ? 0 : from.stride, element_sample::run, to},
               from.size());
@@ -44,27 +41,23 @@ COHORT_CUDNN_INLINE void threshold_on_gpu::count_levels(float const* r, float co
   for (unsigned short const level : of_sample_) ++counts[level];
 }
 
-COHORT_CUDNN_INLINE threshold_on_gpu::extracted threshold_on_gpu::extract(std::span<float> r,
-                                                                          std::span<float const> x,
-                                                                          std::span<std::uint64_t const> ends,
-                                                                          std::span<bf16 const> t) {
+threshold_on_gpu::extracted threshold_on_gpu::extract(std::span<float> r, std::span<float const> x,
+                                                      std::span<std::uint64_t const> ends,
+                                                      std::span<bf16 const> t) {
   marks_.resize(r.size());
   kernels::threshold_table const table = upload(ends, t);
   on_->launch(kernels::take_threshold{r.data(), x.data(), table, marks_.sent(), marks_.negative()}, r.size());
   return marks_.code(table, r.data());
 }
 
-COHORT_CUDNN_INLINE void threshold_on_gpu::add(side which, message_view const& message,
-                                               std::span<std::uint64_t const> ends, float scale,
-                                               float* dense) {
+void threshold_on_gpu::add(side which, message_view const& message, std::span<std::uint64_t const> ends,
+                           float scale, float* dense) {
   of(which).add(message, ends, scale, dense);
 }
 
-COHORT_CUDNN_INLINE threshold_on_gpu::extracted threshold_on_gpu::merge(message_view const& lower,
-                                                                        message_view const& upper,
-                                                                        std::span<std::uint64_t const> ends,
-                                                                        std::span<bf16 const> t,
-                                                                        std::span<float> r) {
+threshold_on_gpu::extracted threshold_on_gpu::merge(message_view const& lower, message_view const& upper,
+                                                    std::span<std::uint64_t const> ends,
+                                                    std::span<bf16 const> t, std::span<float> r) {
   marks_.resize(r.size());
   marks_.clear();
   kernels::threshold_table const table = upload(ends, t);
@@ -75,12 +68,12 @@ COHORT_CUDNN_INLINE threshold_on_gpu::extracted threshold_on_gpu::merge(message_
   return marks_.code(table, r.data());
 }
 
-COHORT_CUDNN_INLINE kernels::threshold_table threshold_on_gpu::upload(std::span<std::uint64_t const> ends,
-                                                                      std::span<bf16 const> t) {
+kernels::threshold_table threshold_on_gpu::upload(std::span<std::uint64_t const> ends,
+                                                  std::span<bf16 const> t) {
   return thresholds_.upload(ends, [&](std::size_t k) { return t[k].value(); });
 }
 
-COHORT_CUDNN_INLINE std::shared_ptr<threshold_device> sharing_passes_on_gpu::thresholds() {
+std::shared_ptr<threshold_device> sharing_passes_on_gpu::thresholds() {
   return std::make_shared<threshold_on_gpu>(stream_);
 }
 

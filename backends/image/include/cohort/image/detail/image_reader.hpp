@@ -57,7 +57,3 @@ bool is_image_file(std::string_view name, std::string const& where);
 void require_unique(std::vector<std::string> labels);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/image_reader.ipp>
-#endif

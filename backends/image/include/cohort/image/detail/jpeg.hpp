@@ -42,7 +42,3 @@ class jpeg_file {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/jpeg.ipp>
-#endif

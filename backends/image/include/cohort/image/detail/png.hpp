@@ -34,7 +34,3 @@ class png_file {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/png.ipp>
-#endif

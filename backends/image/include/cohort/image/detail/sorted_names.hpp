@@ -14,7 +14,3 @@ std::vector<std::string> sorted_names_in(std::string const& folder);
 bool is_folder_or_link(std::string const& path);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/sorted_names.ipp>
-#endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <zip.h>
+#include <cohort/detail/build_check.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,3 @@ class zip_reader {
 void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_IMAGE_COMPILED
-#include <cohort/image/impl/zip.ipp>
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/detail/copy_window.hpp>
@@ -16,8 +14,7 @@ namespace cohort::detail {
 
 /// Window to erase, drawn from the stream's elements 9, 10, …. It has no area with probability 1 −
 /// how.probability, or if none of ten windows fits.
-COHORT_IMAGE_INLINE image_window erased_window(random_erasing const& how, int height, int width,
-                                               random_stream const& chance) {
+image_window erased_window(random_erasing const& how, int height, int width, random_stream const& chance) {
   std::uint64_t next = 9;
   if (chance.uniform01<double>(next++) >= how.probability) return {};
   auto const between = [&](double least, double most) {
@@ -36,7 +33,7 @@ COHORT_IMAGE_INLINE image_window erased_window(random_erasing const& how, int he
   return {};
 }
 
-COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const& images) {
+void check(augmentation const& how, tensor_description const& images) {
   auto const refuse_unless = [](bool valid, char const* field, char const* expected, text_piece got) {
     if (!valid)
       throw setting_error(
@@ -89,7 +86,7 @@ COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const
                        .got = {images.example[0]}});
 }
 
-COHORT_IMAGE_INLINE std::vector<shape> moved_images(augmentation const& how, data_description const& what) {
+std::vector<shape> moved_images(augmentation const& how, data_description const& what) {
   tensor_description const& first = what.inputs[0];
   int const height = first.example[1], width = first.example[2];
   bool const moves =
@@ -123,9 +120,8 @@ COHORT_IMAGE_INLINE std::vector<shape> moved_images(augmentation const& how, dat
   return moved;
 }
 
-COHORT_IMAGE_INLINE void move_image(std::byte const* from, shape const& dims, element_type type,
-                                    augmentation const& how, augmentation_draw const& chance,
-                                    std::byte* rotated, std::byte* to) {
+void move_image(std::byte const* from, shape const& dims, element_type type, augmentation const& how,
+                augmentation_draw const& chance, std::byte* rotated, std::byte* to) {
   if (chance.degrees != 0) {
     rotate(reinterpret_cast<std::uint8_t const*>(from), dims, chance.degrees, how.fill,
            reinterpret_cast<std::uint8_t*>(rotated));
@@ -143,8 +139,8 @@ COHORT_IMAGE_INLINE void move_image(std::byte const* from, shape const& dims, el
   }
 }
 
-COHORT_IMAGE_INLINE void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
-                                      augmentation_draw const& chance) {
+void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
+                  augmentation_draw const& chance) {
   shape const made(dims[0], chance.window.height, chance.window.width);
   auto* const pixels = reinterpret_cast<std::uint8_t*>(image);
   if (how.colour != colour_jitter{}) recolour(pixels, made, chance.colour);
@@ -159,8 +155,8 @@ COHORT_IMAGE_INLINE void change_bytes(std::byte* image, shape const& dims, augme
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE augmentation_draw drawn(augmentation const& how, int height, int width,
-                                            std::int64_t epoch, std::int64_t index) {
+augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
+                        std::int64_t index) {
   random_stream const chance(how.seed, "augmentation", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(index));
   augmentation_draw made{centre_window(height, width, how.height, how.width)};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/cifar10.hpp>
 #include <cohort/io/detail/folder.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort::cifar10 {
 
-COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
+arrays read(std::vector<std::string> const& files) {
   constexpr std::size_t pixels = 3 * 32 * 32;
   constexpr std::size_t record = 1 + pixels;
   struct contents {
@@ -62,8 +60,7 @@ COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE arrays cifar10_of(std::string const& folder, std::vector<std::string> names,
-                                      std::uint64_t bytes) {
+arrays cifar10_of(std::string const& folder, std::vector<std::string> names, std::uint64_t bytes) {
   for (std::string& name : names) {
     name = folder + '/' + name;
     if (std::uint64_t const found = size_of_file(name).value_or(bytes); found != bytes)
@@ -77,15 +74,13 @@ COHORT_IMAGE_INLINE arrays cifar10_of(std::string const& folder, std::vector<std
 
 namespace cohort::cifar10 {
 
-COHORT_IMAGE_INLINE arrays train(std::string const& folder) {
+arrays train(std::string const& folder) {
   return detail::cifar10_of(
       folder,
       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
       file_bytes);
 }
 
-COHORT_IMAGE_INLINE arrays test(std::string const& folder) {
-  return detail::cifar10_of(folder, {"test_batch.bin"}, file_bytes);
-}
+arrays test(std::string const& folder) { return detail::cifar10_of(folder, {"test_batch.bin"}, file_bytes); }
 
 }  // namespace cohort::cifar10

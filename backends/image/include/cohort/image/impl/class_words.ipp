@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/class_words.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -12,7 +10,7 @@
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE class_word_map class_words(std::string const& path) {
+class_word_map class_words(std::string const& path) {
   std::string const text = io::read_text(path);
   class_word_map words;
   std::int64_t number = 0;
@@ -43,8 +41,7 @@ COHORT_IMAGE_INLINE class_word_map class_words(std::string const& path) {
   return words;
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> named_classes(std::vector<std::string> const& ids,
-                                                           class_word_map const& words) {
+std::vector<std::string> named_classes(std::vector<std::string> const& ids, class_word_map const& words) {
   std::map<std::string_view, int> uses;
   std::vector<std::string> names;
   for (std::string const& id : ids) {

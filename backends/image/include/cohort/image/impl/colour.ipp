@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/detail/recolour.hpp>
@@ -12,31 +10,31 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE std::uint8_t mixed_byte(float factor, float value, float other) {
+std::uint8_t mixed_byte(float factor, float value, float other) {
   return static_cast<std::uint8_t>(std::clamp(factor * value + (1 - factor) * other, 0.0F, 255.0F));
 }
 
 /// Grey value of a colour with torchvision's weights, truncated.
-COHORT_IMAGE_INLINE std::uint8_t grey_of(std::uint8_t red, std::uint8_t green, std::uint8_t blue) {
+std::uint8_t grey_of(std::uint8_t red, std::uint8_t green, std::uint8_t blue) {
   return static_cast<std::uint8_t>(0.2989F * red + 0.587F * green + 0.114F * blue);
 }
 
 /// Mixes every pixel with one value.
-COHORT_IMAGE_INLINE void mix_with(float other, float factor, std::uint8_t* pixels, std::size_t count) {
+void mix_with(float other, float factor, std::uint8_t* pixels, std::size_t count) {
   std::array<std::uint8_t, 256> mixed;
   for (std::size_t value = 0; value < mixed.size(); ++value)
     mixed[value] = mixed_byte(factor, static_cast<float>(value), other);
   for (std::size_t i = 0; i < count; ++i) pixels[i] = mixed[pixels[i]];
 }
 
-COHORT_IMAGE_INLINE float mean_grey(std::uint8_t const* pixels, int channels, std::size_t places) {
+float mean_grey(std::uint8_t const* pixels, int channels, std::size_t places) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < places; ++i)
     sum += channels == 1 ? pixels[i] : grey_of(pixels[i], pixels[places + i], pixels[2 * places + i]);
   return static_cast<float>(static_cast<double>(sum) / static_cast<double>(places));
 }
 
-COHORT_IMAGE_INLINE void change_saturation(std::uint8_t* pixels, std::size_t places, float factor) {
+void change_saturation(std::uint8_t* pixels, std::size_t places, float factor) {
   for (std::size_t i = 0; i < places; ++i) {
     float const grey = grey_of(pixels[i], pixels[places + i], pixels[2 * places + i]);
     for (std::size_t c = 0; c < 3; ++c)
@@ -45,7 +43,7 @@ COHORT_IMAGE_INLINE void change_saturation(std::uint8_t* pixels, std::size_t pla
 }
 
 /// Bytes as fractions of 255.
-COHORT_IMAGE_INLINE std::array<float, 256> const& unit_fractions() {
+std::array<float, 256> const& unit_fractions() {
   static std::array<float, 256> const made = [] {
     std::array<float, 256> values{};
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 255;
@@ -58,7 +56,7 @@ COHORT_IMAGE_INLINE std::array<float, 256> const& unit_fractions() {
 ///
 /// Units     r, g, b: 0 to 1.
 /// Before    −1 ≤ shift ≤ 1.
-COHORT_IMAGE_INLINE void shift_hue(float& r, float& g, float& b, float shift) {
+void shift_hue(float& r, float& g, float& b, float shift) {
   float const most = std::max({r, g, b}), range = most - std::min({r, g, b});
   if (!(range > 0)) return;  // grey
   float const saturation = range / most;
@@ -93,7 +91,7 @@ COHORT_IMAGE_INLINE void shift_hue(float& r, float& g, float& b, float shift) {
   }
 }
 
-COHORT_IMAGE_INLINE void change_hue(std::uint8_t* pixels, std::size_t places, float shift) {
+void change_hue(std::uint8_t* pixels, std::size_t places, float shift) {
   std::array<float, 256> const& fractions = unit_fractions();
   auto const byte_of = [](float value) {
     return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * (256.0F - 1e-3F));
@@ -108,7 +106,7 @@ COHORT_IMAGE_INLINE void change_hue(std::uint8_t* pixels, std::size_t places, fl
   }
 }
 
-COHORT_IMAGE_INLINE void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how) {
+void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how) {
   auto const count = static_cast<std::size_t>(dims.elements());
   std::size_t const places = count / static_cast<std::size_t>(dims[0]);
   bool const coloured = dims[0] == 3;
@@ -124,7 +122,7 @@ COHORT_IMAGE_INLINE void recolour(std::uint8_t* pixels, shape const& dims, colou
   }
 }
 
-COHORT_IMAGE_INLINE void check(colour_change const& how) {
+void check(colour_change const& how) {
   auto const require = [](char const* field, double value, double least, double most, char const* valid) {
     if (!(value >= least && value <= most))
       throw setting_error(
@@ -143,8 +141,7 @@ COHORT_IMAGE_INLINE void check(colour_change const& how) {
                          .got = {how.order[0], ", ", how.order[1], ", ", how.order[2], ", ", how.order[3]}});
 }
 
-COHORT_IMAGE_INLINE colour_change drawn(colour_jitter const& how, random_stream const& chance,
-                                        std::uint64_t first) {
+colour_change drawn(colour_jitter const& how, random_stream const& chance, std::uint64_t first) {
   auto const between = [&](std::uint64_t i, double least, double most) {
     return least + (most - least) * chance.uniform01<double>(first + i);
   };
@@ -165,7 +162,7 @@ COHORT_IMAGE_INLINE colour_change drawn(colour_jitter const& how, random_stream 
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE image recoloured(image const& from, colour_change const& how) {
+image recoloured(image const& from, colour_change const& how) {
   detail::check(how);
   if (!from.pixels.empty() && from.channels() != 1 && from.channels() != 3)
     throw shape_error({.what = "only grey and coloured images have colours to change",

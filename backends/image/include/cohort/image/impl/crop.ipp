@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/image/detail/copy_window.hpp>
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE image cropped(image const& from, image_window const& window, bool flip) {
+image cropped(image const& from, image_window const& window, bool flip) {
   if (window.height < 1 || window.width < 1)
     throw shape_error({.what = "the crop window is empty",
                        .where = "cropped",
@@ -19,8 +17,6 @@ COHORT_IMAGE_INLINE image cropped(image const& from, image_window const& window,
   return to;
 }
 
-COHORT_IMAGE_INLINE image flipped(image const& from) {
-  return cropped(from, {0, 0, from.height(), from.width()}, true);
-}
+image flipped(image const& from) { return cropped(from, {0, 0, from.height(), from.width()}, true); }
 
 }  // namespace cohort

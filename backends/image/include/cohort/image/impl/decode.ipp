@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
 #include <cohort/image/detail/jpeg.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE void check(decoding const& how) {
+void check(decoding const& how) {
   if (how.channels != 1 && how.channels != 3)
     throw setting_error({.what = "unsupported number of channels",
                          .where = "channels",
@@ -36,8 +34,7 @@ inline constexpr unsigned char jpeg_magic[] = {0xff, 0xd8, 0xff};
 
 inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-[[noreturn]] COHORT_IMAGE_INLINE void refuse_format(std::span<std::byte const> file,
-                                                    std::string const& where) {
+[[noreturn]] void refuse_format(std::span<std::byte const> file, std::string const& where) {
   std::string got = file.empty() ? "an empty file" : "one that begins with";
   for (std::size_t i = 0; i < file.size() && i < 8; ++i) {
     constexpr char digits[] = "0123456789abcdef";
@@ -70,8 +67,7 @@ auto with_opened(std::span<std::byte const> file, std::string const& where, deco
   refuse_format(file, where);
 }
 
-COHORT_IMAGE_INLINE shape size_to_decode(std::span<std::byte const> file, std::string const& where,
-                                         decoding const& how) {
+shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how) {
   return with_opened(file, where, how, [](auto const& opened) { return opened.size(); });
 }
 
@@ -79,11 +75,11 @@ COHORT_IMAGE_INLINE shape size_to_decode(std::span<std::byte const> file, std::s
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE shape image_size(std::span<std::byte const> file, std::string const& where) {
+shape image_size(std::span<std::byte const> file, std::string const& where) {
   return detail::size_to_decode(file, where, {.max_pixels = std::numeric_limits<std::int64_t>::max()});
 }
 
-COHORT_IMAGE_INLINE image decoded(std::span<std::byte const> file, std::string const& where, decoding how) {
+image decoded(std::span<std::byte const> file, std::string const& where, decoding how) {
   detail::check(how);
   return detail::with_opened(file, where, how, [&](auto const& opened) { return opened.read(how.channels); });
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/file_batches.hpp>
@@ -9,8 +7,7 @@
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE file_batches::file_batches(std::vector<std::string> const& archives,
-                                               image_settings settings)
+file_batches::file_batches(std::vector<std::string> const& archives, image_settings settings)
     : reader_(settings, list_files(archives, settings.labels)) {
   what_ = reader_.describe();
   if (reader_.needs_size()) {
@@ -19,12 +16,12 @@ COHORT_IMAGE_INLINE file_batches::file_batches(std::vector<std::string> const& a
   }
 }
 
-COHORT_IMAGE_INLINE void file_batches::get(std::int64_t i, example_view& out) const {
+void file_batches::get(std::int64_t i, example_view& out) const {
   auto const at = static_cast<std::size_t>(i);
   reader_.write(bytes_of_file(at), where(at), paths_[at], places_[at].label, out);
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> file_batches::archives_at(std::string const& folder) {
+std::vector<std::string> file_batches::archives_at(std::string const& folder) {
   if (detail::size_of_file(folder)) return {folder};
   std::vector<std::string> names = detail::sorted_names_in(folder);
   std::erase_if(names, [](std::string const& name) { return !name.ends_with(".zip"); });
@@ -35,15 +32,15 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::archives_at(std::stri
   return names;
 }
 
-COHORT_IMAGE_INLINE std::string_view file_batches::parent_of(std::string_view path) {
+std::string_view file_batches::parent_of(std::string_view path) {
   std::size_t const end = path.rfind('/');
   if (end == std::string_view::npos) return {};
   std::string_view const above = path.substr(0, end);
   return above.substr(above.rfind('/') + 1);  // npos + 1 is 0
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> file_batches::list_files(
-    std::vector<std::string> const& archives, std::vector<std::string> labels) {
+std::vector<std::string> file_batches::list_files(std::vector<std::string> const& archives,
+                                                  std::vector<std::string> labels) {
   for (std::string const& path : archives) {
     archives_.push_back(std::make_unique<detail::zip_reader>(path));
     std::uint64_t number = 0;
@@ -70,7 +67,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::list_files(
   return labels;
 }
 
-COHORT_IMAGE_INLINE void file_batches::assign_labels(std::vector<std::string>& labels) {
+void file_batches::assign_labels(std::vector<std::string>& labels) {
   std::vector<std::string_view> found;
   for (std::string const& path : paths_) found.push_back(parent_of(path));
   std::sort(found.begin(), found.end());
@@ -98,11 +95,9 @@ COHORT_IMAGE_INLINE void file_batches::assign_labels(std::vector<std::string>& l
   }
 }
 
-COHORT_IMAGE_INLINE std::string file_batches::where(std::size_t i) const {
-  return location(archive(i).path(), paths_[i]);
-}
+std::string file_batches::where(std::size_t i) const { return location(archive(i).path(), paths_[i]); }
 
-COHORT_IMAGE_INLINE std::vector<std::byte> file_batches::bytes_of_file(std::size_t i) const {
+std::vector<std::byte> file_batches::bytes_of_file(std::size_t i) const {
   return archive(i).read(places_[i].entry, reader_.max_file_bytes());
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/image_folder.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE image_folder::image_folder(std::string folder, image_settings settings)
+image_folder::image_folder(std::string folder, image_settings settings)
     : folder_(std::move(folder)), reader_(settings, classes_of(folder_, settings.labels)) {
   what_ = reader_.describe();
   std::vector<std::string> const& labels = reader_.labels();
@@ -32,13 +30,13 @@ COHORT_IMAGE_INLINE image_folder::image_folder(std::string folder, image_setting
   }
 }
 
-COHORT_IMAGE_INLINE void image_folder::get(std::int64_t i, example_view& out) const {
+void image_folder::get(std::int64_t i, example_view& out) const {
   auto const at = static_cast<std::size_t>(i);
   reader_.write(bytes_of_file(at), full_path(paths_[at]), paths_[at], labels_[at], out);
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> image_folder::classes_of(std::string const& folder,
-                                                                      std::vector<std::string> labels) {
+std::vector<std::string> image_folder::classes_of(std::string const& folder,
+                                                  std::vector<std::string> labels) {
   std::vector<std::string> found = detail::sorted_names_in(folder);
   std::erase_if(found,
                 [&](std::string const& name) { return !detail::is_folder_or_link(folder + '/' + name); });
@@ -64,7 +62,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> image_folder::classes_of(std::strin
   return labels;
 }
 
-COHORT_IMAGE_INLINE std::vector<std::byte> image_folder::bytes_of_file(std::size_t i) const {
+std::vector<std::byte> image_folder::bytes_of_file(std::size_t i) const {
   return io::read_file(full_path(paths_[i]), reader_.max_file_bytes());
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/image/detail/image_reader.hpp>
@@ -11,8 +9,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE image fit_to_size(image from, int height, int width, fitting how,
-                                      std::string const& where) {
+image fit_to_size(image from, int height, int width, fitting how, std::string const& where) {
   if (from.height() == height && from.width() == width) return from;
   if (how == fitting::refuse)
     throw data_error({.what = "the image has another size",
@@ -42,7 +39,7 @@ COHORT_IMAGE_INLINE image fit_to_size(image from, int height, int width, fitting
   return cropped(resized(from, tall, wide), centre_window(tall, wide, height, width));
 }
 
-COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vector<std::string> labels)
+image_reader::image_reader(image_settings settings, std::vector<std::string> labels)
     : settings_(std::move(settings)) {
   check(how());
   auto const refuse = [](char const* field, char const* expected, std::int64_t got) {
@@ -59,19 +56,18 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
   names_ = settings_.words.empty() ? settings_.labels : named_classes(settings_.labels, settings_.words);
 }
 
-COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> file,
-                                                   std::string const& where) {
+void image_reader::use_size_of(std::span<std::byte const> file, std::string const& where) {
   shape const size = size_to_decode(file, where, how());
   settings_.height = size[1];
   settings_.width = size[2];
 }
 
-COHORT_IMAGE_INLINE void image_reader::use_size(int height, int width) {
+void image_reader::use_size(int height, int width) {
   settings_.height = height;
   settings_.width = width;
 }
 
-COHORT_IMAGE_INLINE data_description image_reader::describe() const {
+data_description image_reader::describe() const {
   data_description made{.inputs = {{.name = "input",
                                     .example = {settings_.channels, settings_.height, settings_.width},
                                     .stored = element_type::u8,
@@ -88,19 +84,19 @@ COHORT_IMAGE_INLINE data_description image_reader::describe() const {
   return made;
 }
 
-COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,
-                                             std::string_view path, std::int32_t label,
-                                             example_view& out) const {
+void image_reader::write(std::span<std::byte const> file, std::string const& where, std::string_view path,
+                         std::int32_t label, example_view& out) const {
   if (file.size() > settings_.max_file_bytes)
-    throw data_error({.what = "an image file is too large",
-                      .where = where,
-                      .expected = {"at most ", settings_.max_file_bytes, " bytes (image_settings::max_file_bytes)"},
-                      .got = {file.size()}});
+    throw data_error(
+        {.what = "an image file is too large",
+         .where = where,
+         .expected = {"at most ", settings_.max_file_bytes, " bytes (image_settings::max_file_bytes)"},
+         .got = {file.size()}});
   write(decoded(file, where, how()), where, path, label, out);
 }
 
-COHORT_IMAGE_INLINE void image_reader::write(image from, std::string const& where, std::string_view path,
-                                             std::int32_t label, example_view& out) const {
+void image_reader::write(image from, std::string const& where, std::string_view path, std::int32_t label,
+                         example_view& out) const {
   image const made =
       fit_to_size(std::move(from), settings_.height, settings_.width, settings_.other_sizes, where);
   std::memcpy(out.fill(0), made.pixels.data(), made.pixels.size());
@@ -108,11 +104,11 @@ COHORT_IMAGE_INLINE void image_reader::write(image from, std::string const& wher
   if (settings_.keyed) out.key = path;
 }
 
-COHORT_IMAGE_INLINE decoding image_reader::how() const {
+decoding image_reader::how() const {
   return {.channels = settings_.channels, .max_pixels = settings_.max_pixels, .salvage = settings_.salvage};
 }
 
-COHORT_IMAGE_INLINE bool is_image_file(std::string_view name, std::string const& where) {
+bool is_image_file(std::string_view name, std::string const& where) {
   if (name.starts_with('.')) return false;
   std::size_t const dot = name.rfind('.');
   std::string ending(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
@@ -124,7 +120,7 @@ COHORT_IMAGE_INLINE bool is_image_file(std::string_view name, std::string const&
                     .got = {name}});
 }
 
-COHORT_IMAGE_INLINE void require_unique(std::vector<std::string> labels) {
+void require_unique(std::vector<std::string> labels) {
   std::sort(labels.begin(), labels.end());
   auto const twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end())

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/planes_of.hpp>
 #include <cohort/image/image_records.hpp>
@@ -16,8 +14,7 @@ namespace cohort {
 namespace detail {
 
 /// The numbers of the fields that a record set has.
-COHORT_IMAGE_INLINE std::vector<std::size_t> known_fields(record_set const& records,
-                                                          std::vector<std::string> const& names) {
+std::vector<std::size_t> known_fields(record_set const& records, std::vector<std::string> const& names) {
   std::vector<std::size_t> found;
   for (std::string const& name : names)
     if (std::ranges::find(records.fields(), name) != records.fields().end())
@@ -26,18 +23,18 @@ COHORT_IMAGE_INLINE std::vector<std::size_t> known_fields(record_set const& reco
   return found;
 }
 
-COHORT_IMAGE_INLINE std::size_t datum_field(record_set const& records) {
+std::size_t datum_field(record_set const& records) {
   for (char const* name : {"value", "record"})
     if (std::ranges::find(records.fields(), name) != records.fields().end()) return records.field(name);
   return records.fields().size() == 1 ? 0 : records.field("value");
 }
 
-COHORT_IMAGE_INLINE std::span<std::byte const> bytes_in(std::string_view text) {
+std::span<std::byte const> bytes_in(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 /// The pixels of a Datum that is not an image file, as `channels` planes.
-COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std::string const& where) {
+image pixels_of(caffe_datum const& datum, int channels, std::string const& where) {
   bool const coloured = datum.channels == 3;
   if ((!coloured && datum.channels != 1) || !datum.numbers.empty())
     throw data_error(
@@ -59,31 +56,28 @@ COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std:
 
 }  // namespace detail
 
-COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
-                                                 image_fields const& fields)
+image_records::image_records(record_set records, image_settings settings, image_fields const& fields)
     : image_records(records, std::move(settings), detail::known_fields(records, fields.image),
                     records.field(fields.label), source::fields) {}
 
-COHORT_IMAGE_INLINE image_records image_records::of_caffe(record_set records, image_settings settings) {
+image_records image_records::of_caffe(record_set records, image_settings settings) {
   std::size_t const field = detail::datum_field(records);
   return {std::move(records), std::move(settings), {field}, field, source::caffe};
 }
 
-COHORT_IMAGE_INLINE image_records image_records::of_caffe_on_spark(record_set records,
-                                                                   image_settings settings) {
+image_records image_records::of_caffe_on_spark(record_set records, image_settings settings) {
   std::size_t const key = records.field("key"), value = records.field("value");
   return {std::move(records), std::move(settings), {value}, key, source::spark};
 }
 
-COHORT_IMAGE_INLINE image_records image_records::of_tensorflow(record_set records, image_settings settings,
-                                                               image_fields const& features) {
+image_records image_records::of_tensorflow(record_set records, image_settings settings,
+                                           image_fields const& features) {
   std::size_t const field = records.fields().size() == 1 ? 0 : records.field("record");
   return {std::move(records), std::move(settings), {field}, field, source::tensorflow, features};
 }
 
-COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
-                                                 std::vector<std::size_t> image, std::size_t label,
-                                                 source from, image_fields features)
+image_records::image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
+                             std::size_t label, source from, image_fields features)
     : records_(std::move(records)),
       reader_(settings, settings.labels),
       image_fields_(std::move(image)),
@@ -122,7 +116,7 @@ COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_setti
   what_ = reader_.describe();
 }
 
-COHORT_IMAGE_INLINE caffe_datum image_records::datum_of(record_view& record, std::string& id) const {
+caffe_datum image_records::datum_of(record_view& record, std::string& id) const {
   std::string const where = record.where();
   std::size_t const field = image_fields_.front();
   if (from_ == source::caffe) return caffe_datum::parse(record.bytes(field), where);
@@ -145,7 +139,7 @@ COHORT_IMAGE_INLINE caffe_datum image_records::datum_of(record_view& record, std
   return made;
 }
 
-COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& record) const {
+std::size_t image_records::image_field(record_view const& record) const {
   for (std::size_t const field : image_fields_)
     if (record.has(field)) return field;
   throw data_error({.what = "a record has no image",
@@ -155,7 +149,7 @@ COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& re
                     .got = "none"});
 }
 
-COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, std::int64_t i) const {
+std::int32_t image_records::class_of(std::int64_t number, std::int64_t i) const {
   int const classes = what_.targets[0].classes;
   if (number < 0 || number >= classes)
     throw data_error({.what = "a record has an unknown class",
@@ -165,8 +159,8 @@ COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, st
   return static_cast<std::int32_t>(number);
 }
 
-COHORT_IMAGE_INLINE std::string_view image_records::image_of(
-    std::map<std::string, tf_feature, std::less<>> const& features, record_view const& record) const {
+std::string_view image_records::image_of(std::map<std::string, tf_feature, std::less<>> const& features,
+                                         record_view const& record) const {
   for (std::string const& name : features_.image)
     if (auto const found = features.find(name); found != features.end() && found->second.bytes.size() == 1)
       return found->second.bytes[0];
@@ -177,8 +171,8 @@ COHORT_IMAGE_INLINE std::string_view image_records::image_of(
        .got = "none"});
 }
 
-COHORT_IMAGE_INLINE std::int32_t image_records::class_of(
-    std::map<std::string, tf_feature, std::less<>> const& features, std::int64_t i) const {
+std::int32_t image_records::class_of(std::map<std::string, tf_feature, std::less<>> const& features,
+                                     std::int64_t i) const {
   auto const found = features.find(features_.label);
   if (found == features.end() || found->second.integers.size() != 1)
     throw data_error({.what = "a record has no class",
@@ -188,7 +182,7 @@ COHORT_IMAGE_INLINE std::int32_t image_records::class_of(
   return class_of(found->second.integers[0], i);
 }
 
-COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
+std::int64_t image_records::label(std::int64_t i) const {
   record_view record(records_, i);
   if (from_ == source::fields) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
   if (from_ == source::tensorflow) return class_of(tf_example(record.bytes(label_field_), record.where()), i);
@@ -196,7 +190,7 @@ COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
   return class_of(datum_of(record, id).label, i);
 }
 
-COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) const {
+void image_records::get(std::int64_t i, example_view& out) const {
   record_view record(records_, i);
   std::string const where = record.where();
   if (from_ == source::fields) {

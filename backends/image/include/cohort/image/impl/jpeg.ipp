@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/planes_of.hpp>
@@ -8,8 +6,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where,
-                                         bool salvage)
+jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage)
     : file_(file), where_(where), salvage_(salvage), codec_(tjInitDecompress()) {
   if (!codec_)
     throw memory_error(
@@ -21,7 +18,7 @@ COHORT_IMAGE_INLINE jpeg_file::jpeg_file(std::span<std::byte const> file, std::s
   grey_ = space == TJCS_GRAY;
 }
 
-COHORT_IMAGE_INLINE image jpeg_file::read(int channels) const {
+image jpeg_file::read(int channels) const {
   int const step = grey_ || channels == 1 ? 1 : 3;
   std::size_t const bytes =
       static_cast<std::size_t>(step) * static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_);
@@ -32,12 +29,12 @@ COHORT_IMAGE_INLINE image jpeg_file::read(int channels) const {
                    : planes_of<3>(rows.get(), channels, height_, width_);
 }
 
-COHORT_IMAGE_INLINE void jpeg_file::require(int outcome) const {
+void jpeg_file::require(int outcome) const {
   if (outcome == 0 || (salvage_ && tjGetErrorCode(codec_.get()) == TJERR_WARNING && width_ > 0)) return;
   refuse("an undamaged file", tjGetErrorStr2(codec_.get()));
 }
 
-COHORT_IMAGE_INLINE void jpeg_file::refuse(char const* expected, char const* got) const {
+void jpeg_file::refuse(char const* expected, char const* got) const {
   throw data_error({.what = "cannot decode the JPEG", .where = where_, .expected = expected, .got = got});
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/mixed.hpp>
 #include <cohort/random/stream.hpp>
@@ -43,7 +41,7 @@ class random_sequence {
   std::uint64_t next_ = 0;
 };
 
-COHORT_IMAGE_INLINE data_description describe_mixed(data_description what, mixing const& how) {
+data_description describe_mixed(data_description what, mixing const& how) {
   auto const check = [](char const* field, double value, double least, double most, char const* valid) {
     if (value != 0 && !(value >= least && value <= most))
       throw setting_error({.what = "invalid mixing", .where = field, .expected = valid, .got = {value}});
@@ -81,8 +79,8 @@ void mix(T* own, T const* other, std::size_t count, double share) {
   }
 }
 
-COHORT_IMAGE_INLINE void mix_images(tensor_description const& images, mixing_draw const& chance,
-                                    std::byte* own, std::byte const* other) {
+void mix_images(tensor_description const& images, mixing_draw const& chance, std::byte* own,
+                std::byte const* other) {
   shape const& dims = images.example;
   auto const count = static_cast<std::size_t>(dims.elements());
   image_window const& window = chance.window;
@@ -108,8 +106,8 @@ COHORT_IMAGE_INLINE void mix_images(tensor_description const& images, mixing_dra
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width,
-                                      std::int64_t epoch, std::int64_t index) {
+mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width, std::int64_t epoch,
+                  std::int64_t index) {
   detail::random_sequence chance(
       {how.seed, "mixing", static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(index)});
   bool const mixes = chance.uniform() < how.probability;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,7 +7,6 @@
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
@@ -29,8 +27,8 @@ namespace cohort::detail {
 
 /// Appends the names of all files below folder/inside, sorted. Recurses into folders; a link to a folder is
 /// an error.
-COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::string const& inside,
-                                            std::vector<std::string>& files) {
+void append_files_below(std::string const& folder, std::string const& inside,
+                        std::vector<std::string>& files) {
   for (std::string const& name : sorted_names_in(folder + '/' + inside)) {
     std::string const path = folder + '/' + inside + name;
     if (is_folder(path)) {
@@ -48,7 +46,7 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
 }
 
 /// Whether `inner` is `outer` or is inside `outer`, with all links resolved. `inner` need not exist.
-COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string const& inner) {
+bool contains_folder(std::string const& outer, std::string const& inner) {
   auto const resolved = [](std::string const& path) {
     std::filesystem::path found = std::filesystem::weakly_canonical(path);
     return (found.has_filename() ? found / "" : found).string();  // ends in a slash
@@ -56,15 +54,14 @@ COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string c
   return resolved(inner).starts_with(resolved(outer));
 }
 
-COHORT_IMAGE_INLINE std::string batch_name(std::size_t number) {
+std::string batch_name(std::size_t number) {
   std::string digits = std::to_string(number);
   digits.insert(0, digits.size() < 6 ? 6 - digits.size() : 0, '0');
   return "batch-" + digits + ".zip";
 }
 
 /// Whether the archive exists. Throws data_error if it exists with other files than these.
-COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string const& folder,
-                                        std::span<std::string const> names) {
+bool already_packed(std::string const& path, std::string const& folder, std::span<std::string const> names) {
   if (!size_of_file(path)) return false;
   std::vector<zip_reader::entry> const entries = zip_reader(path).entries();
   auto const same = [&](zip_reader::entry const& entry, std::string const& name) {
@@ -102,8 +99,7 @@ class packing {
   std::vector<std::string> archives_;
 };
 
-COHORT_IMAGE_INLINE packing::packing(std::string const& folder, std::string const& out, int n,
-                                     std::uint64_t seed, int threads)
+packing::packing(std::string const& folder, std::string const& out, int n, std::uint64_t seed, int threads)
     : folder_(folder), out_(out), size_(static_cast<std::size_t>(n)), threads_(threads) {
   if (n < 1 || threads < 0)
     throw setting_error({.what = "invalid packing settings",
@@ -124,13 +120,13 @@ COHORT_IMAGE_INLINE packing::packing(std::string const& folder, std::string cons
   for (std::size_t b = 0; b < batches; ++b) archives_.push_back(out + '/' + batch_name(b));
 }
 
-COHORT_IMAGE_INLINE int packing::workers() const {
+int packing::workers() const {
   auto const wanted = static_cast<std::size_t>(threads_);
   std::size_t const most = wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
   return static_cast<int>(std::min(most, size()));
 }
 
-COHORT_IMAGE_INLINE void packing::prepare() const {
+void packing::prepare() const {
   if (contains_folder(folder_, out_))
     throw setting_error({.what = "the output folder is inside the folder to pack",
                          .where = out_,
@@ -150,14 +146,14 @@ COHORT_IMAGE_INLINE void packing::prepare() const {
   }
 }
 
-COHORT_IMAGE_INLINE void packing::pack(std::size_t which) const {
+void packing::pack(std::size_t which) const {
   std::span<std::string const> const names =
       std::span(files_).subspan(which * size_, std::min(size_, files_.size() - which * size_));
   if (!already_packed(archives_[which], folder_, names)) write_zip(archives_[which], folder_, names);
 }
 
 /// Packs this rank's archives. Throws the first error, after all ranks have stopped.
-COHORT_IMAGE_INLINE void pack_as_rank(packing const& all, communicator& world) {
+void pack_as_rank(packing const& all, communicator& world) {
   work_queue queue(world, static_cast<std::int64_t>(all.size()));
   std::exception_ptr failure;
   int const workers = all.workers();
@@ -190,8 +186,8 @@ COHORT_IMAGE_INLINE void pack_as_rank(packing const& all, communicator& world) {
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
-                                                        int n, std::uint64_t seed, int threads) {
+std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
+                                    std::uint64_t seed, int threads) {
   detail::packing const all(folder, out, n, seed, threads);
   all.prepare();
   std::atomic<std::size_t> next{0};
@@ -207,9 +203,8 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
   return all.archives();
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
-                                                        int n, std::uint64_t seed, communicator& world,
-                                                        int threads) {
+std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
+                                    std::uint64_t seed, communicator& world, int threads) {
   constexpr char const* call = "pack_files";
   std::optional<detail::packing> all;
   detail::all_or_none(world, call, "cannot pack the files",

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/planes_of.hpp>
 #include <cohort/image/detail/png.hpp>
@@ -8,8 +6,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE png_file::png_file(std::span<std::byte const> file, std::string const& where)
-    : where_(where) {
+png_file::png_file(std::span<std::byte const> file, std::string const& where) : where_(where) {
   png_->version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(png_.get(), file.data(), file.size()) == 0) refuse();
   if ((png_->format & PNG_FORMAT_FLAG_LINEAR) != 0) refuse("8 bits per channel", "16");
@@ -17,11 +14,11 @@ COHORT_IMAGE_INLINE png_file::png_file(std::span<std::byte const> file, std::str
     refuse("extents up to 2147483647", "larger ones");
 }
 
-COHORT_IMAGE_INLINE shape png_file::size() const {
+shape png_file::size() const {
   return {coloured() ? 3 : 1, static_cast<int>(png_->height), static_cast<int>(png_->width)};
 }
 
-COHORT_IMAGE_INLINE image png_file::read(int channels) const {
+image png_file::read(int channels) const {
   bool const transparent = (png_->format & PNG_FORMAT_FLAG_ALPHA) != 0;
   int const step = (coloured() ? 3 : 1) + (transparent ? 1 : 0);
   shape const dims = size();
@@ -42,12 +39,12 @@ COHORT_IMAGE_INLINE image png_file::read(int channels) const {
   }
 }
 
-COHORT_IMAGE_INLINE void png_file::release::operator()(png_image* png) const {
+void png_file::release::operator()(png_image* png) const {
   png_image_free(png);
   delete png;
 }
 
-COHORT_IMAGE_INLINE void png_file::refuse(char const* expected, char const* got) const {
+void png_file::refuse(char const* expected, char const* got) const {
   throw data_error({.what = "cannot decode the PNG", .where = where_, .expected = expected, .got = got});
 }
 

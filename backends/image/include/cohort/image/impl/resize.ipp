@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/resize.hpp>
 #include <cstring>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE resize_axis::resize_axis(int from, int to) {
+resize_axis::resize_axis(int from, int to) {
   std::int64_t const common = std::gcd(from, to);
   std::int64_t const old_places = from / common;
   std::int64_t const new_places = to / common;
@@ -103,7 +101,7 @@ void resize_planes(image const& from, image& to, resize_axis const& rows, resize
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE image resized(image const& from, int height, int width) {
+image resized(image const& from, int height, int width) {
   constexpr int most = detail::largest_resized;
   auto const possible = [](int extent) { return extent > 0 && extent <= most; };
   if (!possible(height) || !possible(width) || !possible(from.height()) || !possible(from.width()))

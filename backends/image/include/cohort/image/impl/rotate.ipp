@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/rotate.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -10,8 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, double degrees, int fill,
-                                std::uint8_t* to) {
+void rotate(std::uint8_t const* from, shape const& dims, double degrees, int fill, std::uint8_t* to) {
   int const height = dims[1], width = dims[2];
   auto const places = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
   double const angle = degrees * std::numbers::pi / 180, cosine = std::cos(angle), sine = std::sin(angle);
@@ -45,7 +42,7 @@ COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, dou
 
 namespace cohort {
 
-COHORT_IMAGE_INLINE image rotated(image const& from, double degrees, int fill) {
+image rotated(image const& from, double degrees, int fill) {
   if (!is_finite(degrees))
     throw setting_error(
         {.what = "invalid rotation", .where = "degrees", .expected = "a finite number", .got = {degrees}});

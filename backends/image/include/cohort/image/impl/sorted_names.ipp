@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -13,7 +11,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE std::vector<std::string> sorted_names_in(std::string const& folder) {
+std::vector<std::string> sorted_names_in(std::string const& folder) {
   std::optional<std::vector<std::string>> names = list_folder(folder);
   if (!names) refuse_file("cannot read the folder", folder, ENOENT);
   std::erase_if(*names, [](std::string const& name) { return name.starts_with('.'); });
@@ -21,7 +19,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> sorted_names_in(std::string const& 
   return std::move(*names);
 }
 
-COHORT_IMAGE_INLINE bool is_folder_or_link(std::string const& path) {
+bool is_folder_or_link(std::string const& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/zip.hpp>
 #include <cohort/io/detail/folder.hpp>
@@ -14,7 +12,7 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE zip_handle open_zip(std::string const& path, int flags) {
+zip_handle open_zip(std::string const& path, int flags) {
   int code = 0;
   zip_handle archive(zip_open(path.c_str(), flags, &code));
   if (archive) return archive;
@@ -25,10 +23,9 @@ COHORT_IMAGE_INLINE zip_handle open_zip(std::string const& path, int flags) {
   throw file_error({.what = "cannot open the zip archive", .where = path, .got = reason});
 }
 
-COHORT_IMAGE_INLINE zip_reader::zip_reader(std::string path)
-    : path_(std::move(path)), archive_(open_zip(path_, ZIP_RDONLY)) {}
+zip_reader::zip_reader(std::string path) : path_(std::move(path)), archive_(open_zip(path_, ZIP_RDONLY)) {}
 
-COHORT_IMAGE_INLINE std::vector<zip_reader::entry> zip_reader::entries() const {
+std::vector<zip_reader::entry> zip_reader::entries() const {
   std::lock_guard const lock(mutex_);
   std::vector<entry> list;
   auto const count = static_cast<std::uint64_t>(zip_get_num_entries(archive_.get(), 0));
@@ -42,8 +39,7 @@ COHORT_IMAGE_INLINE std::vector<zip_reader::entry> zip_reader::entries() const {
   return list;
 }
 
-COHORT_IMAGE_INLINE std::vector<std::byte> zip_reader::read(std::uint64_t which,
-                                                            std::size_t max_bytes) const {
+std::vector<std::byte> zip_reader::read(std::uint64_t which, std::size_t max_bytes) const {
   std::lock_guard const lock(mutex_);
   zip_stat_t facts;
   if (zip_stat_index(archive_.get(), which, ZIP_FL_ENC_RAW, &facts) != 0)
@@ -72,7 +68,7 @@ COHORT_IMAGE_INLINE std::vector<std::byte> zip_reader::read(std::uint64_t which,
   }
 }
 
-COHORT_IMAGE_INLINE void zip_reader::refuse(std::uint64_t which, char const* reason) const {
+void zip_reader::refuse(std::uint64_t which, char const* reason) const {
   std::string const got = reason;
   char const* const name = zip_get_name(archive_.get(), which, ZIP_FL_ENC_RAW);
   throw data_error({.what = "cannot read the file in the zip archive",
@@ -80,8 +76,7 @@ COHORT_IMAGE_INLINE void zip_reader::refuse(std::uint64_t which, char const* rea
                     .got = got});
 }
 
-COHORT_IMAGE_INLINE void write_zip(std::string const& path, std::string const& folder,
-                                   std::span<std::string const> names) {
+void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names) {
   std::string const temporary = path + ".partial";
   struct remover {
     std::string const& path;

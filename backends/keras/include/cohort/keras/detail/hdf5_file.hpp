@@ -139,7 +139,3 @@ class hdf5_weights : public keras_weight_source {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/hdf5_file.ipp>
-#endif

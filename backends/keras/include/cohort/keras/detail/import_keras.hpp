@@ -20,7 +20,3 @@ imported_model import_keras(std::string_view config, std::string const& origin, 
 imported_model import_keras(hdf5_file const& file, keras_options const& how);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/keras.ipp>
-#endif

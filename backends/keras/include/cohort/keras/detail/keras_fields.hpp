@@ -107,7 +107,3 @@ std::string keras_text(std::vector<Extent> const& dims) {
 }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/keras_fields.ipp>
-#endif

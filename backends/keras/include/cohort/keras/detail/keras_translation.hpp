@@ -296,12 +296,3 @@ class keras_translation {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/keras_attention.ipp>
-#include <cohort/keras/impl/keras_layers.ipp>
-#include <cohort/keras/impl/keras_models.ipp>
-#include <cohort/keras/impl/keras_recurrent.ipp>
-#include <cohort/keras/impl/keras_shapes.ipp>
-#include <cohort/keras/impl/keras_training.ipp>
-#endif

@@ -36,7 +36,3 @@ class stored_zip {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/stored_zip.ipp>
-#endif

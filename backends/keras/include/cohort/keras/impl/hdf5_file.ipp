@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -90,20 +88,19 @@ class hdf5_file::block {
   std::size_t next_ = 0;
 };
 
-COHORT_KERAS_INLINE void hdf5_file::refuse(std::string const& path, std::string what, std::string expected,
-                                           std::string got, std::string_view remedy) const {
+void hdf5_file::refuse(std::string const& path, std::string what, std::string expected, std::string got,
+                       std::string_view remedy) const {
   throw data_error({.what = "cannot read the HDF5 file: " + what,
                     .where = path.empty() ? name_ : name_ + ", " + path,
                     .expected = std::move(expected),
                     .got = text_of({got, "; ", remedy})});
 }
 
-COHORT_KERAS_INLINE void hdf5_file::refuse_at(std::uint64_t at, std::string what, std::string expected,
-                                              std::string got) const {
+void hdf5_file::refuse_at(std::uint64_t at, std::string what, std::string expected, std::string got) const {
   refuse("byte " + std::to_string(at), std::move(what), std::move(expected), std::move(got), remedies_.save);
 }
 
-COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path, hdf5_remedies remedies)
+hdf5_file::hdf5_file(std::string name, std::string const& path, hdf5_remedies remedies)
     : name_(std::move(name)),
       remedies_(remedies),
       file_(new regular_file(open_regular_file(path, "cannot read the file"))),
@@ -111,20 +108,20 @@ COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& pa
   open();
 }
 
-COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
+hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
     : name_(std::move(name)), bytes_(bytes), size_(bytes.size()) {
   open();
 }
 
 /// Bounds the work: damaged references may lead to the same bytes again and again.
-COHORT_KERAS_INLINE void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
+void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
   std::uint64_t const most = 32 * size_ + hdf5_limits::block_bytes;
   if ((spent_ += bytes) > most)
     refuse_at(at, "the file's structure refers to the same bytes many times",
               text_of({"at most ", most, " bytes read"}), "more");
 }
 
-COHORT_KERAS_INLINE void hdf5_file::read_into(void* to, std::uint64_t at, std::size_t bytes) const {
+void hdf5_file::read_into(void* to, std::uint64_t at, std::size_t bytes) const {
   if (at > size_ || bytes > size_ - at)
     refuse_at(at, "the file is truncated or damaged", text_of({bytes, " bytes at this place"}),
               text_of({"a file of ", size_, " bytes"}));
@@ -138,7 +135,7 @@ COHORT_KERAS_INLINE void hdf5_file::read_into(void* to, std::uint64_t at, std::s
     refuse_at(at + got, "the file became shorter while it was read", text_of({size_, " bytes"}), "fewer");
 }
 
-COHORT_KERAS_INLINE hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
+hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
   if (bytes > hdf5_limits::block_bytes)
     refuse_at(at, "a part of the structure is too large",
               text_of({"at most ", hdf5_limits::block_bytes, " bytes"}), text_of({bytes}));
@@ -151,7 +148,7 @@ COHORT_KERAS_INLINE hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint
 }
 
 /// The superblock.
-COHORT_KERAS_INLINE void hdf5_file::open() {
+void hdf5_file::open() {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   if (size_ < signature.size() || part(0, signature.size()).text(signature.size()) != signature)
     refuse({}, "it is not an HDF5 file", "the signature of HDF5 at byte 0", text_of({size_, " other bytes"}),
@@ -178,7 +175,7 @@ COHORT_KERAS_INLINE void hdf5_file::open() {
 }
 
 /// Reads the header of an object, version 1: a list of messages in one or several blocks.
-COHORT_KERAS_INLINE hdf5_file::messages hdf5_file::object_at(std::uint64_t address) const {
+hdf5_file::messages hdf5_file::object_at(std::uint64_t address) const {
   block head = part(address, 16);
   if (std::uint64_t const version = head.number(1); version != 1)
     refuse_at(address, "an object's header has an unknown version", "1, as h5py writes it by default",
@@ -213,7 +210,7 @@ COHORT_KERAS_INLINE hdf5_file::messages hdf5_file::object_at(std::uint64_t addre
 }
 
 /// Returns the members of a group; null if the object is not a group.
-COHORT_KERAS_INLINE hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
+hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
   if (auto const known = groups_.find(address); known != groups_.end()) return &known->second;
   for (message const& one : object_at(address)) {
     if (one.type == hdf5_message::link_info || one.type == hdf5_message::link)
@@ -237,8 +234,7 @@ COHORT_KERAS_INLINE hdf5_file::group const* hdf5_file::group_at(std::uint64_t ad
 }
 
 /// Reads the nodes of a B-tree of version 1, whose leaves are symbol tables.
-COHORT_KERAS_INLINE void hdf5_file::add_members(std::uint64_t tree, std::string const& names,
-                                                group& to) const {
+void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group& to) const {
   struct pending_node {
     std::uint64_t at;
     std::uint64_t below;  // its level is smaller: there is no cycle
@@ -285,7 +281,7 @@ COHORT_KERAS_INLINE void hdf5_file::add_members(std::uint64_t tree, std::string 
   }
 }
 
-COHORT_KERAS_INLINE std::optional<std::uint64_t> hdf5_file::find(std::string const& path) const {
+std::optional<std::uint64_t> hdf5_file::find(std::string const& path) const {
   std::uint64_t at = root_;
   for (std::size_t from = 0; from < path.size();) {
     std::size_t const end = std::min(path.find('/', from), path.size());
@@ -301,7 +297,7 @@ COHORT_KERAS_INLINE std::optional<std::uint64_t> hdf5_file::find(std::string con
   return at;
 }
 
-COHORT_KERAS_INLINE std::uint64_t hdf5_file::required(std::string const& path, char const* what) const {
+std::uint64_t hdf5_file::required(std::string const& path, char const* what) const {
   auto const found = find(path);
   if (!found)
     refuse(path, text_of({"there is no such ", what, " in this file"}), "an object of this file, not a link",
@@ -309,7 +305,7 @@ COHORT_KERAS_INLINE std::uint64_t hdf5_file::required(std::string const& path, c
   return *found;
 }
 
-COHORT_KERAS_INLINE std::vector<std::uint64_t> hdf5_file::extents_of(block& from) {
+std::vector<std::uint64_t> hdf5_file::extents_of(block& from) {
   std::uint64_t const at = from.at(), version = from.version("a shape", 1, 2);
   std::uint64_t const rank = from.number(1);
   from.skip(1);
@@ -323,7 +319,7 @@ COHORT_KERAS_INLINE std::vector<std::uint64_t> hdf5_file::extents_of(block& from
   return made;
 }
 
-COHORT_KERAS_INLINE hdf5_type hdf5_file::type_of(block& from) {
+hdf5_type hdf5_file::type_of(block& from) {
   std::uint64_t const head = from.number(1), bits = from.number(3), bytes = from.number(4);
   hdf5_type made{.is = hdf5_type::kind::other, .is_signed = false, .bytes = static_cast<std::size_t>(bytes)};
   switch (head & 15) {
@@ -361,8 +357,8 @@ COHORT_KERAS_INLINE hdf5_type hdf5_file::type_of(block& from) {
 
 /// Returns a string of a heap of the file. Heaps are not cached, because damaged references may form many of
 /// them.
-COHORT_KERAS_INLINE std::string hdf5_file::heap_text(std::uint64_t heap, std::uint64_t index,
-                                                     std::uint64_t bytes, std::string const& where) const {
+std::string hdf5_file::heap_text(std::uint64_t heap, std::uint64_t index, std::uint64_t bytes,
+                                 std::string const& where) const {
   if (bytes == 0) return {};
   block head = part(heap, 16);
   head.expect_text("GCOL", "a heap of strings is damaged");
@@ -391,8 +387,8 @@ COHORT_KERAS_INLINE std::string hdf5_file::heap_text(std::uint64_t heap, std::ui
          "none", remedies_.save);
 }
 
-COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
-    std::string const& object, std::string const& attribute) const {
+std::optional<std::vector<std::string>> hdf5_file::list(std::string const& object,
+                                                        std::string const& attribute) const {
   std::string const where = object + ", attribute " + attribute;
   for (message const& one : object_at(required(object, "object"))) {
     if (one.type == hdf5_message::attribute_info)
@@ -448,15 +444,13 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
   return {};
 }
 
-COHORT_KERAS_INLINE std::optional<std::string> hdf5_file::text(std::string const& object,
-                                                               std::string const& attribute) const {
+std::optional<std::string> hdf5_file::text(std::string const& object, std::string const& attribute) const {
   auto made = list(object, attribute);
   if (!made || made->size() != 1) return {};
   return std::move(made->front());
 }
 
-COHORT_KERAS_INLINE std::vector<std::string> hdf5_file::texts(std::string const& object,
-                                                              std::string const& attribute) const {
+std::vector<std::string> hdf5_file::texts(std::string const& object, std::string const& attribute) const {
   if (auto made = list(object, attribute)) return std::move(*made);
   std::vector<std::string> all;
   for (std::size_t chunk = 0; chunk < hdf5_limits::chunks; ++chunk) {
@@ -467,7 +461,7 @@ COHORT_KERAS_INLINE std::vector<std::string> hdf5_file::texts(std::string const&
   return all;
 }
 
-COHORT_KERAS_INLINE std::size_t hdf5_file::members(std::string const& path) const {
+std::size_t hdf5_file::members(std::string const& path) const {
   group const* const found = group_at(required(path, "object"));
   if (!found) refuse(path, "this is not a group", "a group", "an array", remedies_.complete);
   return found->size();
@@ -519,7 +513,7 @@ inline void convert(hdf5_type const& type, std::string const& from, std::vector<
 
 }  // namespace hdf5_numbers
 
-COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
+hdf5_array hdf5_file::array(std::string const& path) const {
   messages const all = object_at(required(path, "array"));
   auto const find_message = [&](int type) -> message const* {
     auto const found = std::ranges::find(all, type, &message::type);
@@ -568,7 +562,7 @@ COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
   return made;
 }
 
-COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
+keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
   hdf5_array const from = array(path);
   bool const is_same = std::ranges::equal(from.extents, dims, [](std::uint64_t one, int wanted) {
     return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
@@ -589,7 +583,7 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
   return made;
 }
 
-COHORT_KERAS_INLINE hdf5_weights::hdf5_weights(hdf5_file const& file) : file_(file) {
+hdf5_weights::hdf5_weights(hdf5_file const& file) : file_(file) {
   if (file.has("layers") || file.has("_layer_checkpoint_dependencies")) {
     has_paths_ = true;
     old_paths_ = !file.has("layers");
@@ -598,7 +592,7 @@ COHORT_KERAS_INLINE hdf5_weights::hdf5_weights(hdf5_file const& file) : file_(fi
   group_ = file.has("model_weights") ? "model_weights" : "/";
 }
 
-COHORT_KERAS_INLINE std::string hdf5_weights::path_of(std::string const& object_path) const {
+std::string hdf5_weights::path_of(std::string const& object_path) const {
   if (!old_paths_) return object_path + "/vars";
   std::string made = object_path;
   for (std::size_t at = made.find("layers/"); at != std::string::npos; at = made.find("/layers/", at)) {
@@ -608,18 +602,18 @@ COHORT_KERAS_INLINE std::string hdf5_weights::path_of(std::string const& object_
   return made + "/vars";
 }
 
-COHORT_KERAS_INLINE std::optional<std::size_t> hdf5_weights::count_of(std::string const& object_path) const {
+std::optional<std::size_t> hdf5_weights::count_of(std::string const& object_path) const {
   std::string const path = path_of(object_path);
   if (!file_.has(path)) return {};
   return file_.members(path);
 }
 
-COHORT_KERAS_INLINE keras_array hdf5_weights::read(std::string const& object_path, std::size_t index,
-                                                   std::vector<int> const& dims) const {
+keras_array hdf5_weights::read(std::string const& object_path, std::size_t index,
+                               std::vector<int> const& dims) const {
   return file_.read(path_of(object_path) + '/' + std::to_string(index), dims);
 }
 
-COHORT_KERAS_INLINE std::vector<std::string> const& hdf5_weights::names_in(std::string const& layer) const {
+std::vector<std::string> const& hdf5_weights::names_in(std::string const& layer) const {
   auto const known = names_.find(layer);
   if (known != names_.end()) return known->second;
   std::string const path = group_ == "/" ? layer : group_ + '/' + layer;
@@ -628,12 +622,10 @@ COHORT_KERAS_INLINE std::vector<std::string> const& hdf5_weights::names_in(std::
   return names_.emplace(layer, std::move(names)).first->second;
 }
 
-COHORT_KERAS_INLINE std::size_t hdf5_weights::count_in_group(std::string const& layer) const {
-  return names_in(layer).size();
-}
+std::size_t hdf5_weights::count_in_group(std::string const& layer) const { return names_in(layer).size(); }
 
-COHORT_KERAS_INLINE keras_array hdf5_weights::read_in_group(std::string const& layer, std::size_t number,
-                                                            std::vector<int> const& dims) const {
+keras_array hdf5_weights::read_in_group(std::string const& layer, std::size_t number,
+                                        std::vector<int> const& dims) const {
   return file_.read(names_in(layer).at(number), dims);
 }
 

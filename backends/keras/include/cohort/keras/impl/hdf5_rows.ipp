@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/hdf5_rows.hpp>
 #include <cohort/interchange/detail/array_rows.hpp>
@@ -19,7 +17,7 @@ inline constexpr hdf5_remedies remedies_of_rows{
     .save = "write the file with h5py's defaults: create_dataset without chunks, compression and maxshape",
     .complete = "name an array of this file"};
 
-COHORT_KERAS_INLINE std::optional<element_type> element_of(hdf5_type const& type) {
+std::optional<element_type> element_of(hdf5_type const& type) {
   bool const is_floating = type.is == hdf5_type::kind::floating;
   if (is_floating && type.bytes == 4) return element_type::f32;
   if (is_floating && type.bytes == 8) return element_type::f64;
@@ -30,7 +28,7 @@ COHORT_KERAS_INLINE std::optional<element_type> element_of(hdf5_type const& type
   return {};
 }
 
-COHORT_KERAS_INLINE npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) {
+npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) {
   std::string const where = file.name() + ", array " + quote_for_error(array);
   hdf5_array const found = file.array(array);
   std::optional<element_type> const type = element_of(found.type);
@@ -65,7 +63,7 @@ COHORT_KERAS_INLINE npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::s
 
 }  // namespace detail
 
-COHORT_KERAS_INLINE record_format hdf5_rows(std::vector<std::string> arrays) {
+record_format hdf5_rows(std::vector<std::string> arrays) {
   if (arrays.empty())
     throw setting_error({.what = "invalid arrays of records",
                          .where = "hdf5_rows",
@@ -80,7 +78,7 @@ COHORT_KERAS_INLINE record_format hdf5_rows(std::vector<std::string> arrays) {
           }};
 }
 
-COHORT_KERAS_INLINE array_row hdf5_row_of(std::string const& path, std::string const& array) {
+array_row hdf5_row_of(std::string const& path, std::string const& array) {
   detail::npy_layout const layout =
       detail::hdf5_layout_of_rows(detail::hdf5_file(path, path, detail::remedies_of_rows), array);
   return {layout.type, layout.dims.example()};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/keras.hpp>
@@ -85,11 +83,9 @@ inline imported_model import_config(std::string_view config, keras_options const
 
 namespace detail {
 
-COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin,
-                                                keras_options const& how, keras_version given,
-                                                std::string const* training,
-                                                keras_weight_source const* weights,
-                                                std::string_view backend) {
+imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
+                            keras_version given, std::string const* training,
+                            keras_weight_source const* weights, std::string_view backend) {
   auto const document = io::parse_json(config, origin);
   io::json_value const model = document.root();
   if (given.major == 0)
@@ -115,7 +111,7 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
   return translation.run(model, compile, weights);
 }
 
-COHORT_KERAS_INLINE imported_model import_keras(hdf5_file const& file, keras_options const& how) {
+imported_model import_keras(hdf5_file const& file, keras_options const& how) {
   auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
              version = file.text("/", "keras_version"), backend = file.text("/", "backend");
   if (!config)
@@ -129,12 +125,11 @@ COHORT_KERAS_INLINE imported_model import_keras(hdf5_file const& file, keras_opt
 
 }  // namespace detail
 
-COHORT_KERAS_INLINE imported_model from_keras_config(std::string_view json, keras_options const& how,
-                                                     std::string const& origin) {
+imported_model from_keras_config(std::string_view json, keras_options const& how, std::string const& origin) {
   return detail::keras_files::import_config(json, how, origin);
 }
 
-COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_options const& how) {
+imported_model load_keras(std::string const& path, keras_options const& how) {
   using namespace detail::keras_files;
   if (path.ends_with(".json")) {
     expect_file(path, how.max_bytes);

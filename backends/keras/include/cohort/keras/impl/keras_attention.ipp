@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/layers.hpp>
@@ -20,7 +18,7 @@ inline keras_value const* find(keras_layer_call const& c, std::size_t position, 
 
 }  // namespace keras_heads
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_attention(call const& c) {
+keras_translation::values keras_translation::multi_head_attention(call const& c) {
   keras_fields const& f = c.fields;
   keras_value const* const query = keras_heads::find(c, 0, "query");
   keras_value const* const values_in = keras_heads::find(c, 1, "value");
@@ -116,7 +114,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
 }
 
 /// The layer Attention: softmax(q·kᵀ)·v without parameters.
-COHORT_KERAS_INLINE keras_translation::values keras_translation::luong_attention(call const& c) {
+keras_translation::values keras_translation::luong_attention(call const& c) {
   keras_fields const& f = c.fields;
   if (c.inputs.size() < 2 || c.inputs.size() > 3)
     refuse("Attention has the inputs query, value and key", "2 or 3", std::to_string(c.inputs.size()));

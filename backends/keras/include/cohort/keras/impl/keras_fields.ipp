@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/keras/detail/keras_fields.hpp>
 #include <iterator>
@@ -10,15 +8,15 @@
 
 namespace cohort::detail {
 
-COHORT_KERAS_INLINE void refuse_keras(std::string where, std::string what, std::string expected,
-                                      std::string got, std::string_view remedy) {
+void refuse_keras(std::string where, std::string what, std::string expected, std::string got,
+                  std::string_view remedy) {
   throw data_error({.what = "cannot import the Keras model: " + what,
                     .where = std::move(where),
                     .expected = std::move(expected),
                     .got = std::move(got) + "; " + std::string(remedy)});
 }
 
-COHORT_KERAS_INLINE std::optional<keras_object> read_keras_object(io::json_value from) {
+std::optional<keras_object> read_keras_object(io::json_value from) {
   if (from.is_null()) return {};
   if (from.kind() == io::json_kind::string) return keras_object{.class_name = std::string(from.string())};
   keras_object made{.class_name = std::string(from.at("class_name").string())};
@@ -34,7 +32,7 @@ COHORT_KERAS_INLINE std::optional<keras_object> read_keras_object(io::json_value
   return made;
 }
 
-COHORT_KERAS_INLINE std::optional<io::json_value> keras_fields::find(names of) const {
+std::optional<io::json_value> keras_fields::find(names of) const {
   if (!config_ || config_->kind() != io::json_kind::object) return {};
   std::optional<io::json_value> made;
   for (std::string_view const name : of)
@@ -45,18 +43,18 @@ COHORT_KERAS_INLINE std::optional<io::json_value> keras_fields::find(names of) c
   return made;
 }
 
-COHORT_KERAS_INLINE bool keras_fields::has_null(std::string_view name) const {
+bool keras_fields::has_null(std::string_view name) const {
   if (!config_ || config_->kind() != io::json_kind::object) return false;
   auto const found = config_->find(name);
   return found && found->is_null();
 }
 
-COHORT_KERAS_INLINE bool keras_fields::flag(names of, bool otherwise) const {
+bool keras_fields::flag(names of, bool otherwise) const {
   auto const found = find(of);
   return found ? found->boolean() : otherwise;
 }
 
-COHORT_KERAS_INLINE std::int64_t keras_whole_number(io::json_value from, std::int64_t most) {
+std::int64_t keras_whole_number(io::json_value from, std::int64_t most) {
   double const number = from.number();
   // Checks the bound first, because converting a number that 64 bits cannot represent is undefined.
   if (!(std::abs(number) <= static_cast<double>(most)) || number != std::floor(number))
@@ -151,7 +149,7 @@ inline bool is_ignored(std::string_view field, bool predicts) {
 
 }  // namespace keras_numbers
 
-COHORT_KERAS_INLINE void keras_fields::expect_read(bool predicts) const {
+void keras_fields::expect_read(bool predicts) const {
   if (!config_ || config_->kind() != io::json_kind::object) return;
   for (io::json_value const one : config_->items())
     if (!read_->contains(one.key()) && !keras_numbers::is_unset(one)
@@ -159,12 +157,12 @@ COHORT_KERAS_INLINE void keras_fields::expect_read(bool predicts) const {
       refuse("the field " + std::string(one.key()) + " is not imported", "no such field, or null", "a value");
 }
 
-COHORT_KERAS_INLINE void keras_fields::mark_read() const {
+void keras_fields::mark_read() const {
   if (!config_ || config_->kind() != io::json_kind::object) return;
   for (io::json_value const one : config_->items()) read_->insert(one.key());
 }
 
-COHORT_KERAS_INLINE std::int64_t keras_fields::count(names of) const {
+std::int64_t keras_fields::count(names of) const {
   auto const found = find(of);
   if (!found) refuse("the configuration has no field " + std::string(*of.begin()), "a value", "none");
   std::int64_t const made = keras_whole_number(*found, std::int64_t{1} << 53);
@@ -172,29 +170,28 @@ COHORT_KERAS_INLINE std::int64_t keras_fields::count(names of) const {
   return made;
 }
 
-COHORT_KERAS_INLINE int keras_fields::integer(names of) const {
+int keras_fields::integer(names of) const {
   auto const found = find(of);
   if (!found) refuse("the configuration has no field " + std::string(*of.begin()), "a value", "none");
   return keras_numbers::keras_integer(*found);
 }
 
-COHORT_KERAS_INLINE int keras_fields::integer(names of, int otherwise) const {
+int keras_fields::integer(names of, int otherwise) const {
   auto const found = find(of);
   return found ? keras_numbers::keras_integer(*found) : otherwise;
 }
 
-COHORT_KERAS_INLINE double keras_fields::number(names of, double otherwise) const {
+double keras_fields::number(names of, double otherwise) const {
   auto const found = find(of);
   return found ? found->number() : otherwise;
 }
 
-COHORT_KERAS_INLINE std::string keras_fields::text(names of, std::string otherwise) const {
+std::string keras_fields::text(names of, std::string otherwise) const {
   auto const found = find(of);
   return found ? std::string(found->string()) : otherwise;
 }
 
-COHORT_KERAS_INLINE std::vector<int> keras_fields::numbers(names of, std::size_t count,
-                                                           std::vector<int> otherwise) const {
+std::vector<int> keras_fields::numbers(names of, std::size_t count, std::vector<int> otherwise) const {
   auto const found = find(of);
   if (!found) return otherwise;
   if (found->kind() == io::json_kind::number)
@@ -206,22 +203,22 @@ COHORT_KERAS_INLINE std::vector<int> keras_fields::numbers(names of, std::size_t
   return made;
 }
 
-COHORT_KERAS_INLINE std::optional<keras_object> keras_fields::object(names of) const {
+std::optional<keras_object> keras_fields::object(names of) const {
   auto const found = find(of);
   return found ? read_keras_object(*found) : std::nullopt;
 }
 
-COHORT_KERAS_INLINE void keras_fields::expect_unset(names of, char const* reason) const {
+void keras_fields::expect_unset(names of, char const* reason) const {
   auto const found = find(of);
   if (!found || keras_numbers::is_unset(*found)) return;
   refuse(std::string(reason) + " (" + std::string(found->key()) + ')', "null or false", "a value");
 }
 
-COHORT_KERAS_INLINE void keras_fields::refuse(std::string what, std::string expected, std::string got) const {
+void keras_fields::refuse(std::string what, std::string expected, std::string got) const {
   refuse_keras(where_, std::move(what), std::move(expected), std::move(got));
 }
 
-COHORT_KERAS_INLINE std::string keras_snake_case(std::string_view class_name) {
+std::string keras_snake_case(std::string_view class_name) {
   auto const is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   auto const is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   // As in Keras: first an underscore before each capital that is followed by a small letter, then before each

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/rms_norm.hpp>
@@ -128,11 +126,11 @@ static_assert(std::ranges::is_sorted(keep_masks));
 
 }  // namespace keras_classes
 
-COHORT_KERAS_INLINE bool keeps_keras_mask(std::string_view class_name) {
+bool keeps_keras_mask(std::string_view class_name) {
   return std::ranges::binary_search(keras_classes::keep_masks, class_name);
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call const& c) {
+keras_translation::values keras_translation::dispatch(call const& c) {
   using function = values (keras_translation::*)(call const&);
   static std::map<std::string_view, function, std::less<>> const table{
       {"Activation", &keras_translation::activation},
@@ -254,8 +252,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
 }
 
 /// A function of keras.ops between tensors, for example x + y in a functional model.
-COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_operation(call const& c,
-                                                                                     bool has_constants) {
+keras_translation::values keras_translation::translate_operation(call const& c, bool has_constants) {
   static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
   if (std::ranges::find(known, c.class_name) == std::end(known))
     refuse("the function keras.ops." + c.class_name + " is not imported",
@@ -269,7 +266,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_opera
 // ---- activations -----------------------------------------------------------------------------------------
 
 /// Returns an activation that is recorded at its first use, unless a loss contains it.
-COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
+keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
   int const logits = id_of(x);
   keras_value made = like(x, -1);
   made.slot->activation = activation;
@@ -294,9 +291,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x
   return made;
 }
 
-COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x,
-                                                            std::optional<keras_object> const& how,
-                                                            call const& c) {
+keras_value keras_translation::activate(keras_value const& x, std::optional<keras_object> const& how,
+                                        call const& c) {
   if (!how) return x;
   keras_fields const fields(how->config, c.fields.where(), version_);
   keras_value made = activate(x, how->class_name, fields);
@@ -304,8 +300,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
   return made;
 }
 
-COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x, std::string const& name,
-                                                            keras_fields const& fields) {
+keras_value keras_translation::activate(keras_value const& x, std::string const& name,
+                                        keras_fields const& fields) {
   auto const with = [&](auto const& layer) { return like(x, record(layer, {id_of(x)})); };
   auto const is = [&](auto... names) { return ((name == names) || ...); };
   if (is("linear", "Linear")) return x;
@@ -379,17 +375,17 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
   refuse("Cohort has no activation " + name, "one that docs/keras.md lists", name);
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::activation(call const& c) {
+keras_translation::values keras_translation::activation(call const& c) {
   auto const how = c.fields.object({"activation"});
   if (!how) return {only(c)};
   return {activate(only(c), how, c)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::advanced_activation(call const& c) {
+keras_translation::values keras_translation::advanced_activation(call const& c) {
   return {activate(only(c), c.class_name, c.fields)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(call const& c) {
+keras_translation::values keras_translation::prelu_layer(call const& c) {
   keras_value const& x = only(c);
   std::vector<int> shared;
   if (auto const axes = c.fields.find({"shared_axes"}))
@@ -415,9 +411,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
 
 // ---- dense layers ----------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units,
-                                                              bool bias, weight_place kernel,
-                                                              weight_place bias_place) {
+keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units, bool bias,
+                                          weight_place kernel, weight_place bias_place) {
   std::vector<int> dims = x.dims;
   int const width = dims.back();
   dims.back() = units;
@@ -436,14 +431,14 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, ker
   return value(id, std::move(dims));
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::dense_layer(call const& c) {
+keras_translation::values keras_translation::dense_layer(call const& c) {
   bool const bias = c.fields.flag({"use_bias", "bias"}, true);
   keras_value const made =
       make_dense(c, only(c), c.fields.integer({"units", "output_dim"}), bias, {}, {.index = 1});
   return {activate(made, c.fields.object({"activation"}), c)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(call const& c) {
+keras_translation::values keras_translation::einsum_dense(call const& c) {
   keras_value const& x = only(c);
   std::string const equation = c.fields.text({"equation"}, "");
   // input,kernel->output is a dense layer if the output differs from the input in the last letter only.
@@ -473,7 +468,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(ca
 
 // ---- normalisation ---------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(call const& c) {
+keras_translation::values keras_translation::normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   if (version_ == 1 && f.integer({"mode"}, 0) != 0)
@@ -533,7 +528,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
   return {like(x, id)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisation(call const& c) {
+keras_translation::values keras_translation::layer_normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   int const rank = static_cast<int>(x.dims.size());
@@ -587,7 +582,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisa
 }
 
 /// Rescaling and Normalization: a scale, or a frozen batch normalisation with the given numbers.
-COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisation(call const& c) {
+keras_translation::values keras_translation::fixed_normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   auto const numbers = [&](std::string_view name, double otherwise) {
@@ -678,7 +673,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
 
 /// Records x·scale + shift with constants, as a frozen batch normalisation. Running statistics cannot be
 /// shared, so each call has copies of the parameters.
-COHORT_KERAS_INLINE int keras_translation::record_fixed(keras_value const& x) {
+int keras_translation::record_fixed(keras_value const& x) {
   int const id = record(batch_norm{.momentum = 0.99, .epsilon = fixed_epsilon}, {id_of(x)}, {}, false);
   if (!is_first_call() || state_->trainable) freeze(id);
   if (!is_first_call())
@@ -689,7 +684,7 @@ COHORT_KERAS_INLINE int keras_translation::record_fixed(keras_value const& x) {
 
 // ---- indices ---------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer(call const& c) {
+keras_translation::values keras_translation::embedding_layer(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);
   int const vocabulary = c.fields.integer({"input_dim"}), width = c.fields.integer({"output_dim"});
@@ -701,7 +696,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer
 }
 
 /// Records one-hot vectors as a frozen embedding with the identity matrix.
-COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call const& c) {
+keras_translation::values keras_translation::one_hot(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);
   std::string const mode = c.fields.text({"output_mode"}, "multi_hot");
@@ -722,7 +717,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
 
 // ---- layers that differ in training only -----------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(call const& c) {
+keras_translation::values keras_translation::random_layer(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   f.mark_read();
@@ -750,9 +745,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(ca
   return with(dropout{.rate = rate});
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::identity(call const& c) { return {only(c)}; }
+keras_translation::values keras_translation::identity(call const& c) { return {only(c)}; }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call const& c) {
+keras_translation::values keras_translation::masking(call const& c) {
   expect_rank(c, 2);
   (void)c.fields.find({"mask_value"});  // padding_of
   keras_value const& x = only(c);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
@@ -132,13 +130,12 @@ inline constexpr std::size_t most_layers = 20'000, most_work = 200'000;
 
 // ---- recording -------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE void keras_translation::refuse(std::string what, std::string expected,
-                                                   std::string got) const {
+void keras_translation::refuse(std::string what, std::string expected, std::string got) const {
   refuse_keras(state_ && !state_->path.empty() ? origin_ + ", layer " + state_->path : origin_,
                std::move(what), std::move(expected), std::move(got));
 }
 
-COHORT_KERAS_INLINE std::string keras_translation::unique_name(std::string_view suffix) {
+std::string keras_translation::unique_name(std::string_view suffix) {
   std::string name = state_->path;
   for (std::string_view const part : {std::string_view(suffix_), suffix})
     if (!part.empty()) name += '/' + std::string(part);
@@ -149,21 +146,21 @@ COHORT_KERAS_INLINE std::string keras_translation::unique_name(std::string_view 
   return made;
 }
 
-COHORT_KERAS_INLINE std::string keras_translation::layer_name() const {
+std::string keras_translation::layer_name() const {
   return state_->calls > 0 ? state_->path + '@' + std::to_string(state_->calls + 1) : state_->path;
 }
 
-COHORT_KERAS_INLINE void keras_translation::publish(int node, std::string const& name) {
+void keras_translation::publish(int node, std::string const& name) {
   if (names_.insert(name).second) net_.rename(node, name);
 }
 
-COHORT_KERAS_INLINE void keras_translation::count_work(std::size_t parts) {
+void keras_translation::count_work(std::size_t parts) {
   if ((work_ += parts) > keras_nodes::most_work)
     refuse("the model is too large: nested models are counted once for each call",
            "at most " + std::to_string(keras_nodes::most_work) + " layers, calls and inputs", "more");
 }
 
-COHORT_KERAS_INLINE void keras_translation::expect_elements(double elements) const {
+void keras_translation::expect_elements(double elements) const {
   if (!(elements <= static_cast<double>(keras_limits::most_elements)))
     refuse("a tensor is too large", "at most 2^30 elements for an example",
            std::to_string(static_cast<std::int64_t>(std::min(elements, 1e18))));
@@ -206,14 +203,14 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
   return id;
 }
 
-COHORT_KERAS_INLINE keras_value keras_translation::value(int id, std::vector<int> dims) const {
+keras_value keras_translation::value(int id, std::vector<int> dims) const {
   auto slot = std::make_shared<keras_slot>();
   slot->id = id;
   return {.slot = std::move(slot), .dims = std::move(dims)};
 }
 
 /// Returns a tensor with the shape and order of `v`.
-COHORT_KERAS_INLINE keras_value keras_translation::like(keras_value const& v, int id) const {
+keras_value keras_translation::like(keras_value const& v, int id) const {
   keras_value made = value(id, v.dims);
   made.order = v.order;
   return made;
@@ -225,7 +222,7 @@ keras_value keras_translation::one(call const& c, L const& layer, std::vector<in
   return value(record(layer, {id_of(only(c))}, suffix), std::move(dims));
 }
 
-COHORT_KERAS_INLINE int keras_translation::id_of(keras_value const& v) {
+int keras_translation::id_of(keras_value const& v) {
   if (!v.slot)
     refuse("the layer reads a tensor that its layer does not return", "a tensor with values",
            "an output that is not computed");
@@ -233,16 +230,16 @@ COHORT_KERAS_INLINE int keras_translation::id_of(keras_value const& v) {
   return v.slot->id;
 }
 
-COHORT_KERAS_INLINE bool keras_translation::has_mask(keras_value const& v) {
+bool keras_translation::has_mask(keras_value const& v) {
   return net_.view()[v.slot->id >= 0 || v.slot->logits < 0 ? id_of(v) : v.slot->logits].mask >= 0;
 }
 
-COHORT_KERAS_INLINE int keras_translation::reshaped(int id, shape extents, std::string_view suffix) {
+int keras_translation::reshaped(int id, shape extents, std::string_view suffix) {
   if (net_.view()[id].output == extents) return id;
   return record(reshape{.extents = extents}, {id}, suffix);
 }
 
-COHORT_KERAS_INLINE shape keras_translation::extents_of(keras_value const& v) const {
+shape keras_translation::extents_of(keras_value const& v) const {
   switch (v.dims.size()) {
     case 1:
       return {v.dims[0]};
@@ -255,19 +252,19 @@ COHORT_KERAS_INLINE shape keras_translation::extents_of(keras_value const& v) co
   }
 }
 
-COHORT_KERAS_INLINE keras_value const& keras_translation::only(call const& c) const {
+keras_value const& keras_translation::only(call const& c) const {
   if (c.inputs.size() != 1)
     refuse(c.class_name + " has one input here", "1 tensor", std::to_string(c.inputs.size()));
   return c.inputs[0];
 }
 
-COHORT_KERAS_INLINE void keras_translation::expect_rank(call const& c, std::size_t rank) const {
+void keras_translation::expect_rank(call const& c, std::size_t rank) const {
   if (only(c).dims.size() != rank)
     refuse(c.class_name + " is imported for inputs of " + std::to_string(rank) + " axes besides the batch",
            std::to_string(rank) + " axes", keras_text(only(c).dims));
 }
 
-COHORT_KERAS_INLINE void keras_translation::expect_plain_order(keras_value const& v) const {
+void keras_translation::expect_plain_order(keras_value const& v) const {
   if (!v.order.empty())
     refuse(
         "the elements of a flattened image are in another order in Cohort (C×H×W), and this layer depends "
@@ -275,13 +272,13 @@ COHORT_KERAS_INLINE void keras_translation::expect_plain_order(keras_value const
         "a Dense layer after the Flatten", "the elements of " + keras_text(v.dims));
 }
 
-COHORT_KERAS_INLINE void keras_translation::expect_no_mask(keras_value const& v) {
+void keras_translation::expect_no_mask(keras_value const& v) {
   if (has_mask(v))
     refuse("Keras computes this layer with the padding of the masked sequence, which Cohort excludes",
            "a sequence without mask", "a masked sequence");
 }
 
-COHORT_KERAS_INLINE void keras_translation::drop_masks(call& c) {
+void keras_translation::drop_masks(call& c) {
   for (keras_value& v : c.inputs) {
     if (!v.slot || !has_mask(v)) continue;
     // If padding is 0 in Keras as in Cohort, the sequence is the same without mask. `flatten` ends a mask.
@@ -291,12 +288,12 @@ COHORT_KERAS_INLINE void keras_translation::drop_masks(call& c) {
   }
 }
 
-COHORT_KERAS_INLINE int keras_translation::channels_of(keras_value const& v) const {
+int keras_translation::channels_of(keras_value const& v) const {
   return v.dims.size() == 3 && images_first_ ? v.dims[0] : v.dims.back();
 }
 
 /// Returns whether an axis is the channel axis. The batch is axis 0.
-COHORT_KERAS_INLINE bool keras_translation::is_channel_axis(int axis, keras_value const& v) const {
+bool keras_translation::is_channel_axis(int axis, keras_value const& v) const {
   int const rank = static_cast<int>(v.dims.size());
   if (axis < 0) axis += rank + 1;
   return axis == (rank == 3 && images_first_ ? 1 : rank);
@@ -304,9 +301,9 @@ COHORT_KERAS_INLINE bool keras_translation::is_channel_axis(int axis, keras_valu
 
 // ---- parameters ------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE void keras_translation::weigh(
-    int node, std::string_view parameter, weight_place place, std::vector<int> dims,
-    std::function<std::vector<float>(std::vector<float> const&)> convert, std::size_t offset) {
+void keras_translation::weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
+                              std::function<std::vector<float>(std::vector<float> const&)> convert,
+                              std::size_t offset) {
   if (!is_first_call()) return;
   double elements = 1;
   for (int const extent : dims) elements *= extent;
@@ -326,9 +323,8 @@ COHORT_KERAS_INLINE void keras_translation::weigh(
   weights_.back().order.push_back(static_cast<int>(weights_.size()));
 }
 
-COHORT_KERAS_INLINE void keras_translation::weigh(int node, std::string_view parameter, weight_place place,
-                                                  std::vector<int> dims, std::vector<int> axes,
-                                                  keras_order const& order, std::size_t offset) {
+void keras_translation::weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
+                              std::vector<int> axes, keras_order const& order, std::size_t offset) {
   std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
   // `order` permutes the last axis of the result to Cohort's order of a flattened image.
   weigh(
@@ -345,16 +341,13 @@ COHORT_KERAS_INLINE void keras_translation::weigh(int node, std::string_view par
       offset);
 }
 
-COHORT_KERAS_INLINE void keras_translation::fill(int node, std::string_view parameter, float with) {
+void keras_translation::fill(int node, std::string_view parameter, float with) {
   if (is_first_call()) filled_.push_back({{node, std::string(parameter)}, with});
 }
 
-COHORT_KERAS_INLINE void keras_translation::freeze(int node) {
-  overrides_.push_back({node, {.layer = {}, .frozen = true}});
-}
+void keras_translation::freeze(int node) { overrides_.push_back({node, {.layer = {}, .frozen = true}}); }
 
-COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, std::optional<keras_object> of,
-                                                          bool bias) {
+void keras_translation::add_penalties(layer_override& row, std::optional<keras_object> of, bool bias) {
   if (!of || !how_.training) return;
   keras_fields const fields(of->config, origin_ + ", layer " + state_->path, version_);
   double l1 = 0, l2 = 0;
@@ -375,8 +368,8 @@ COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, s
 }
 
 /// `unit_axes`: Keras must compute the norm of a unit over this number of leading axes.
-COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::optional<keras_object> of,
-                                                                          std::size_t unit_axes) const {
+parameter_constraint keras_translation::constraint_of(std::optional<keras_object> of,
+                                                      std::size_t unit_axes) const {
   keras_fields const fields(of->config, origin_ + ", layer " + state_->path, version_);
   if (of->class_name == "NonNeg" || of->class_name == "non_neg" || of->class_name == "nonneg") {
     fields.expect_read(true);
@@ -405,9 +398,8 @@ COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::o
 }
 
 /// Sets the regularisers and constraints of a node. The prefixes are those of the fields: "kernel", "bias".
-COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_fields const& fields,
-                                                           char const* weights_prefix,
-                                                           char const* bias_prefix) {
+void keras_translation::override_layer(int node, keras_fields const& fields, char const* weights_prefix,
+                                       char const* bias_prefix) {
   fields.expect_unset({"activity_regularizer"}, "Cohort has no penalty of activations");
   if (!is_first_call() || !how_.training) return;
   for (std::string_view const field : {"W_regularizer", "b_regularizer", "W_constraint", "b_constraint"})
@@ -431,8 +423,7 @@ COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_field
   if (row != layer_override()) overrides_.emplace_back(node, std::move(row));
 }
 
-COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
-                                                         keras_weight_source const& from) const {
+void keras_translation::read_weights(imported_model& into, keras_weight_source const& from) const {
   struct target {
     shape dims;
     std::vector<float> values;
@@ -531,7 +522,7 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
 // ---- models ----------------------------------------------------------------------------------------------
 
 /// Finds whether images are H×W×C or C×H×W. All layers must have the same order.
-COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value config) {
+void keras_translation::find_image_order(io::json_value config) {
   std::optional<bool> first;
   std::vector<io::json_value> pending{config};
   while (!pending.empty()) {
@@ -558,9 +549,8 @@ COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value conf
   images_first_ = first.value_or(false);
 }
 
-COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const& name,
-                                                              keras_fields const& fields,
-                                                              std::optional<double> padding) {
+keras_value keras_translation::make_input(std::string const& name, keras_fields const& fields,
+                                          std::optional<double> padding) {
   fields.expect_unset({"sparse"}, "Cohort has no sparse inputs");
   fields.expect_unset({"ragged"}, "Cohort has masks instead of ragged inputs");
   auto const found = fields.find({"batch_shape", "batch_input_shape", "build_input_shape"});
@@ -595,9 +585,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const&
   return made;
 }
 
-COHORT_KERAS_INLINE keras_layer_state& keras_translation::state_of(keras_layer_state const& parent,
-                                                                   io::json_value layer, int position,
-                                                                   std::map<std::string, int>& used) {
+keras_layer_state& keras_translation::state_of(keras_layer_state const& parent, io::json_value layer,
+                                               int position, std::map<std::string, int>& used) {
   std::string const name = keras_nodes::layer_name(layer);
   std::string const class_name(layer.at("class_name").string());
   // Files contain the name of the Python class, configurations the exported name.
@@ -621,7 +610,7 @@ COHORT_KERAS_INLINE keras_layer_state& keras_translation::state_of(keras_layer_s
   return made;
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer(
+keras_translation::values keras_translation::translate_layer(
     io::json_value layer, keras_layer_state& state, keras_call const& how,
     std::function<keras_value(keras_reference const&)> const& find, std::set<std::size_t> wanted,
     bool inference) {
@@ -701,8 +690,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   return made;
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_sequential(
-    io::json_value config, keras_layer_state const& state, std::optional<values> inputs, bool inference) {
+keras_translation::values keras_translation::translate_sequential(io::json_value config,
+                                                                  keras_layer_state const& state,
+                                                                  std::optional<values> inputs,
+                                                                  bool inference) {
   io::json_value const layers = keras_nodes::layers_of(config);
   if (layers.size() > keras_nodes::most_layers) layers.refuse("at most 20000 layers");
   count_work(layers.size());
@@ -750,9 +741,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
   return {*current};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_functional(
-    io::json_value config, keras_layer_state const& state, std::optional<values> inputs,
-    std::set<std::size_t> const* wanted, bool inference) {
+keras_translation::values keras_translation::translate_functional(io::json_value config,
+                                                                  keras_layer_state const& state,
+                                                                  std::optional<values> inputs,
+                                                                  std::set<std::size_t> const* wanted,
+                                                                  bool inference) {
   io::json_value const layers = config.at("layers");
   if (layers.size() > keras_nodes::most_layers) layers.refuse("at most 20000 layers");
   count_work(layers.size());
@@ -960,16 +953,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   return result;
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_model(
+keras_translation::values keras_translation::translate_model(
     io::json_value config, std::string const& class_name, keras_layer_state const& state,
     std::optional<values> inputs, std::set<std::size_t> const* wanted, bool inference) {
   if (class_name == "Sequential") return translate_sequential(config, state, std::move(inputs), inference);
   return translate_functional(config, state, std::move(inputs), wanted, inference);
 }
 
-COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
-                                                          std::optional<io::json_value> compile,
-                                                          keras_weight_source const* weights) {
+imported_model keras_translation::run(io::json_value model, std::optional<io::json_value> compile,
+                                      keras_weight_source const* weights) {
   std::string const class_name(model.at("class_name").string());
   if (!keras_nodes::is_model(class_name))
     refuse("the model is of a custom class, whose layers are not in the file",

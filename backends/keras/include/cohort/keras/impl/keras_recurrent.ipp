@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/gru.hpp>
 #include <cohort/layer/layers.hpp>
@@ -78,7 +76,7 @@ keras_translation::recurrent_result keras_translation::record_recurrent(L layer,
   return made;
 }
 
-COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_recurrent(
+keras_translation::recurrent_result keras_translation::make_recurrent(
     call const& c, std::string const& class_name, keras_fields const& fields, keras_fields const& cell,
     keras_value const& x, values const& initial, std::set<std::size_t> const& wanted, std::string_view suffix,
     std::string const& part, int first_index, bool reverse) {
@@ -183,7 +181,7 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
   return made;
 }
 
-COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_fields const& fields) {
+void keras_translation::override_recurrent(int node, keras_fields const& fields) {
   fields.expect_unset({"activity_regularizer"}, "Cohort has no penalty of activations");
   if (!is_first_call() || !how_.training) return;
   for (std::string_view const field : {"W_regularizer", "U_regularizer", "b_regularizer"})
@@ -210,7 +208,7 @@ inline std::string layer_of_cell(std::string const& cell) {
 
 }  // namespace keras_cells
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call const& c) {
+keras_translation::values keras_translation::recurrent(call const& c) {
   keras_fields const& f = c.fields;
   values inputs = c.inputs;
   keras_value const x = inputs.front();
@@ -242,7 +240,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
   return made.outputs;
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(call const& c) {
+keras_translation::values keras_translation::bidirectional(call const& c) {
   keras_fields const& f = c.fields;
   auto const inner = f.object({"layer"});
   if (!inner || !inner->config) refuse("Bidirectional has no layer", "a recurrent layer", "none");
@@ -350,12 +348,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
 }
 
 /// Returns whether merge_mode is null: then the layer returns both outputs.
-COHORT_KERAS_INLINE bool keras_translation::merges_none(keras_fields const& of) const {
-  return of.has_null("merge_mode");
-}
+bool keras_translation::merges_none(keras_fields const& of) const { return of.has_null("merge_mode"); }
 
 /// Layers that compute each step independently are the same with and without TimeDistributed.
-COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distributed(call const& c) {
+keras_translation::values keras_translation::time_distributed(call const& c) {
   auto const inner = c.fields.object({"layer"});
   if (!inner || !inner->config) refuse("TimeDistributed has no layer", "a layer", "none");
   expect_rank(c, 2);

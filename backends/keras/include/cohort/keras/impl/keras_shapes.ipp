@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <numeric>
@@ -55,7 +53,7 @@ inline void check(keras_fields const& of, std::vector<int> const& kernel, std::v
 
 // ---- convolutions ----------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(call const& c) {
+keras_translation::values keras_translation::convolution(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
@@ -149,7 +147,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   return {activate(result, f.object({"activation"}), c)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_convolution(call const& c) {
+keras_translation::values keras_translation::transposed_convolution(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   expect_rank(c, 3);
@@ -191,7 +189,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_conv
   return {activate(result, f.object({"activation"}), c)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convolution(call const& c) {
+keras_translation::values keras_translation::separable_convolution(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
@@ -258,7 +256,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
 
 // ---- pooling ---------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call const& c) {
+keras_translation::values keras_translation::pooling(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
@@ -287,7 +285,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call co
                                   : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_pooling(call const& c) {
+keras_translation::values keras_translation::adaptive_pooling(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   std::size_t const axes = is_sequence ? 1 : 2;
@@ -316,7 +314,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_poolin
                                   : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(call const& c) {
+keras_translation::values keras_translation::global_pooling(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   bool const is_max = c.class_name.starts_with("GlobalMax");
@@ -345,7 +343,7 @@ inline constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
 }  // namespace keras_orders
 
-COHORT_KERAS_INLINE keras_order keras_translation::order_of_image(std::vector<int> const& dims) {
+keras_order keras_translation::order_of_image(std::vector<int> const& dims) {
   std::int64_t const area = std::int64_t{dims[0]} * dims[1], channels = dims[2];
   if ((order_elements_ += area * channels) > keras_orders::most_elements)
     refuse("the flattened images are too large, because their elements are in another order in Cohort",
@@ -357,7 +355,7 @@ COHORT_KERAS_INLINE keras_order keras_translation::order_of_image(std::vector<in
   return keras_order(std::move(order));
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(call const& c) {
+keras_translation::values keras_translation::flatten_layer(call const& c) {
   keras_value const& x = only(c);
   if (x.dims.size() == 1) return {x};
   int const count = std::accumulate(x.dims.begin(), x.dims.end(), 1, std::multiplies<>());
@@ -374,7 +372,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(c
   return {made};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(call const& c) {
+keras_translation::values keras_translation::reshape_layer(call const& c) {
   keras_value const& x = only(c);
   auto const target = c.fields.find({"target_shape", "dims"});
   if (!target) refuse("the configuration has no field target_shape", "a value", "none");
@@ -415,7 +413,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
   return {value(record(reshape{.extents = extents}, {id_of(x)}), dims)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(call const& c) {
+keras_translation::values keras_translation::permute_layer(call const& c) {
   keras_value const& x = only(c);
   auto const axes = c.fields.numbers({"dims"}, x.dims.size(), {});
   if (axes.size() != x.dims.size()) refuse("the configuration has no field dims", "a value", "none");
@@ -438,7 +436,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(c
   return {value(reshaped(id_of(x), extents_of(made), {}), dims)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::repeat_vector(call const& c) {
+keras_translation::values keras_translation::repeat_vector(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);
   expect_plain_order(x);
@@ -451,7 +449,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::repeat_vector(c
   return {value(reshaped(repeated, {times, width}, "sequence"), {times, width})};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::upsampling_layer(call const& c) {
+keras_translation::values keras_translation::upsampling_layer(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "UpSampling1D";
   expect_rank(c, is_sequence ? 2 : 3);
@@ -475,7 +473,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::upsampling_laye
                                   : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::padding_layer(call const& c) {
+keras_translation::values keras_translation::padding_layer(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "ZeroPadding1D";
   expect_rank(c, is_sequence ? 2 : 3);
@@ -491,7 +489,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::padding_layer(c
                                   : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(call const& c) {
+keras_translation::values keras_translation::cropping_layer(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "Cropping1D";
   expect_rank(c, is_sequence ? 2 : 3);
@@ -521,7 +519,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(
 
 // ---- merging ---------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call const& c) {
+keras_translation::values keras_translation::merge(call const& c) {
   if (c.inputs.size() < 2)
     refuse(c.class_name + " needs at least two inputs", "2", std::to_string(c.inputs.size()));
   if (c.class_name == "Merge") {
@@ -573,7 +571,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call cons
   return made(record(scale{.factor = -1}, {record(maximum{}, negated, "maximum")}));
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(call const& c) {
+keras_translation::values keras_translation::concatenation(call const& c) {
   if (c.inputs.size() < 2)
     refuse("Concatenate needs at least two inputs", "2", std::to_string(c.inputs.size()));
   int axis = c.fields.integer({"axis", "concat_axis"}, -1);
@@ -631,7 +629,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
   return {value(reshaped(joined, {dims[0], dims[1]}, "sequence"), dims)};
 }
 
-COHORT_KERAS_INLINE keras_translation::values keras_translation::dot(call const& c) {
+keras_translation::values keras_translation::dot(call const& c) {
   if (c.inputs.size() != 2) refuse("Dot has two inputs", "2", std::to_string(c.inputs.size()));
   c.fields.expect_unset({"normalize"}, "Cohort has no cosine of two vectors");
   keras_value const &a = c.inputs[0], &b = c.inputs[1];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 
@@ -26,8 +24,8 @@ inline std::string name_of(std::string const& given) {
 
 }  // namespace keras_losses
 
-COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output, keras_object const& loss,
-                                                       double weight, std::string const& name) {
+int keras_translation::record_loss(keras_value const& output, keras_object const& loss, double weight,
+                                   std::string const& name) {
   keras_fields const f(loss.config, origin_ + ", loss " + name, version_);
   std::string const reduction = f.text({"reduction"}, "sum_over_batch_size");
   if (reduction != "sum_over_batch_size" && reduction != "auto" && reduction != "mean"
@@ -95,9 +93,8 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
   return id;
 }
 
-COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile, values& outputs,
-                                                          std::vector<std::string> const& names,
-                                                          std::vector<int>& ids) {
+void keras_translation::read_training(io::json_value compile, values& outputs,
+                                      std::vector<std::string> const& names, std::vector<int>& ids) {
   // The losses of the outputs: one for all, a list, or by name.
   std::vector<std::optional<keras_object>> losses(outputs.size());
   std::vector<double> weights(outputs.size(), 1);
@@ -141,7 +138,7 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
 
 // ---- optimizers ------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields const& of) const {
+rate_schedule keras_translation::read_rate(keras_fields const& of) const {
   auto const found = of.find({"learning_rate", "lr"});
   double const decay = of.number({"decay"}, 0);
   if (!found) of.refuse("the optimizer has no learning_rate", "a number or a schedule", "none");
@@ -231,7 +228,7 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
            name);
 }
 
-COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compile) {
+void keras_translation::read_optimizer(io::json_value compile) {
   auto given = compile.find("optimizer");
   if (!given || given->is_null()) given = compile.find("optimizer_config");
   if (!given || given->is_null()) return;
@@ -344,9 +341,8 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
 // ---- metrics ---------------------------------------------------------------------------------------------
 
 /// Reads the metrics. Cohort computes metrics of the first loss only.
-COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile,
-                                                         std::vector<std::string> const& names,
-                                                         std::size_t first_loss) {
+void keras_translation::read_metrics(io::json_value compile, std::vector<std::string> const& names,
+                                     std::size_t first_loss) {
   std::string const where = origin_ + ", metrics";
   constexpr char const* instead = "; or keras_options::metrics false";
   if (auto const weighted = compile.find("weighted_metrics");
@@ -400,7 +396,7 @@ COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile,
   for (std::size_t i = 0; i < given->size(); ++i) add(given->at(i), names[i]);
 }
 
-COHORT_KERAS_INLINE metric keras_translation::metric_of(keras_object const& from) const {
+metric keras_translation::metric_of(keras_object const& from) const {
   std::string const where = origin_ + ", metric " + from.class_name;
   keras_fields const f(from.config, where, version_);
   // Wrappers of functions: {"class_name": "MeanMetricWrapper", "config": {"fn": …}}.

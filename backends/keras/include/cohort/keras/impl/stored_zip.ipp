@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file.hpp>
@@ -9,13 +7,13 @@
 
 namespace cohort::detail {
 
-COHORT_KERAS_INLINE stored_zip::stored_zip(std::string const& path, std::size_t max_bytes)
+stored_zip::stored_zip(std::string const& path, std::size_t max_bytes)
     : stored_zip(io::read_file(path, max_bytes), path) {}
 
-COHORT_KERAS_INLINE stored_zip::stored_zip(std::vector<std::byte> bytes, std::string const& name)
+stored_zip::stored_zip(std::vector<std::byte> bytes, std::string const& name)
     : bytes_(std::move(bytes)), name_(name), directory_(bytes_, "zip archive", name) {}
 
-COHORT_KERAS_INLINE std::span<std::byte const> stored_zip::read(std::string_view name) const {
+std::span<std::byte const> stored_zip::read(std::string_view name) const {
   zip_entry const* const found = directory_.find(name);
   if (!found)
     throw data_error({.what = {"cannot read the zip archive: it has no entry ", quote_for_error(name)},

@@ -33,7 +33,3 @@ class mpi_duplicate {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/call.ipp>
-#endif

@@ -54,7 +54,3 @@ class mpi_control final : public rank_monitor {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/control.ipp>
-#endif

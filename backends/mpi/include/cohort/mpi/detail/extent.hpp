@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <mpi.h>
+#include <cohort/detail/build_check.hpp>
 
 #include <climits>
 #include <cstddef>
@@ -26,7 +26,3 @@ class mpi_extent {
 std::size_t mpi_bytes(MPI_Status const& status);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/extent.ipp>
-#endif

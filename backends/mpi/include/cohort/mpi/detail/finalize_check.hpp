@@ -34,7 +34,3 @@ class finalize_check {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/finalize_check.ipp>
-#endif

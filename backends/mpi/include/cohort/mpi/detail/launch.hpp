@@ -70,7 +70,3 @@ class mpi_process {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/launch.ipp>
-#endif

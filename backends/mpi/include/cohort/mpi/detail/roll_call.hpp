@@ -41,7 +41,3 @@ class roll_call {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/roll_call.ipp>
-#endif

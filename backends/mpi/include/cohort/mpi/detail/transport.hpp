@@ -77,7 +77,3 @@ class mpi_transport final : public transport {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/transport.ipp>
-#endif

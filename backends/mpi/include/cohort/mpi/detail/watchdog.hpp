@@ -31,7 +31,3 @@ class watchdog {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_MPI_COMPILED
-#include <cohort/mpi/impl/watchdog.ipp>
-#endif

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/mpi/detail/call.hpp>
 #include <ctime>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE void mpi_call(int code, char const* routine) {
+void mpi_call(int code, char const* routine) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
@@ -18,12 +16,12 @@ COHORT_MPI_INLINE void mpi_call(int code, char const* routine) {
       {.what = {routine, " failed"}, .got = std::string(text, static_cast<std::size_t>(length))});
 }
 
-COHORT_MPI_INLINE void sleep_between_polls(std::chrono::microseconds time) {
+void sleep_between_polls(std::chrono::microseconds time) {
   timespec const its{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};
   ::nanosleep(&its, nullptr);
 }
 
-COHORT_MPI_INLINE mpi_duplicate::mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience) {
+mpi_duplicate::mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience) {
   auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Comm_idup(original, made.get(), &request), "MPI_Comm_idup");

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/mpi/detail/control.hpp>
 #include <mutex>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE int rank_in(MPI_Comm original) {
+int rank_in(MPI_Comm original) {
   int rank = 0;
   mpi_call(MPI_Comm_rank(original, &rank), "MPI_Comm_rank");
   return rank;
 }
-COHORT_MPI_INLINE int size_of(MPI_Comm original) {
+int size_of(MPI_Comm original) {
   int size = 0;
   mpi_call(MPI_Comm_size(original, &size), "MPI_Comm_size");
   return size;
 }
 
-COHORT_MPI_INLINE mpi_control::mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat,
-                                           std::chrono::milliseconds patience)
+mpi_control::mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat,
+                         std::chrono::milliseconds patience)
     : rank_monitor(rank_in(original), size_of(original), heartbeat),
       channel_(original, patience),
       received_(static_cast<std::size_t>(size())) {
@@ -31,12 +29,12 @@ COHORT_MPI_INLINE mpi_control::mpi_control(MPI_Comm original, std::chrono::milli
   }
 }
 
-COHORT_MPI_INLINE mpi_control::~mpi_control() {
+mpi_control::~mpi_control() {
   // MPI may still access the buffers.
   if (!finished()) leak();
 }
 
-COHORT_MPI_INLINE void mpi_control::leak() {
+void mpi_control::leak() {
   struct kept {
     std::vector<incoming> received;
     std::vector<message> sent;
@@ -47,14 +45,14 @@ COHORT_MPI_INLINE void mpi_control::leak() {
   all.push_back({std::move(received_), std::move(sent_)});
 }
 
-COHORT_MPI_INLINE void mpi_control::post_receive(int from) {
+void mpi_control::post_receive(int from) {
   incoming& one = next_from(from);
   mpi_call(MPI_Irecv(one.buffer.data(), static_cast<int>(one.buffer.size()), MPI_BYTE, from, MPI_ANY_TAG,
                      channel_.get(), &one.request),
            "MPI_Irecv");
 }
 
-COHORT_MPI_INLINE void mpi_control::receive(int from) {
+void mpi_control::receive(int from) {
   while (expects_messages(from)) {
     incoming& one = next_from(from);
     int done = 0;
@@ -69,17 +67,16 @@ COHORT_MPI_INLINE void mpi_control::receive(int from) {
   }
 }
 
-COHORT_MPI_INLINE void mpi_control::send(int to, control_message what, std::span<std::byte const> bytes) {
+void mpi_control::send(int to, control_message what, std::span<std::byte const> bytes) {
   sent_.push_back({to, what, {bytes.begin(), bytes.end()}, MPI_REQUEST_NULL});
   message& one = sent_.back();
   bool const lasting = what == control_message::failure || what == control_message::farewell;
-  mpi_call(
-      (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE, to,
-                                         static_cast<int>(what), channel_.get(), &one.request),
-      lasting ? "MPI_Issend" : "MPI_Isend");
+  mpi_call((lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE,
+                                              to, static_cast<int>(what), channel_.get(), &one.request),
+           lasting ? "MPI_Issend" : "MPI_Isend");
 }
 
-COHORT_MPI_INLINE void mpi_control::complete_sends() {
+void mpi_control::complete_sends() {
   int worst = MPI_SUCCESS;
   std::erase_if(sent_, [&](message& one) {  // must not throw, since a partial erase would duplicate a request
     int done = 0;
@@ -90,7 +87,7 @@ COHORT_MPI_INLINE void mpi_control::complete_sends() {
   mpi_call(worst, "MPI_Test");
 }
 
-COHORT_MPI_INLINE bool mpi_control::is_sending(int to, control_message what) const {
+bool mpi_control::is_sending(int to, control_message what) const {
   return std::any_of(sent_.begin(), sent_.end(),
                      [&](message const& one) { return one.to == to && one.what == what; });
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/mpi/detail/call.hpp>
 #include <cohort/mpi/detail/extent.hpp>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE mpi_extent::mpi_extent(std::size_t bytes, std::size_t largest, std::size_t part) {
+mpi_extent::mpi_extent(std::size_t bytes, std::size_t largest, std::size_t part) {
   if (bytes <= largest) {
     count = static_cast<int>(bytes);
     return;
@@ -23,11 +21,11 @@ COHORT_MPI_INLINE mpi_extent::mpi_extent(std::size_t bytes, std::size_t largest,
   count = 1;
 }
 
-COHORT_MPI_INLINE mpi_extent::~mpi_extent() {
+mpi_extent::~mpi_extent() {
   if (type != MPI_BYTE) MPI_Type_free(&type);
 }
 
-COHORT_MPI_INLINE std::size_t mpi_bytes(MPI_Status const& status) {
+std::size_t mpi_bytes(MPI_Status const& status) {
   MPI_Count bytes = 0;
   mpi_call(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
   return static_cast<std::size_t>(bytes);

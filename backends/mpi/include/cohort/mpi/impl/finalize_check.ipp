@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/exit_at_once.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/mpi/detail/call.hpp>
@@ -9,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE finalize_check::finalize_check() : in_use_(std::make_shared<std::atomic<bool>>(true)) {
+finalize_check::finalize_check() : in_use_(std::make_shared<std::atomic<bool>>(true)) {
   auto const when_deleted = [](MPI_Comm, int, void* value, void*) -> int {
     std::unique_ptr<std::shared_ptr<std::atomic<bool>>> const in_use(
         static_cast<std::shared_ptr<std::atomic<bool>>*>(value));
@@ -28,7 +26,7 @@ COHORT_MPI_INLINE finalize_check::finalize_check() : in_use_(std::make_shared<st
   mpi_call(MPI_Comm_set_attr(MPI_COMM_SELF, key_, new std::shared_ptr(in_use_)), "MPI_Comm_set_attr");
 }
 
-COHORT_MPI_INLINE void finalize_check::free() noexcept {
+void finalize_check::free() noexcept {
   end();
   MPI_Comm_delete_attr(MPI_COMM_SELF, key_);
   MPI_Comm_free_keyval(&key_);

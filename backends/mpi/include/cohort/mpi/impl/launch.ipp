@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/message_communicator.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/mpi/detail/launch.hpp>
 #include <cstdlib>
 #include <utility>
@@ -11,7 +9,7 @@ namespace cohort::detail {
 
 /// Errors    setting_error, naming the missing property, if a progress thread cannot call this MPI, or if its
 ///           tags are too small.
-COHORT_MPI_INLINE void check_mpi(MPI_Comm original) {
+void check_mpi(MPI_Comm original) {
   auto const refuse = [](clause expected, clause got) {
     throw setting_error({.what = "a communicator cannot be made with this MPI",
                          .expected = std::move(expected),
@@ -37,7 +35,7 @@ COHORT_MPI_INLINE void check_mpi(MPI_Comm original) {
     refuse({"tags up to ", largest_tag}, {"tags up to ", known ? *bound : 0});
 }
 
-COHORT_MPI_INLINE void check_mpi_settings(communicator_settings const& settings) {
+void check_mpi_settings(communicator_settings const& settings) {
   check_settings(settings);
   if (settings.heartbeat < std::chrono::milliseconds(100) || settings.heartbeat > std::chrono::hours(1000))
     throw setting_error({.what = "the heartbeat of a communicator is out of range",
@@ -46,8 +44,7 @@ COHORT_MPI_INLINE void check_mpi_settings(communicator_settings const& settings)
                          .got = {settings.heartbeat.count(), " ms"}});
 }
 
-COHORT_MPI_INLINE mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings,
-                                           mpi_timeouts patience) {
+mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings, mpi_timeouts patience) {
   check_mpi_settings(settings);
   check_mpi(original);
   auto control = std::make_shared<mpi_control>(original, settings.heartbeat, patience.to_begin);
@@ -62,10 +59,9 @@ COHORT_MPI_INLINE mpi_world make_mpi_world(MPI_Comm original, communicator_setti
 /// mpirun --mca.
 ///
 /// Before    MPI_Init_thread; one thread.
-COHORT_MPI_INLINE void stream_over_tcp() { ::setenv("OMPI_MCA_btl_tcp_flags", "9", 0); }
+void stream_over_tcp() { ::setenv("OMPI_MCA_btl_tcp_flags", "9", 0); }
 
-COHORT_MPI_INLINE mpi_process::mpi_process(int argc, char** argv, communicator_settings const& settings)
-    : settings_(settings) {
+mpi_process::mpi_process(int argc, char** argv, communicator_settings const& settings) : settings_(settings) {
   check_mpi_settings(settings);
   watchdog const limit(std::max(settings.deadline, time_for_mpi),
                        "all ranks had called MPI_Init_thread and MPI_Comm_idup", &ranks_of_host_);
@@ -75,7 +71,7 @@ COHORT_MPI_INLINE mpi_process::mpi_process(int argc, char** argv, communicator_s
   rank_ = world_.ranks->rank();
 }
 
-COHORT_MPI_INLINE void mpi_process::fail(failure_report const& why) {
+void mpi_process::fail(failure_report const& why) {
   auto const first = world_.control->trouble();
   int status = (first ? *first : why).exit_status;
   if (world_.ranks && !first) status = world_.ranks->abort(why.text, status);

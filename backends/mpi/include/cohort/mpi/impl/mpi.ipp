@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/communicator/launch.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/mpi.hpp>
 #include <cstdlib>
 
 namespace cohort {
 
-COHORT_MPI_INLINE bool mpi_started() {
+bool mpi_started() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
 }
 
-COHORT_MPI_INLINE std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings) {
+std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings) {
   return detail::make_mpi_world(original, settings, {settings.deadline, settings.deadline}).ranks;
 }
 

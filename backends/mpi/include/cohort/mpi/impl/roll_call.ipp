@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -7,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/mpi/detail/roll_call.hpp>
 #include <cstddef>
@@ -20,7 +18,7 @@
 namespace cohort::detail {
 
 /// The first of these environment variables that is set, or "".
-COHORT_MPI_INLINE std::string first_variable(std::initializer_list<char const*> names) {
+std::string first_variable(std::initializer_list<char const*> names) {
   for (char const* const name : names)
     if (char const* const value = std::getenv(name)) return value;
   return {};
@@ -39,7 +37,7 @@ struct socket_name {
   sockaddr const* get() const { return reinterpret_cast<sockaddr const*>(&address); }
 };
 
-COHORT_MPI_INLINE roll_call::roll_call() {
+roll_call::roll_call() {
   std::string const rank = first_variable({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}),
                     size = first_variable({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"});
   job_ = first_variable({"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"});
@@ -58,11 +56,11 @@ COHORT_MPI_INLINE roll_call::roll_call() {
   processes_.resize(seen_.size());
 }
 
-COHORT_MPI_INLINE roll_call::~roll_call() {
+roll_call::~roll_call() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-COHORT_MPI_INLINE std::vector<int> roll_call::ended_ranks() {
+std::vector<int> roll_call::ended_ranks() {
   std::vector<int> ended;
   for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
     bool const alive = is_alive(static_cast<int>(rank));
@@ -73,7 +71,7 @@ COHORT_MPI_INLINE std::vector<int> roll_call::ended_ranks() {
 }
 
 /// Whether a signal has stopped a process (SIGSTOP, SIGTSTP), or a debugger.
-COHORT_MPI_INLINE bool is_stopped(int process) {
+bool is_stopped(int process) {
   std::string stat;
   std::getline(std::ifstream(text_of({"/proc/", process, "/stat"})), stat);
   std::size_t const name_end = stat.rfind(')');  // "123 (name) T …"
@@ -81,7 +79,7 @@ COHORT_MPI_INLINE bool is_stopped(int process) {
   return stat[name_end + 2] == 'T' || stat[name_end + 2] == 't';
 }
 
-COHORT_MPI_INLINE std::string roll_call::describe() const {
+std::string roll_call::describe() const {
   std::vector<int> started, stopped;
   for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
     if (!seen_[rank]) continue;
@@ -100,7 +98,7 @@ COHORT_MPI_INLINE std::string roll_call::describe() const {
 
 /// If the socket's queue of waiting connections is full, connect fails with EAGAIN. The process is then
 /// alive.
-COHORT_MPI_INLINE bool roll_call::is_alive(int rank) {
+bool roll_call::is_alive(int rank) {
   int const probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return true;
   socket_name const its(text_of({job_, rank}));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/mpi/detail/extent.hpp>
 #include <cohort/mpi/detail/transport.hpp>
@@ -8,20 +6,19 @@
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE mpi_transport::mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control,
-                                               mpi_timeouts patience)
+mpi_transport::mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, mpi_timeouts patience)
     : control_(std::move(control)),
       timeouts_(patience),
       comms_{{original, patience.to_begin}, {original, patience.to_begin}} {}
 
-COHORT_MPI_INLINE mpi_transport::~mpi_transport() {
+mpi_transport::~mpi_transport() {
   if (has_pending() || !control_->wait_for_farewells(timeouts_.to_end)) return;
   for (auto& one : comms_) one.free();
   control_->free();
 }
 
-COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::send(int to, channel on, std::uint32_t tag,
-                                                            std::span<std::byte const> data) {
+mpi_transport::ticket mpi_transport::send(int to, channel on, std::uint32_t tag,
+                                          std::span<std::byte const> data) {
   mpi_extent const whole(data.size());
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Isend(data.data(), whole.count, whole.type, to, static_cast<int>(tag), comm(on), &request),
@@ -29,8 +26,8 @@ COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::send(int to, channel on, 
   return store({request, -1, tag, 0});
 }
 
-COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::receive(int from, channel on, std::uint32_t tag,
-                                                               std::span<std::byte> data) {
+mpi_transport::ticket mpi_transport::receive(int from, channel on, std::uint32_t tag,
+                                             std::span<std::byte> data) {
   mpi_extent const whole(data.size());
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Irecv(data.data(), whole.count, whole.type, from, static_cast<int>(tag), comm(on), &request),
@@ -38,7 +35,7 @@ COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::receive(int from, channel
   return store({request, from, tag, data.size()});
 }
 
-COHORT_MPI_INLINE bool mpi_transport::done(ticket one) {
+bool mpi_transport::done(ticket one) {
   if (one == 0) return true;
   auto& place = pending_[one - 1];
   int ended = 0;
@@ -52,8 +49,7 @@ COHORT_MPI_INLINE bool mpi_transport::done(ticket one) {
   return true;
 }
 
-COHORT_MPI_INLINE std::optional<mpi_transport::waiting> mpi_transport::probe(int from, channel on,
-                                                                             std::uint32_t tag) {
+std::optional<mpi_transport::waiting> mpi_transport::probe(int from, channel on, std::uint32_t tag) {
   int there = 0;
   MPI_Status status;
   mpi_call(MPI_Iprobe(from < 0 ? MPI_ANY_SOURCE : from, static_cast<int>(tag), comm(on), &there, &status),
@@ -62,7 +58,7 @@ COHORT_MPI_INLINE std::optional<mpi_transport::waiting> mpi_transport::probe(int
   return waiting{status.MPI_SOURCE, mpi_bytes(status)};
 }
 
-COHORT_MPI_INLINE void mpi_transport::abandon() noexcept {
+void mpi_transport::abandon() noexcept {
   for (auto& one : pending_)
     if (one.from >= 0 && one.request != MPI_REQUEST_NULL) MPI_Cancel(&one.request);
   auto const begin = mpi_control::clock::now();
@@ -79,7 +75,7 @@ COHORT_MPI_INLINE void mpi_transport::abandon() noexcept {
   }
 }
 
-COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::store(message one) {
+mpi_transport::ticket mpi_transport::store(message one) {
   if (unused_.empty()) {
     pending_.push_back(one);
     return pending_.size();
@@ -90,7 +86,7 @@ COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::store(message one) {
   return place;
 }
 
-COHORT_MPI_INLINE bool mpi_transport::has_pending() {
+bool mpi_transport::has_pending() {
   bool some = false;
   for (auto& one : pending_) {
     int ended = 1;
@@ -100,8 +96,7 @@ COHORT_MPI_INLINE bool mpi_transport::has_pending() {
   return some;
 }
 
-COHORT_MPI_INLINE void mpi_transport::check_size(message const& one, int code,
-                                                 MPI_Status const& status) const {
+void mpi_transport::check_size(message const& one, int code, MPI_Status const& status) const {
   int kind = MPI_SUCCESS;
   MPI_Error_class(code, &kind);
   bool const cut = kind == MPI_ERR_TRUNCATE;

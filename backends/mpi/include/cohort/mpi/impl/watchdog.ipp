@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/mpi/detail/watchdog.hpp>
@@ -12,11 +10,10 @@
 
 namespace cohort::detail {
 
-COHORT_MPI_INLINE watchdog::watchdog(std::chrono::milliseconds limit, std::string why, roll_call* ranks)
+watchdog::watchdog(std::chrono::milliseconds limit, std::string why, roll_call* ranks)
     : thread_([this, limit, why = std::move(why), ranks] { watch(limit, why, ranks); }) {}
 
-COHORT_MPI_INLINE void watchdog::watch(std::chrono::milliseconds limit, std::string const& why,
-                                       roll_call* ranks) {
+void watchdog::watch(std::chrono::milliseconds limit, std::string const& why, roll_call* ranks) {
   using clock = std::chrono::steady_clock;
   constexpr auto interval = std::chrono::milliseconds(100);
   auto const exit_with = [&](std::string const& text) {
@@ -38,7 +35,7 @@ COHORT_MPI_INLINE void watchdog::watch(std::chrono::milliseconds limit, std::str
   }
 }
 
-COHORT_MPI_INLINE watchdog::~watchdog() {
+watchdog::~watchdog() {
   {
     std::lock_guard const lock(mutex_);
     cancelled_ = true;

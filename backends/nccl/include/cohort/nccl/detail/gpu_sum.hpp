@@ -32,7 +32,3 @@ class gpu_sum final : public activity {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_NCCL_COMPILED
-#include <cohort/nccl/impl/gpu_sum.ipp>
-#endif

@@ -34,7 +34,3 @@ class nccl_family {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_NCCL_COMPILED
-#include <cohort/nccl/impl/nccl_family.ipp>
-#endif

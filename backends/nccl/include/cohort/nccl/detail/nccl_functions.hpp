@@ -43,7 +43,3 @@ struct nccl_functions {
 std::shared_ptr<nccl_functions const> load_nccl(library_source const& from);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_NCCL_COMPILED
-#include <cohort/nccl/impl/nccl_functions.ipp>
-#endif

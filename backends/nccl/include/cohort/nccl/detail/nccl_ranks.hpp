@@ -100,7 +100,3 @@ class nccl_ranks {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_NCCL_COMPILED
-#include <cohort/nccl/impl/nccl_ranks.ipp>
-#endif

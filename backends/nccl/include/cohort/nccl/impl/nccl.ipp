@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/cudnn/detail/compute_stream.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/nccl.hpp>
 #include <cstdint>
@@ -9,8 +7,7 @@
 
 namespace cohort {
 
-COHORT_NCCL_INLINE nccl::nccl(communicator& world, detail::library_source const& from)
-    : nccl(world.duplicate(), nullptr) {
+nccl::nccl(communicator& world, detail::library_source const& from) : nccl(world.duplicate(), nullptr) {
   try {
     family_ = std::make_shared<detail::nccl_family>(from);
   } catch (backend_error const& why) {
@@ -26,16 +23,16 @@ COHORT_NCCL_INLINE nccl::nccl(communicator& world, detail::library_source const&
   family_.reset();
 }
 
-COHORT_NCCL_INLINE nccl::~nccl() {
+nccl::~nccl() {
   sums_.clear();
   if (ranks_) family_->retire(std::move(ranks_));
 }
 
-COHORT_NCCL_INLINE bool nccl::sums_in(memory_space const& space) const {
+bool nccl::sums_in(memory_space const& space) const {
   return family_ && dynamic_cast<detail::compute_stream const*>(&space);
 }
 
-COHORT_NCCL_INLINE pending_operation nccl::start_allreduce(elements data, reduction how) {
+pending_operation nccl::start_allreduce(elements data, reduction how) {
   if (!data.space) return over_->start_allreduce(data, how);
   auto const* const computed = dynamic_cast<detail::compute_stream const*>(data.space);
   if (!family_ || !computed)
@@ -54,37 +51,37 @@ COHORT_NCCL_INLINE pending_operation nccl::start_allreduce(elements data, reduct
   return pending_operation(one);
 }
 
-COHORT_NCCL_INLINE pending_operation nccl::start_reduce_scatter(elements data, reduction how) {
+pending_operation nccl::start_reduce_scatter(elements data, reduction how) {
   return over_->start_reduce_scatter(data, how);
 }
 
-COHORT_NCCL_INLINE pending_operation nccl::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
+pending_operation nccl::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
   return over_->start_allgatherv(mine, all);
 }
 
-COHORT_NCCL_INLINE pending_operation nccl::start_send(std::span<std::byte const> data, int to, int tag) {
+pending_operation nccl::start_send(std::span<std::byte const> data, int to, int tag) {
   return over_->start_send(data, to, tag);
 }
 
-COHORT_NCCL_INLINE pending_operation nccl::start_receive(std::span<std::byte> data, int from, int tag) {
+pending_operation nccl::start_receive(std::span<std::byte> data, int from, int tag) {
   return over_->start_receive(data, from, tag);
 }
 
-COHORT_NCCL_INLINE std::unique_ptr<communicator> nccl::split(int color, int order) {
+std::unique_ptr<communicator> nccl::split(int color, int order) {
   return std::unique_ptr<nccl>(new nccl(over_->split(color, order), family_, why_not_));
 }
 
-COHORT_NCCL_INLINE std::unique_ptr<communicator> nccl::duplicate() {
+std::unique_ptr<communicator> nccl::duplicate() {
   return std::unique_ptr<nccl>(new nccl(over_->duplicate(), family_, why_not_));
 }
 
-COHORT_NCCL_INLINE int nccl::abort(std::string const& why, int exit_status) noexcept {
+int nccl::abort(std::string const& why, int exit_status) noexcept {
   int const first = over_->abort(why, exit_status);  // makes a thread that starts a sum release the mutex
   if (std::lock_guard const lock(mutex_); ranks_) ranks_->abort();
   return first;
 }
 
-COHORT_NCCL_INLINE traffic nccl::sent() const {
+traffic nccl::sent() const {
   traffic all = over_->sent();
   if (!family_) return all;
   all.bytes_sent += family_->bytes_sent;
@@ -92,14 +89,14 @@ COHORT_NCCL_INLINE traffic nccl::sent() const {
   return all;
 }
 
-COHORT_NCCL_INLINE nccl::nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_family> family,
-                              std::string why_not)
+nccl::nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_family> family,
+           std::string why_not)
     : over_(std::move(over)),
       family_(std::move(family)),
       why_not_(std::move(why_not)),
       name_("nccl over " + std::string(over_->name())) {}
 
-COHORT_NCCL_INLINE std::shared_ptr<detail::gpu_sum> nccl::acquire_sum() {
+std::shared_ptr<detail::gpu_sum> nccl::acquire_sum() {
   for (std::shared_ptr<detail::gpu_sum> const& one : sums_)
     if (one.use_count() == 1 && one->done()) return one;
   return sums_.emplace_back(std::make_shared<detail::gpu_sum>(ranks_));

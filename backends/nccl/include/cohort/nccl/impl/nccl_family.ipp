@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/nccl/detail/nccl_family.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_NCCL_INLINE nccl_family::~nccl_family() {
+nccl_family::~nccl_family() {
   for (std::shared_ptr<nccl_ranks> const& one : ending_) one->wait_for_end();
 }
 
-COHORT_NCCL_INLINE void nccl_family::retire(std::shared_ptr<nccl_ranks> one) {
+void nccl_family::retire(std::shared_ptr<nccl_ranks> one) {
   one->end();
   std::lock_guard const lock(mutex_);
   std::erase_if(ending_, [](std::shared_ptr<nccl_ranks> const& other) { return other->ended(); });

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/nccl/detail/nccl_functions.hpp>
 #include <string>
 
 namespace cohort::detail {
 
 /// Text of an NCCL version number, for example "2.28.9" for 22809.
-COHORT_NCCL_INLINE std::string nccl_version_text(int version) {
+std::string nccl_version_text(int version) {
   return std::to_string(version / 10000) + '.' + std::to_string(version % 10000 / 100) + '.'
          + std::to_string(version % 100);
 }
 
-COHORT_NCCL_INLINE std::shared_ptr<nccl_functions const> load_nccl(library_source const& from) {
+std::shared_ptr<nccl_functions const> load_nccl(library_source const& from) {
   std::string const names[]{"libnccl.so.2"};
   auto const made =
       std::make_shared<nccl_functions const>(load_functions<nccl_functions>(from, "NCCL 2", names));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/nccl/detail/nccl_ranks.hpp>
 #include <cstddef>
@@ -11,8 +9,8 @@
 
 namespace cohort::detail {
 
-COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> by,
-                                          std::shared_ptr<communicator> over, std::shared_ptr<gpu const> on)
+nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> by, std::shared_ptr<communicator> over,
+                       std::shared_ptr<gpu const> on)
     : functions_(std::move(by)), over_(std::move(over)), on_(std::move(on)) {
   require_distinct_gpus();
   ncclUniqueId id{};
@@ -36,15 +34,15 @@ COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> 
   }
 }
 
-COHORT_NCCL_INLINE nccl_ranks::~nccl_ranks() {
+nccl_ranks::~nccl_ranks() {
   on_->make_current();
   if (ended()) functions_->destroy(std::exchange(ranks_, nullptr));
   abort();
   driver().destroy_stream(stream_);
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::start(elements const& data, reduction how, compute_stream const& computed,
-                                          gpu_event const& begin, gpu_event const& end) {
+void nccl_ranks::start(elements const& data, reduction how, compute_stream const& computed,
+                       gpu_event const& begin, gpu_event const& end) {
   on_->use();
   {
     auto const turn = computed.lock_queue();
@@ -64,7 +62,7 @@ COHORT_NCCL_INLINE void nccl_ranks::start(elements const& data, reduction how, c
   check(driver().record(end.handle(), stream_), "marking a sum's end");
 }
 
-COHORT_NCCL_INLINE bool nccl_ranks::done(gpu_event const& end) {
+bool nccl_ranks::done(gpu_event const& end) {
   on_->use();
   CUresult const status = driver().query_event(end.handle());
   if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) check(status, "a sum");
@@ -74,11 +72,11 @@ COHORT_NCCL_INLINE bool nccl_ranks::done(gpu_event const& end) {
   return false;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::await(gpu_event const& end) {
+void nccl_ranks::await(gpu_event const& end) {
   poll_until("a sum", [&] { return done(end); });
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::end() noexcept {
+void nccl_ranks::end() noexcept {
   if (std::uncaught_exceptions() > 0) {
     over_->abort("its communicator was destroyed by an exception");
     return abort();
@@ -88,13 +86,13 @@ COHORT_NCCL_INLINE void nccl_ranks::end() noexcept {
   if (ranks_) functions_->finalize(ranks_);
 }
 
-COHORT_NCCL_INLINE bool nccl_ranks::ended() {
+bool nccl_ranks::ended() {
   std::lock_guard const lock(mutex_);
   ncclResult_t now = ncclInProgress;
   return ending_ && ranks_ && functions_->state(ranks_, &now) == ncclSuccess && now == ncclSuccess;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::wait_for_end() noexcept try {
+void nccl_ranks::wait_for_end() noexcept try {
   clock::time_point const begin = clock::now();
   while (!ended() && clock::now() - begin < over_->settings().deadline) {
     if (state() != ncclInProgress) return;
@@ -104,7 +102,7 @@ COHORT_NCCL_INLINE void nccl_ranks::wait_for_end() noexcept try {
 } catch (error const&) {
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::abort() noexcept try {
+void nccl_ranks::abort() noexcept try {
   ncclComm_t aborted = nullptr;
   {
     std::lock_guard const lock(mutex_);
@@ -121,7 +119,7 @@ COHORT_NCCL_INLINE void nccl_ranks::abort() noexcept try {
 } catch (...) {  // no thread can be started
 }
 
-COHORT_NCCL_INLINE ncclDataType_t nccl_ranks::type_of(element_type type) {
+ncclDataType_t nccl_ranks::type_of(element_type type) {
   switch (type) {
     case element_type::f32:
       return ncclFloat32;
@@ -141,7 +139,7 @@ COHORT_NCCL_INLINE ncclDataType_t nccl_ranks::type_of(element_type type) {
   return ncclFloat32;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::require_distinct_gpus() {
+void nccl_ranks::require_distinct_gpus() {
   gathered const all = over_->allgatherv(on_->identity());
   for (int r = 1; r < over_->size(); ++r)
     for (int earlier = 0; earlier < r; ++earlier)
@@ -151,12 +149,12 @@ COHORT_NCCL_INLINE void nccl_ranks::require_distinct_gpus() {
                              .expected = "one GPU for each rank (set CUDA_VISIBLE_DEVICES)"});
 }
 
-COHORT_NCCL_INLINE bool nccl_ranks::was_aborted() {
+bool nccl_ranks::was_aborted() {
   std::lock_guard const lock(mutex_);
   return !ranks_;
 }
 
-COHORT_NCCL_INLINE ncclResult_t nccl_ranks::state() {
+ncclResult_t nccl_ranks::state() {
   std::lock_guard const lock(mutex_);
   ncclResult_t now = ncclInProgress;
   if (!ranks_) return now;
@@ -164,7 +162,7 @@ COHORT_NCCL_INLINE ncclResult_t nccl_ranks::state() {
   return asked == ncclSuccess ? now : asked;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::wait_for_nccl(char const* doing) {
+void nccl_ranks::wait_for_nccl(char const* doing) {
   poll_until(doing, [&] {
     ncclResult_t const now = state();
     check(now, doing);
@@ -172,7 +170,7 @@ COHORT_NCCL_INLINE void nccl_ranks::wait_for_nccl(char const* doing) {
   });
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::check_other_ranks() {
+void nccl_ranks::check_other_ranks() {
   try {
     over_->probe(communicator::any_source, communicator::largest_tag);
   } catch (...) {
@@ -181,7 +179,7 @@ COHORT_NCCL_INLINE void nccl_ranks::check_other_ranks() {
   }
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::fail_at_deadline(char const* doing) {
+void nccl_ranks::fail_at_deadline(char const* doing) {
   try {
     over_->barrier();
   } catch (...) {
@@ -191,7 +189,7 @@ COHORT_NCCL_INLINE void nccl_ranks::fail_at_deadline(char const* doing) {
   fail(text_of({"NCCL: ", doing, " has not ended within ", over_->settings().deadline.count(), " ms"}));
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
+void nccl_ranks::fail(std::string const& why) {
   check_other_ranks();  // another rank may have announced the reason
   over_->abort(why, communicator_exit_status);
   abort();
@@ -199,7 +197,7 @@ COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
   throw communicator_error({.what = why});
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::check(ncclResult_t status, char const* doing) {
+void nccl_ranks::check(ncclResult_t status, char const* doing) {
   if (status == ncclSuccess || status == ncclInProgress) return;
   char const* const more = functions_->last_error(nullptr);
   bool const says_more = more && *more;
@@ -207,7 +205,7 @@ COHORT_NCCL_INLINE void nccl_ranks::check(ncclResult_t status, char const* doing
                 says_more ? more : "", ")"}));
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::check(CUresult status, char const* doing) {
+void nccl_ranks::check(CUresult status, char const* doing) {
   try {
     driver().check(status, doing);
   } catch (backend_error const& why) {

@@ -48,7 +48,3 @@ constexpr dnnl_activation const* find_activation(kind const& k) {
 dnnl_activation activation_of(kind const& k, double const* fields);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/activation.ipp>
-#endif

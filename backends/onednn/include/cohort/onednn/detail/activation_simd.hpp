@@ -28,7 +28,3 @@ struct activation_passes {
 activation_passes activation_passes_for(curve of, isa which, bool narrow);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/activation_simd.ipp>
-#endif

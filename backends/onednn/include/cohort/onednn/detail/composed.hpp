@@ -13,7 +13,3 @@ namespace cohort::detail {
 backend_operation<onednn> prepare_composed(dnnl_target const& on, operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/composed.ipp>
-#endif

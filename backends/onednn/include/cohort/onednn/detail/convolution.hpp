@@ -63,7 +63,3 @@ backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onedn
                                   conv1d const& l);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/convolution.ipp>
-#endif

@@ -9,10 +9,6 @@ namespace cohort::detail {
 /// Prepares a transposed convolution. The window is that of the convolution whose input is this layer's
 /// output.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
-                                            conv2d_transposed const& l);
+                                  conv2d_transposed const& l);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/deconvolution.ipp>
-#endif

@@ -26,7 +26,3 @@ backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
 std::optional<backend_operation<onednn>> prepare_own_activation(operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/elementwise.ipp>
-#endif

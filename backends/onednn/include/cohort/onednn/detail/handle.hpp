@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <oneapi/dnnl/dnnl.h>
+#include <cohort/detail/build_check.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -114,7 +114,3 @@ class memory_layout {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/handle.ipp>
-#endif

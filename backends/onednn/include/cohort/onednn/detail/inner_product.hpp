@@ -12,7 +12,3 @@ backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onedn
                                   dense const& l, bool of_steps = false);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/inner_product.ipp>
-#endif

@@ -21,7 +21,3 @@ backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_re
                                   concatenate const&);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/joining.ipp>
-#endif

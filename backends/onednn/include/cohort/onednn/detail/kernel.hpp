@@ -56,7 +56,3 @@ class dnnl_call {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/kernel.ipp>
-#endif

@@ -28,7 +28,3 @@ std::span<layout_candidate const> layout_candidates_of(operation_request<onednn>
 layout_candidate requested_candidate(operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/layout_candidates.ipp>
-#endif

@@ -14,7 +14,3 @@ std::optional<backend_operation<onednn>> prepare_matmul(dnnl_target const& on,
                                                         matmul const& l);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/matmul.ipp>
-#endif

@@ -124,7 +124,3 @@ class norm_on_panels {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/norm_on_panels.ipp>
-#endif

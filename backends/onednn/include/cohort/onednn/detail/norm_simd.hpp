@@ -46,7 +46,3 @@ struct norm_passes {
 norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/norm_simd.ipp>
-#endif

@@ -26,7 +26,3 @@ invocation<onednn> write_statistics(operation_request<onednn> const& request,
                                     statistics_workspace const& memory, memory_layout const& each);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/norm_statistics.ipp>
-#endif

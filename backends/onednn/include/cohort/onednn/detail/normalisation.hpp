@@ -17,9 +17,9 @@ namespace cohort::detail {
 ///
 /// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
 backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
-                                        operation_request<onednn> const& request, dnnl_pd const& forward,
-                                        dnnl_pd const& backward, memory_layout const& layout,
-                                        std::vector<dnnl_argument> const& statistics, double flops);
+                                         operation_request<onednn> const& request, dnnl_pd const& forward,
+                                         dnnl_pd const& backward, memory_layout const& layout,
+                                         std::vector<dnnl_argument> const& statistics, double flops);
 
 /// Prepares batch normalisation. If the plan fuses a relu, the workspace stores the relu's mask. If it fuses
 /// a leaky relu or a sum, which oneDNN does not support, rectified_norm runs instead.
@@ -44,7 +44,3 @@ std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handl
                                                                operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/normalisation.ipp>
-#endif

@@ -23,7 +23,3 @@ std::optional<backend_operation<onednn>> prepare_pool(dnnl_engine_handle const& 
                                                       operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/pooling.ipp>
-#endif

@@ -40,7 +40,3 @@ dnnl_pd first_optimised(Candidate const&... candidate) {
 std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/primitive.ipp>
-#endif

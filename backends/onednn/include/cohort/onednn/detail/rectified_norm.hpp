@@ -33,14 +33,9 @@ struct rectified_norm {
   backend_operation<onednn> prepare(batch_norm const& l);
 
  private:
-  static void add(invocation<onednn>& to, operand_role role, int index,
-                                    memory_layout const& as);
+  static void add(invocation<onednn>& to, operand_role role, int index, memory_layout const& as);
   void add_statistics(invocation<onednn>& to, statistics_workspace const& memory,
                       memory_layout const& each) const;
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/rectified_norm.ipp>
-#endif

@@ -20,7 +20,3 @@ constexpr std::uint16_t rounded_by_processor(float x) {
 void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/rounding.ipp>
-#endif

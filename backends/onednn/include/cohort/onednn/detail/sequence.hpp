@@ -17,7 +17,3 @@ std::optional<backend_operation<onednn>> prepare_sequence(dnnl_target const& on,
                                                           operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/sequence.ipp>
-#endif

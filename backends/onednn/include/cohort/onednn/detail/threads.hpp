@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <omp.h>
 #include <algorithm>
+#include <cohort/detail/build_check.hpp>
 #include <string>
 
 extern "C" {
@@ -36,7 +36,3 @@ void on_openmp_threads(int most, F const& f) {
 inline void openmp_barrier() { GOMP_barrier(); }
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/threads.ipp>
-#endif

@@ -49,7 +49,3 @@ backend_operation<onednn> prepare_weighted(dnnl_target const& on, operation_requ
                                            memory_layout const& wanted_gradient = {});
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/weighted.ipp>
-#endif

@@ -22,11 +22,7 @@ dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout con
 ///           256 channels. The 4-point transforms only add and halve.
 /// Source    Lavin and Gray, Fast algorithms for convolutional neural networks, CVPR 2016.
 std::optional<backend_operation<onednn>> prepare_winograd(dnnl_target const& on,
-                                                                    operation_request<onednn> const& request,
-                                                                    conv2d const& l);
+                                                          operation_request<onednn> const& request,
+                                                          conv2d const& l);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/winograd.ipp>
-#endif

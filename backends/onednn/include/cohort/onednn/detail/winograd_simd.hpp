@@ -22,7 +22,3 @@ void winograd_output(isa which, float const* from, std::size_t step, float const
                      std::size_t filters, float* const* pixels);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_ONEDNN_COMPILED
-#include <cohort/onednn/impl/winograd_simd.ipp>
-#endif

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/exponential_simd.hpp>
 #include <cohort/execution/detail/simd_parts.hpp>
 #include <cohort/onednn/detail/activation_simd.hpp>
@@ -28,8 +26,7 @@ using avx512_f32::exponential, avx512_f32::quotient;
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_ONEDNN_INLINE activation_passes activation_passes_for(curve of, [[maybe_unused]] isa which,
-                                                             [[maybe_unused]] bool narrow) {
+activation_passes activation_passes_for(curve of, [[maybe_unused]] isa which, [[maybe_unused]] bool narrow) {
   auto const index = static_cast<std::size_t>(of);
 #if defined(__x86_64__) || defined(__i386__)
   if (narrow) return avx512_bf16::passes_of_curves[index];

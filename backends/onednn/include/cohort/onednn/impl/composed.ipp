@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <omp.h>
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/composed.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <memory>
@@ -91,15 +89,14 @@ struct dnnl_products final : product_backend {
 };
 
 /// Returns the layout of the transposed matrix in the same memory.
-COHORT_ONEDNN_INLINE memory_layout transposed(memory_layout const& layout) {
+memory_layout transposed(memory_layout const& layout) {
   int const swapped[]{1, 0};
   dnnl_memory_desc_t md = nullptr;
   check_dnnl(dnnl_memory_desc_permute_axes(&md, layout.get(), swapped), "transposing a layout");
   return memory_layout(md);
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target const& on,
-                                                                operation_request<onednn> const& request) {
+backend_operation<onednn> prepare_composed(dnnl_target const& on, operation_request<onednn> const& request) {
   using enum operand_role;
   kind const& what = *request.kind;
   dnnl_products products(on, request);
@@ -145,8 +142,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target cons
     if (!backward || kernel.reads_tensors) add(output, 0, made.output);
     if (backward) add(diff_output, 0, made.output);
     for (std::size_t i = 0; backward && i < request.input_shapes.size(); ++i)
-      if (request.wants_diff_input[i])
-        add(diff_input, static_cast<int>(i), dense(request.input_shapes[i]));
+      if (request.wants_diff_input[i]) add(diff_input, static_cast<int>(i), dense(request.input_shapes[i]));
     for (int p = 0; p < parameters; ++p) {
       memory_layout const& multiplied = products.layout_of_parameter(backward, p);
       if (!multiplied.get())

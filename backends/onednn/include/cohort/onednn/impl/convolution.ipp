@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(sliding_window const& w, shape const& input, int axes) {
+dnnl_window::dnnl_window(sliding_window const& w, shape const& input, int axes) {
   border const rows = vertical_border(w, input[1]), columns = horizontal_border(w, input[2]);
   int const x = axes - 1;
   size[0] = w.size.height, size[x] = w.size.width;
@@ -18,15 +16,14 @@ COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(sliding_window const& w, shape con
   is_strided = w.stride.height > 1 || w.stride.width > 1;
 }
 
-COHORT_ONEDNN_INLINE window_primitives::window_primitives(dnnl_engine_handle const& on,
-                                                          operation_request<onednn> const& request,
-                                                          dnnl_window const& moving)
+window_primitives::window_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
+                                     dnnl_window const& moving)
     : engine(on.get()),
       propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
       w(moving) {}
 
-COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type,
-                                              dnnl_window const& w, int groups) {
+layout_rule::layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type,
+                         dnnl_window const& w, int groups) {
   auto const src = batched_dims(request.input_shapes[0], request.batch);
   auto const dst = batched_dims(request.output_shape, request.batch);
   bool const image = src.size() == 4;
@@ -53,7 +50,7 @@ COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& r
   if (groups > 1) forward.push_back(both(image ? dnnl_abcd : dnnl_abc));
 }
 
-COHORT_ONEDNN_INLINE std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups) {
+std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups) {
   if (groups == 1) return batched_dims(weights.example(), weights[0]);
   shape const each = weights.example().batched(weights[0] / groups);
   return batched_dims(each, groups);
@@ -89,9 +86,10 @@ struct convolution_primitives final : window_primitives {
   }
 };
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_convolution(
-    dnnl_target const& on, operation_request<onednn> const& request, dnnl_window const& w, int groups,
-    double flops) {
+[[gnu::noinline]] backend_operation<onednn> prepare_convolution(dnnl_target const& on,
+                                                                operation_request<onednn> const& request,
+                                                                dnnl_window const& w, int groups,
+                                                                double flops) {
   convolution_primitives const make(on.engine, request, w);
   layout_rule const rule(request, on.type, w, groups);
   return prepare_weighted(
@@ -100,16 +98,14 @@ struct convolution_primitives final : window_primitives {
       flops * request.batch);
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
-                                                       operation_request<onednn> const& request,
-                                                       conv2d const& l) {
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+                                  conv2d const& l) {
   return prepare_convolution(on, request, {l.window(), request.input_shapes[0]}, l.groups,
                              l.flops(request.input_shapes));
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
-                                                       operation_request<onednn> const& request,
-                                                       conv1d const& l) {
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+                                  conv1d const& l) {
   shape const input = request.input_shapes[0], sequence{input[1], input[0]};
   return prepare_convolution(on, request, {l.window(), l.row(sequence), 1}, l.groups,
                              l.flops({&sequence, 1}));

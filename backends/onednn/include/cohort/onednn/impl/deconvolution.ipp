@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
 #include <cohort/onednn/detail/deconvolution.hpp>
 
@@ -36,8 +34,9 @@ struct deconvolution_primitives final : window_primitives {
   }
 };
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(
-    dnnl_target const& on, operation_request<onednn> const& request, conv2d_transposed const& l) {
+[[gnu::noinline]] backend_operation<onednn> prepare(dnnl_target const& on,
+                                                    operation_request<onednn> const& request,
+                                                    conv2d_transposed const& l) {
   dnnl_window const w(l.window(), request.output_shape);
   deconvolution_primitives const make(on.engine, request, w);
   layout_rule const rule(request, on.type, w, l.groups);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/activation_simd.hpp>
 #include <cohort/onednn/detail/elementwise.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
@@ -15,9 +13,9 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE dnnl_pd forward_of_activation(dnnl_engine_handle const& engine,
-                                                   dnnl_prop_kind_t propagation, dnnl_alg_kind_t algorithm,
-                                                   dnnl_activation const& f, memory_layout const& layout) {
+dnnl_pd forward_of_activation(dnnl_engine_handle const& engine, dnnl_prop_kind_t propagation,
+                              dnnl_alg_kind_t algorithm, dnnl_activation const& f,
+                              memory_layout const& layout) {
   dnnl_attributes const plain;
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_eltwise_forward_primitive_desc_create(&pd, engine.get(), propagation, algorithm, layout.get(),
@@ -25,10 +23,9 @@ COHORT_ONEDNN_INLINE dnnl_pd forward_of_activation(dnnl_engine_handle const& eng
   return dnnl_pd(pd);
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
-                                                               operation_request<onednn> const& request,
-                                                               memory_layout const& layout,
-                                                               dnnl_activation const& f) {
+invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
+                                          operation_request<onednn> const& request,
+                                          memory_layout const& layout, dnnl_activation const& f) {
   auto const as = [&](memory_layout const& candidate) {
     dnnl_attributes const plain;
     dnnl_pd const hint = forward_of_activation(engine, dnnl_forward_training, f.backward, f, candidate);
@@ -50,8 +47,8 @@ COHORT_ONEDNN_INLINE invocation<onednn> backward_of_activation(dnnl_engine_handl
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_SRC}});
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
-                                                                  operation_request<onednn> const& request) {
+backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
+                                             operation_request<onednn> const& request) {
   dnnl_activation const f = activation_of(*request.kind, request.fields);
   auto const as = [&](memory_layout const& layout) {
     return forward_of_activation(engine, request.training ? dnnl_forward_training : dnnl_forward_inference,
@@ -73,7 +70,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_activation(dnnl_engine_ha
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<curve> curve_of(std::string_view kind) {
+std::optional<curve> curve_of(std::string_view kind) {
   constexpr std::pair<std::string_view, curve> curves[]{{softplus::kind_name, curve::softplus},
                                                         {gelu::kind_name, curve::gelu},
                                                         {gelu_tanh::kind_name, curve::gelu_tanh},
@@ -99,8 +96,7 @@ void for_parts_of(std::size_t elements, Run const& run) {
   });
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_own_activation(
-    operation_request<onednn> const& request) {
+std::optional<backend_operation<onednn>> prepare_own_activation(operation_request<onednn> const& request) {
   std::optional<curve> const found = curve_of(request.kind->name);
   if (!found) return {};
   memory_layout layout = request.inputs[0];

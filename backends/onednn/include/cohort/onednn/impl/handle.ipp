@@ -1,46 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cctype>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/onednn/detail/handle.hpp>
 #include <cohort/tensor/shape.hpp>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE void check_dnnl(dnnl_status_t status, char const* doing) {
+void check_dnnl(dnnl_status_t status, char const* doing) {
   if (status == dnnl_success) return;
   throw backend_error({.what = {"oneDNN failed while ", doing},
                        .expected = "status 0",
                        .got = {"status ", static_cast<int>(status)}});
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE shared_object& shared_object::operator=(shared_object other) noexcept {
+[[gnu::noinline]] shared_object& shared_object::operator=(shared_object other) noexcept {
   held_.swap(other.held_);
   return *this;
 }
 
-COHORT_ONEDNN_INLINE dnnl_engine_handle make_engine() {
+dnnl_engine_handle make_engine() {
   dnnl_engine_t engine = nullptr;
   check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "creating the CPU engine");
   return dnnl_engine_handle(engine);
 }
 
-COHORT_ONEDNN_INLINE std::string implementation_of(const_dnnl_primitive_desc_t pd) {
+std::string implementation_of(const_dnnl_primitive_desc_t pd) {
   char const* name = "";
   dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
   return name;
 }
 
-COHORT_ONEDNN_INLINE bool is_optimised(dnnl_pd const& pd) {
+bool is_optimised(dnnl_pd const& pd) {
   if (!pd) return false;
   std::string const name = implementation_of(pd.get());
   return !name.starts_with("ref") && name.find("+ref") == std::string::npos;
 }
 
-COHORT_ONEDNN_INLINE dnnl_attributes::dnnl_attributes(dnnl_alg_kind_t activation, float alpha, float beta,
-                                                      const_dnnl_memory_desc_t summand) {
+dnnl_attributes::dnnl_attributes(dnnl_alg_kind_t activation, float alpha, float beta,
+                                 const_dnnl_memory_desc_t summand) {
   check_dnnl(dnnl_primitive_attr_create(&attributes_), "making attributes");
   check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user),
              "setting attributes");
@@ -53,14 +51,14 @@ COHORT_ONEDNN_INLINE dnnl_attributes::dnnl_attributes(dnnl_alg_kind_t activation
   dnnl_post_ops_destroy(ops);
 }
 
-COHORT_ONEDNN_INLINE memory_layout memory_layout::copy_of(const_dnnl_memory_desc_t md) {
+memory_layout memory_layout::copy_of(const_dnnl_memory_desc_t md) {
   dnnl_memory_desc_t copy = nullptr;
   check_dnnl(dnnl_memory_desc_clone(&copy, md), "copying a descriptor");
   return memory_layout(copy);
 }
 
-COHORT_ONEDNN_INLINE memory_layout memory_layout::tagged(std::vector<dnnl_dim_t> const& dims,
-                                                         dnnl_data_type_t type, dnnl_format_tag_t tag) {
+memory_layout memory_layout::tagged(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type,
+                                    dnnl_format_tag_t tag) {
   dnnl_memory_desc_t md = nullptr;
   dnnl_dims_t extents{};
   std::copy(dims.begin(), dims.end(), extents);
@@ -69,8 +67,7 @@ COHORT_ONEDNN_INLINE memory_layout memory_layout::tagged(std::vector<dnnl_dim_t>
   return memory_layout(md);
 }
 
-COHORT_ONEDNN_INLINE memory_layout memory_layout::dense(std::vector<dnnl_dim_t> const& dims,
-                                                        dnnl_data_type_t type) {
+memory_layout memory_layout::dense(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type) {
   dnnl_memory_desc_t md = nullptr;
   dnnl_dims_t extents{}, strides{};
   std::copy(dims.begin(), dims.end(), extents);
@@ -81,11 +78,11 @@ COHORT_ONEDNN_INLINE memory_layout memory_layout::dense(std::vector<dnnl_dim_t> 
   return memory_layout(md);
 }
 
-COHORT_ONEDNN_INLINE bool memory_layout::operator==(memory_layout const& other) const {
+bool memory_layout::operator==(memory_layout const& other) const {
   return get() == other.get() || (get() && other.get() && dnnl_memory_desc_equal(get(), other.get()));
 }
 
-COHORT_ONEDNN_INLINE bool memory_layout::has_same_layout(memory_layout const& other) const {
+bool memory_layout::has_same_layout(memory_layout const& other) const {
   int const axes = rank();
   auto const same = [&](dnnl_query_t what, int count) {
     return queried(what, count) == other.queried(what, count);
@@ -98,13 +95,13 @@ COHORT_ONEDNN_INLINE bool memory_layout::has_same_layout(memory_layout const& ot
          && same(dnnl_query_inner_blks, blocks) && same(dnnl_query_inner_idxs, blocks);
 }
 
-COHORT_ONEDNN_INLINE dnnl_data_type_t memory_layout::type() const {
+dnnl_data_type_t memory_layout::type() const {
   dnnl_data_type_t found = dnnl_f32;
   if (md_) dnnl_memory_desc_query(md_.get(), dnnl_query_data_type, &found);
   return found;
 }
 
-COHORT_ONEDNN_INLINE std::string memory_layout::name() const {
+std::string memory_layout::name() const {
   int const axes = rank();
   int blocks = 0;
   dnnl_memory_desc_query(md_.get(), dnnl_query_inner_nblks_s32, &blocks);
@@ -129,13 +126,13 @@ COHORT_ONEDNN_INLINE std::string memory_layout::name() const {
   return letters + tail + (type() == dnnl_bf16 ? " bf16" : "");
 }
 
-COHORT_ONEDNN_INLINE int memory_layout::rank() const {
+int memory_layout::rank() const {
   int axes = 0;
   if (md_) dnnl_memory_desc_query(md_.get(), dnnl_query_ndims_s32, &axes);
   return axes;
 }
 
-COHORT_ONEDNN_INLINE std::vector<dnnl_dim_t> memory_layout::queried(dnnl_query_t what, int count) const {
+std::vector<dnnl_dim_t> memory_layout::queried(dnnl_query_t what, int count) const {
   dnnl_dims_t* values = nullptr;
   if (count == 0 || dnnl_memory_desc_query(md_.get(), what, &values) != dnnl_success) return {};
   return {*values, *values + count};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/inner_product.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
@@ -45,15 +43,15 @@ struct inner_product_primitives final : weighted_primitives {
 /// transposed copy for backward-data. Renewing that copy in each step costs more time than faster
 /// products save (DECISIONS 11). In f32, the gradient over the many rows of sequences takes up to twice as
 /// long in blocks.
-COHORT_ONEDNN_INLINE bool keeps_weights_plain(dnnl_target const& on,
-                                              operation_request<onednn> const& request, bool of_steps) {
+bool keeps_weights_plain(dnnl_target const& on, operation_request<onednn> const& request, bool of_steps) {
   constexpr std::int64_t large = std::int64_t{1} << 22;
   if (on.type == dnnl_f32) return request.training && of_steps;
   return request.training && request.parameter_specs[0].dims.elements() >= large;
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(
-    dnnl_target const& on, operation_request<onednn> const& request, dense const& l, bool of_steps) {
+[[gnu::noinline]] backend_operation<onednn> prepare(dnnl_target const& on,
+                                                    operation_request<onednn> const& request, dense const& l,
+                                                    bool of_steps) {
   inner_product_primitives const make(on.engine, request);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
@@ -64,7 +62,8 @@ COHORT_ONEDNN_INLINE bool keeps_weights_plain(dnnl_target const& on,
   std::vector<activation_layouts> data;
   if (candidate.data == layout_candidate::order::any) data.push_back({src_any, dst_any});
   auto const dims = batched_dims(request.input_shapes[0], l.units);
-  bool const plain = candidate.plain || (candidate.name == "rule" && keeps_weights_plain(on, request, of_steps));
+  bool const plain =
+      candidate.plain || (candidate.name == "rule" && keeps_weights_plain(on, request, of_steps));
   return prepare_weighted(on, request, make, as, data,
                           plain ? memory_layout::dense(dims, on.type) : memory_layout::tagged(dims, on.type),
                           l.flops(request.input_shapes) * request.batch,

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/joining.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <vector>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from,
-                                                memory_layout const& to) {
+dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from,
+                           memory_layout const& to) {
   dnnl_primitive_desc_t pd = nullptr;
   check_dnnl(
       dnnl_reorder_primitive_desc_create(&pd, from.get(), engine.get(), to.get(), engine.get(), nullptr),
@@ -27,10 +25,8 @@ COHORT_ONEDNN_INLINE dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine
 /// Gradient of input i of a join: copies `from`, all or a part of diff_output, to the input's layout. For a
 /// plain copy, oneDNN's reference implementation is accepted if there is no other; the name shows it:
 /// "reorder ref:any".
-COHORT_ONEDNN_INLINE invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine,
-                                                          memory_layout const& diff_output,
-                                                          memory_layout const& from, memory_layout const& to,
-                                                          std::size_t i) {
+invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine, memory_layout const& diff_output,
+                                     memory_layout const& from, memory_layout const& to, std::size_t i) {
   dnnl_kernel const kernel = reorder_kernel(engine, from, to);
   return {kernel,
           {{operand_role::diff_output, 0, diff_output}, {operand_role::diff_input, static_cast<int>(i), to}},
@@ -38,14 +34,14 @@ COHORT_ONEDNN_INLINE invocation<onednn> gradient_of_input(dnnl_engine_handle con
           0};
 }
 
-COHORT_ONEDNN_INLINE std::vector<const_dnnl_memory_desc_t> raw(std::vector<memory_layout> const& layouts) {
+std::vector<const_dnnl_memory_desc_t> raw(std::vector<memory_layout> const& layouts) {
   std::vector<const_dnnl_memory_desc_t> made;
   for (memory_layout const& one : layouts) made.push_back(one.get());
   return made;
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> forward_of_join(dnnl_engine_handle const& engine,
-                                                               dnnl_pd const& pd, std::size_t inputs) {
+backend_operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_pd const& pd,
+                                          std::size_t inputs) {
   std::vector<dnnl_argument> arguments;
   for (std::size_t i = 0; i < inputs; ++i)
     arguments.push_back(
@@ -57,8 +53,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> forward_of_join(dnnl_engine_handl
   return made;
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const& engine,
-                                                       operation_request<onednn> const& request, add const&) {
+backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                  add const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
   auto const sum_in = [&](memory_layout const& layout) {
@@ -80,9 +76,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const&
   return made;
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const& engine,
-                                                       operation_request<onednn> const& request,
-                                                       concatenate const&) {
+backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                  concatenate const&) {
   std::size_t const n = request.inputs.size();
   int const axis = 1 + channel_axis(request.output_shape);
   dnnl_attributes const plain;

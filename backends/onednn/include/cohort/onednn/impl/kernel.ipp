@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/kernel.hpp>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE std::string implementation_of(dnnl_kernel const& kernel) {
+std::string implementation_of(dnnl_kernel const& kernel) {
   const_dnnl_primitive_desc_t pd = nullptr;
   if (!kernel.primitive) return {};
   check_dnnl(dnnl_primitive_get_primitive_desc(kernel.primitive.get(), &pd), "describing a primitive");
   return implementation_of(pd);
 }
 
-COHORT_ONEDNN_INLINE dnnl_call::dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses) {
+dnnl_call::dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses) {
   if (!kernel.primitive) {
     host_.emplace(kernel.host, addresses);
     return;
@@ -34,14 +32,14 @@ COHORT_ONEDNN_INLINE dnnl_call::dnnl_call(dnnl_kernel const& kernel, std::span<v
   }
 }
 
-COHORT_ONEDNN_INLINE void dnnl_call::operator()() const {
+void dnnl_call::operator()() const {
   if (host_) return (*host_)();
   check_dnnl(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
                                     arguments_.data()),
              "running a primitive");
 }
 
-COHORT_ONEDNN_INLINE void dnnl_call::set(std::size_t argument, void* where) {
+void dnnl_call::set(std::size_t argument, void* where) {
   if (host_)
     host_->set(argument, where);
   else

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <omp.h>
 
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/dense.hpp>
@@ -33,8 +31,7 @@ inline constexpr layout_candidate dense_layout_candidates[]{
     {"data any", layout_candidate::order::rule, layout_candidate::order::any},
     {"weights any", layout_candidate::order::rule, layout_candidate::order::rule, true}};
 
-COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
-    operation_request<onednn> const& request) {
+std::span<layout_candidate const> layout_candidates_of(operation_request<onednn> const& request) {
   if (*request.kind == kind_of<dense>)
     return request.input_shapes[0].rank == 2 ? std::span<layout_candidate const>() : dense_layout_candidates;
   if (*request.kind == kind_of<conv2d>)
@@ -47,7 +44,7 @@ COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
 
 /// Whether a convolution has stride 1 and channels that fill blocks of 16. In all measurements of training
 /// such convolutions, the rule was the fastest candidate.
-COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& request) {
+bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
   bool const fills =
       channels_of(request.input_shapes[0]) % block == 0 && channels_of(request.output_shape) % block == 0;
@@ -58,7 +55,7 @@ COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& 
   return request.kind->name == conv1d::kind_name && fills && decode<conv1d>(request.fields).stride == 1;
 }
 
-COHORT_ONEDNN_INLINE layout_candidate requested_candidate(operation_request<onednn> const& request) {
+layout_candidate requested_candidate(operation_request<onednn> const& request) {
   if (!request.candidate.empty())
     for (layout_candidate const& one : layout_candidates_of(request))
       if (one.name == request.candidate) return one;
@@ -69,8 +66,7 @@ COHORT_ONEDNN_INLINE layout_candidate requested_candidate(operation_request<oned
 
 namespace cohort {
 
-COHORT_ONEDNN_INLINE std::vector<std::string> onednn::candidates(
-    operation_request<onednn> const& request) const {
+std::vector<std::string> onednn::candidates(operation_request<onednn> const& request) const {
   using order = detail::layout_candidate::order;
   std::vector<std::string> names;
   bool const plain = detail::is_plain_convolution(request);
@@ -86,7 +82,7 @@ COHORT_ONEDNN_INLINE std::vector<std::string> onednn::candidates(
   return names;
 }
 
-COHORT_ONEDNN_INLINE std::string onednn::describe_machine() {
+std::string onednn::describe_machine() {
   dnnl_version_t const& version = *dnnl_version();
   return detail::text_of({"oneDNN ", version.major, '.', version.minor, '.', version.patch, ' ', version.hash,
                           ", instructions ", static_cast<int>(dnnl_get_effective_cpu_isa()), ", ",

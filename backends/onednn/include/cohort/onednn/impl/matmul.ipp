@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/matmul.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <utility>
@@ -19,9 +17,10 @@ struct matrix_operand {
   matrix_operand transpose() const { return {role, index, dims, !transposed}; }
 };
 
-COHORT_ONEDNN_INLINE std::optional<invocation<onednn>> multiply_matrices(
-    dnnl_target const& on, operation_request<onednn> const& request, matrix_operand const& left,
-    matrix_operand const& right, matrix_operand const& to, double flops) {
+std::optional<invocation<onednn>> multiply_matrices(dnnl_target const& on,
+                                                    operation_request<onednn> const& request,
+                                                    matrix_operand const& left, matrix_operand const& right,
+                                                    matrix_operand const& to, double flops) {
   auto const whole = [&](matrix_operand const& one) {
     return memory_layout::dense(batched_dims(one.dims, request.batch), on.type);
   };
@@ -44,8 +43,9 @@ COHORT_ONEDNN_INLINE std::optional<invocation<onednn>> multiply_matrices(
                 flops);
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_matmul(
-    dnnl_target const& on, operation_request<onednn> const& request, matmul const& l) {
+std::optional<backend_operation<onednn>> prepare_matmul(dnnl_target const& on,
+                                                        operation_request<onednn> const& request,
+                                                        matmul const& l) {
   using enum operand_role;
   auto const& in = request.input_shapes;
   if (!(matmul::stack(in[0]).elements() == matmul::stack(in[1]).elements()

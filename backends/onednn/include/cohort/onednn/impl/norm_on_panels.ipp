@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cmath>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/norm_on_panels.hpp>
 #include <cohort/onednn/detail/threads.hpp>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE norm_on_panels::norm_on_panels(panels const& layout, double epsilon, float slope,
-                                                    bool of_batch, int threads, isa which)
+norm_on_panels::norm_on_panels(panels const& layout, double epsilon, float slope, bool of_batch, int threads,
+                               isa which)
     : p_(layout),
       run_(norm_passes_for(which, layout.narrow)),
       epsilon_(epsilon),
@@ -16,22 +14,20 @@ COHORT_ONEDNN_INLINE norm_on_panels::norm_on_panels(panels const& layout, double
       of_batch_(of_batch),
       threads_(threads) {}
 
-COHORT_ONEDNN_INLINE std::size_t norm_on_panels::thread_bytes() const {
+std::size_t norm_on_panels::thread_bytes() const {
   return (p_.width * (2 * sizeof(double) + 6 * sizeof(float)) + 63) / 64 * 64;
 }
 
-COHORT_ONEDNN_INLINE norm_on_panels::thread_buffers norm_on_panels::buffers_of(std::byte* scratch,
-                                                                               std::size_t thread) const {
+norm_on_panels::thread_buffers norm_on_panels::buffers_of(std::byte* scratch, std::size_t thread) const {
   auto* const wide = reinterpret_cast<double*>(scratch + thread * thread_bytes());
   auto* const narrow = reinterpret_cast<float*>(wide + 2 * p_.width);
   std::size_t const w = p_.width;
   return {wide, wide + w, narrow, narrow + w, narrow + 2 * w, narrow + 3 * w, narrow + 4 * w, narrow + 5 * w};
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::for_each_panel(norm_tensors const& a,
-                                                         void (norm_on_panels::*visit)(norm_tensors const&,
-                                                                                       panel_slice const&)
-                                                             const) const {
+void norm_on_panels::for_each_panel(norm_tensors const& a,
+                                    void (norm_on_panels::*visit)(norm_tensors const&, panel_slice const&)
+                                        const) const {
   on_openmp_threads(threads_, [&](int thread, int threads) {
     auto const t = static_cast<std::size_t>(thread), all = static_cast<std::size_t>(threads);
     std::size_t const parts = std::max<std::size_t>(1, all / p_.count), at_once = all / parts;
@@ -43,11 +39,11 @@ COHORT_ONEDNN_INLINE void norm_on_panels::for_each_panel(norm_tensors const& a,
   });
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::wait_for_slices(std::size_t parts) {
+void norm_on_panels::wait_for_slices(std::size_t parts) {
   if (parts > 1) openmp_barrier();
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::forward_of(norm_tensors const& a, panel_slice const& slice) const {
+void norm_on_panels::forward_of(norm_tensors const& a, panel_slice const& slice) const {
   thread_buffers const buffers = buffers_of(a.scratch, slice.thread);
   if (of_batch_) statistics_of(a, slice);
   if (!slice.active) return;
@@ -57,8 +53,7 @@ COHORT_ONEDNN_INLINE void norm_on_panels::forward_of(norm_tensors const& a, pane
     run_.forward(at.over, address(a.x, at), address(a.other, at), address(a.y, at), by);
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::statistics_of(norm_tensors const& a,
-                                                        panel_slice const& slice) const {
+void norm_on_panels::statistics_of(norm_tensors const& a, panel_slice const& slice) const {
   thread_buffers const buffers = buffers_of(a.scratch, slice.thread);
   if (slice.active) compute_moments(a, slice, buffers);
   wait_for_slices(slice.parts);
@@ -70,7 +65,7 @@ COHORT_ONEDNN_INLINE void norm_on_panels::statistics_of(norm_tensors const& a,
   }
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::backward_of(norm_tensors const& a, panel_slice const& slice) const {
+void norm_on_panels::backward_of(norm_tensors const& a, panel_slice const& slice) const {
   thread_buffers const buffers = buffers_of(a.scratch, slice.thread);
   if (slice.active) sum_gradients(a, slice, buffers);
   wait_for_slices(slice.parts);
@@ -93,12 +88,11 @@ COHORT_ONEDNN_INLINE void norm_on_panels::backward_of(norm_tensors const& a, pan
     run_.backward(at.over, address(a.x, at), address(a.gated, at), address(a.dx, at), by);
 }
 
-COHORT_ONEDNN_INLINE norm_on_panels::row_block norm_on_panels::first_block(panel_slice const& slice) const {
+norm_on_panels::row_block norm_on_panels::first_block(panel_slice const& slice) const {
   return {p_.images * p_.rows * slice.part / slice.parts, {0, 0, p_.count * p_.rows * p_.width, p_.width}, 0};
 }
 
-COHORT_ONEDNN_INLINE bool norm_on_panels::advance(row_block& at, panel_slice const& slice,
-                                                  std::size_t most) const {
+bool norm_on_panels::advance(row_block& at, panel_slice const& slice, std::size_t most) const {
   std::size_t const last = p_.images * p_.rows * (slice.part + 1) / slice.parts;
   at.row += at.over.segments * at.over.rows;
   if (at.row >= last) return false;
@@ -110,16 +104,16 @@ COHORT_ONEDNN_INLINE bool norm_on_panels::advance(row_block& at, panel_slice con
   return true;
 }
 
-COHORT_ONEDNN_INLINE void const* norm_on_panels::address(void const* tensor, row_block const& at) {
+void const* norm_on_panels::address(void const* tensor, row_block const& at) {
   return tensor ? static_cast<std::byte const*>(tensor) + at.offset : nullptr;
 }
 
-COHORT_ONEDNN_INLINE void* norm_on_panels::address(void* tensor, row_block const& at) {
+void* norm_on_panels::address(void* tensor, row_block const& at) {
   return tensor ? static_cast<std::byte*>(tensor) + at.offset : nullptr;
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::compute_moments(norm_tensors const& a, panel_slice const& slice,
-                                                          thread_buffers const& buffers) const {
+void norm_on_panels::compute_moments(norm_tensors const& a, panel_slice const& slice,
+                                     thread_buffers const& buffers) const {
   std::fill_n(buffers.first, 2 * p_.width, 0.0);
   double seen = 0;
   for (row_block at = first_block(slice); advance(at, slice, chunk());) {
@@ -141,15 +135,15 @@ COHORT_ONEDNN_INLINE void norm_on_panels::compute_moments(norm_tensors const& a,
   }
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::merge(double& mean, double& squares, double seen, double other_mean,
-                                                double other_squares, double more) {
+void norm_on_panels::merge(double& mean, double& squares, double seen, double other_mean,
+                           double other_squares, double more) {
   double const delta = other_mean - mean, fraction = more / (seen + more);
   mean += delta * fraction;
   squares += other_squares + delta * delta * seen * fraction;
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::merge_parts(norm_tensors const& a, panel_slice const& slice,
-                                                      thread_buffers const& buffers) const {
+void norm_on_panels::merge_parts(norm_tensors const& a, panel_slice const& slice,
+                                 thread_buffers const& buffers) const {
   std::size_t const all = p_.images * p_.rows;
   for (std::size_t c = 0; c < p_.width; ++c) {
     double mean = 0, squares = 0;
@@ -166,8 +160,8 @@ COHORT_ONEDNN_INLINE void norm_on_panels::merge_parts(norm_tensors const& a, pan
   }
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::load_statistics(norm_tensors const& a, panel_slice const& slice,
-                                                          thread_buffers const& buffers) const {
+void norm_on_panels::load_statistics(norm_tensors const& a, panel_slice const& slice,
+                                     thread_buffers const& buffers) const {
   for (std::size_t c = 0; c < p_.width; ++c) {
     bool const real = c < columns_of(slice);
     buffers.mean[c] = real ? a.means[slice.panel * p_.width + c] : 0;
@@ -175,8 +169,8 @@ COHORT_ONEDNN_INLINE void norm_on_panels::load_statistics(norm_tensors const& a,
   }
 }
 
-COHORT_ONEDNN_INLINE void norm_on_panels::sum_gradients(norm_tensors const& a, panel_slice const& slice,
-                                                        thread_buffers const& buffers) const {
+void norm_on_panels::sum_gradients(norm_tensors const& a, panel_slice const& slice,
+                                   thread_buffers const& buffers) const {
   load_statistics(a, slice, buffers);
   norm_factors const by = factors(a, slice, buffers);
   std::fill_n(buffers.first, 2 * p_.width, 0.0);
@@ -190,16 +184,16 @@ COHORT_ONEDNN_INLINE void norm_on_panels::sum_gradients(norm_tensors const& a, p
   }
 }
 
-COHORT_ONEDNN_INLINE std::size_t norm_on_panels::columns_of(panel_slice const& slice) const {
+std::size_t norm_on_panels::columns_of(panel_slice const& slice) const {
   return std::min(p_.width, p_.channels - slice.panel * p_.width);
 }
 
-COHORT_ONEDNN_INLINE double norm_on_panels::inverse_deviation(float variance) const {
+double norm_on_panels::inverse_deviation(float variance) const {
   return 1 / std::sqrt(static_cast<double>(variance) + epsilon_);
 }
 
-COHORT_ONEDNN_INLINE norm_factors norm_on_panels::factors(norm_tensors const& a, panel_slice const& slice,
-                                                          thread_buffers const& buffers) const {
+norm_factors norm_on_panels::factors(norm_tensors const& a, panel_slice const& slice,
+                                     thread_buffers const& buffers) const {
   for (std::size_t c = 0; c < p_.width; ++c) {
     bool const real = c < columns_of(slice);
     std::size_t const channel = slice.panel * p_.width + c;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_parts.hpp>
 #include <cohort/onednn/detail/norm_simd.hpp>
 
@@ -25,7 +23,7 @@ namespace avx512_bf16 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_ONEDNN_INLINE norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow) {
+norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow) {
 #if defined(__x86_64__) || defined(__i386__)
   if (narrow) return avx512_bf16::passes_of_norm;
   if (which == isa::avx512) return avx512_f32::passes_of_norm;

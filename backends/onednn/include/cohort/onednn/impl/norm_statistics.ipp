@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/norm_statistics.hpp>
 #include <span>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE statistics_workspace::statistics_workspace(std::int64_t count,
-                                                                std::size_t workspace_bytes) {
+statistics_workspace::statistics_workspace(std::int64_t count, std::size_t workspace_bytes) {
   dnnl_dim_t const padded_count = (count + 15) / 16 * 16;
   offset = static_cast<std::size_t>(padded_count) * sizeof(float);
   whole =
       memory_layout::dense({2 * padded_count + static_cast<dnnl_dim_t>(workspace_bytes / sizeof(float)) + 1});
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> write_statistics(operation_request<onednn> const& request,
-                                                         statistics_workspace const& memory,
-                                                         memory_layout const& each) {
+invocation<onednn> write_statistics(operation_request<onednn> const& request,
+                                    statistics_workspace const& memory, memory_layout const& each) {
   using enum operand_role;
   auto const run = [channels = static_cast<std::size_t>(request.input_shapes[0][0]),
                     variance_offset = memory.offset / sizeof(float)](std::span<void* const> a) {

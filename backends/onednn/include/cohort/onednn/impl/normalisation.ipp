@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/activation.hpp>
 #include <cohort/onednn/detail/normalisation.hpp>
 #include <cohort/onednn/detail/rectified_norm.hpp>
@@ -8,12 +6,10 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
-                                                             operation_request<onednn> const& request,
-                                                             dnnl_pd const& forward, dnnl_pd const& backward,
-                                                             memory_layout const& layout,
-                                                             std::vector<dnnl_argument> const& statistics,
-                                                             double flops) {
+backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
+                                         operation_request<onednn> const& request, dnnl_pd const& forward,
+                                         dnnl_pd const& backward, memory_layout const& layout,
+                                         std::vector<dnnl_argument> const& statistics, double flops) {
   using enum operand_role;
   backend_operation<onednn> made;
   made.output = layout;
@@ -42,8 +38,9 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> norm_operation(dnnl_engine_handle
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l) {
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request,
+                                                 batch_norm const& l) {
   using enum operand_role;
   bool const leaks = request.activation && request.activation->name == leaky_relu::kind_name;
   if (leaks || request.input_shapes.size() > 1) return rectified_norm{request}.prepare(l);
@@ -85,17 +82,18 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
                                     layout_of(forward, DNNL_ARG_WORKSPACE).bytes());
   if (request.frozen)
     return norm_operation(engine, request, forward, backward, layout,
-                         {running_mean, running_variance, memory.dnnl_workspace()}, flops);
+                          {running_mean, running_variance, memory.dnnl_workspace()}, flops);
   backend_operation<onednn> made =
       norm_operation(engine, request, forward, backward, layout,
-                    {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
+                     {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
   made.forward.insert(made.forward.begin(), batch_statistics_of(layout, memory));
   made.backward.push_back(write_statistics(request, memory, made.parameters[2]));
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, layer_norm const& l) {
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request,
+                                                 layer_norm const& l) {
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
   shape const input = request.input_shapes[0];
@@ -117,11 +115,12 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   dnnl_pd const backward(pd);
   if (!is_optimised(backward)) return {};
   statistics_workspace const memory(rows);
-  return norm_operation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()}, flops);
+  return norm_operation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()},
+                        flops);
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, lrn const& l) {
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request, lrn const& l) {
   dnnl_attributes const none;
   auto const alpha = static_cast<float>(l.alpha * l.n), beta = static_cast<float>(l.beta),
              k = static_cast<float>(l.k);
@@ -159,11 +158,10 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_normalisation(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
+std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
+                                                               operation_request<onednn> const& request) {
   std::string_view const name = request.kind->name;
-  if (name == batch_norm::kind_name)
-    return prepare(engine, request, decode<batch_norm>(request.fields));
+  if (name == batch_norm::kind_name) return prepare(engine, request, decode<batch_norm>(request.fields));
   if (name == layer_norm::kind_name) return prepare(engine, request, decode<layer_norm>(request.fields));
   if (name == lrn::kind_name) return prepare(engine, request, decode<lrn>(request.fields));
   return {};

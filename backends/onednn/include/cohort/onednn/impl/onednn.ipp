@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cohort/backend/detail/layer_on_host.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/composed.hpp>
@@ -57,7 +55,7 @@ availability probe_convolution() try {
 }
 
 /// Whether an element-wise layer broadcasts an input.
-COHORT_ONEDNN_INLINE bool broadcasts(operation_request<onednn> const& request) {
+bool broadcasts(operation_request<onednn> const& request) {
   for (shape const& one : request.input_shapes)
     if (!(one == request.output_shape)) return true;
   return false;
@@ -65,12 +63,12 @@ COHORT_ONEDNN_INLINE bool broadcasts(operation_request<onednn> const& request) {
 
 }  // namespace detail
 
-COHORT_ONEDNN_INLINE onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
+onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
   if (detail::is_winograd(from, to)) return detail::winograd_weights(on_.engine, from, to);
   return detail::reorder_kernel(on_.engine, from, to);
 }
 
-COHORT_ONEDNN_INLINE availability onednn::probe() {
+availability onednn::probe() {
   dnnl_version_t const* const version = dnnl_version();
   if (version->major < 3 || (version->major == 3 && version->minor < 2))
     return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor)
@@ -78,14 +76,14 @@ COHORT_ONEDNN_INLINE availability onednn::probe() {
   return detail::probe_convolution<onednn>();
 }
 
-COHORT_ONEDNN_INLINE availability onednn_bf16::probe() {
+availability onednn_bf16::probe() {
   if (availability const f32 = onednn::probe(); !f32.usable) return f32;
   if (dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core_bf16)
     return {false, "this processor has no bf16 instructions (avx512_bf16)"};
   return detail::probe_convolution<onednn_bf16>();
 }
 
-COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
+onednn::kernel onednn::accumulate(layout const& l) const {
   dnnl_primitive_desc_t pd = nullptr;
   detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, on_.engine.get(), dnnl_binary_add, l.get(),
                                                        l.get(), l.get(), nullptr),
@@ -104,8 +102,7 @@ COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
   return made;
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> onednn::prepare(
-    operation_request<onednn> const& request) const {
+backend_operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
   kind const& k = *request.kind;
   if (auto made = detail::prepare_sequence(on_, request)) return std::move(*made);
   if (k == kind_of<conv2d>) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/global_pool.hpp>
 #include <cohort/layer/max_pool.hpp>
@@ -10,9 +8,10 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_pool(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, dnnl_alg_kind_t algorithm,
-    dnnl_window const& w, std::vector<dnnl_dim_t> const& dst, double flops) {
+std::optional<backend_operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
+                                                      operation_request<onednn> const& request,
+                                                      dnnl_alg_kind_t algorithm, dnnl_window const& w,
+                                                      std::vector<dnnl_dim_t> const& dst, double flops) {
   dnnl_attributes const none;
   auto const type = request.inputs[0].type();
   auto const plain = memory_layout::dense(batched_dims(request.output_shape, request.batch), type);
@@ -65,8 +64,9 @@ std::optional<backend_operation<onednn>> prepare_moving_pool(dnnl_engine_handle 
 }
 
 /// Prepares pooling with one window over all positions of a channel: C×H×W → C×1×1, which is C.
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_global_pool(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, dnnl_alg_kind_t algorithm) {
+std::optional<backend_operation<onednn>> prepare_global_pool(dnnl_engine_handle const& engine,
+                                                             operation_request<onednn> const& request,
+                                                             dnnl_alg_kind_t algorithm) {
   shape const input = request.input_shapes[0];
   bool const image = input.rank == 3;
   if (!image && input.rank != 2) return {};
@@ -78,8 +78,8 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_global_poo
   return prepare_pool(engine, request, algorithm, w, dst, static_cast<double>(input.elements()));
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_pool(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
+std::optional<backend_operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
+                                                      operation_request<onednn> const& request) {
   std::string_view const name = request.kind->name;
   if (name == avg_pool::kind_name)
     return prepare_moving_pool(engine, request, decode<avg_pool>(request.fields),

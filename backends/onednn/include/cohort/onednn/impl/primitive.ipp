@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE memory_layout layout_of(dnnl_pd const& pd, int argument) {
+memory_layout layout_of(dnnl_pd const& pd, int argument) {
   return memory_layout::copy_of(dnnl_primitive_desc_query_md(pd.get(), dnnl_query_exec_arg_md, argument));
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const& pd,
-                                               std::vector<dnnl_argument> arguments, double flops) {
+invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const& pd,
+                          std::vector<dnnl_argument> arguments, double flops) {
   invocation<onednn> made;
   dnnl_primitive_t primitive = nullptr;
   check_dnnl(dnnl_primitive_create(&primitive, pd.get()), "making a primitive");
@@ -34,7 +32,7 @@ COHORT_ONEDNN_INLINE invocation<onednn> invoke(dnnl_engine_handle const& engine,
   return made;
 }
 
-COHORT_ONEDNN_INLINE void refuse_step(operation_request<onednn> const& request, char const* pass) {
+void refuse_step(operation_request<onednn> const& request, char const* pass) {
   throw backend_error(
       {.what = {"oneDNN has no fast implementation for the ", pass, " pass of this layer"},
        .where = request.name,
@@ -42,7 +40,7 @@ COHORT_ONEDNN_INLINE void refuse_step(operation_request<onednn> const& request, 
        .got = {request.kind->name, " on ", to_string(request.input_shapes[0]), ", batch ", request.batch}});
 }
 
-COHORT_ONEDNN_INLINE std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch) {
+std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch) {
   std::vector<dnnl_dim_t> dims{batch};
   for (int axis = 0; axis < s.rank; ++axis) dims.push_back(s[axis]);
   return dims;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <omp.h>
 
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/norm_on_panels.hpp>
 #include <cohort/onednn/detail/rectified_norm.hpp>
@@ -12,28 +10,27 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE memory_layout channels_last(memory_layout const& of) {
+memory_layout channels_last(memory_layout const& of) {
   constexpr dnnl_format_tag_t tags[]{dnnl_ab, dnnl_acb, dnnl_acdb};
   auto const dims = of.dims();
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
 /// The number of channels of a block, 16 or 8; 0 if the layout has no such blocks.
-COHORT_ONEDNN_INLINE std::size_t block_width(memory_layout const& of) {
+std::size_t block_width(memory_layout const& of) {
   constexpr dnnl_format_tag_t tags[][2]{{dnnl_aBc16b, dnnl_aBcd16b}, {dnnl_aBc8b, dnnl_aBcd8b}};
   auto const dims = of.dims();
   if (dims.size() < 3) return 0;
   for (std::size_t const width : {std::size_t{16}, std::size_t{8}})
-    if (of == memory_layout::tagged(dims, of.type(), tags[width == 16 ? 0 : 1][dims.size() - 3])) return width;
+    if (of == memory_layout::tagged(dims, of.type(), tags[width == 16 ? 0 : 1][dims.size() - 3]))
+      return width;
   return 0;
 }
 
-COHORT_ONEDNN_INLINE memory_layout panel_layout(memory_layout const& of) {
-  return block_width(of) > 0 ? of : channels_last(of);
-}
+memory_layout panel_layout(memory_layout const& of) { return block_width(of) > 0 ? of : channels_last(of); }
 
 /// Describes a channels-last or blocked layout as panels.
-COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& layout) {
+panels panels_of(memory_layout const& layout) {
   auto const dims = layout.dims();
   panels made{.images = static_cast<std::size_t>(dims[0]), .channels = static_cast<std::size_t>(dims[1])};
   for (std::size_t axis = 2; axis < dims.size(); ++axis) made.rows *= static_cast<std::size_t>(dims[axis]);
@@ -44,8 +41,7 @@ COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& layout) {
   return made;
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> batch_statistics_of(memory_layout const& layout,
-                                                            statistics_workspace const& memory) {
+invocation<onednn> batch_statistics_of(memory_layout const& layout, statistics_workspace const& memory) {
   isa const which = best_isa();
   panels const of = panels_of(layout);
   norm_on_panels const norm(of, 0, 1, true, omp_get_max_threads(), which);
@@ -65,7 +61,7 @@ COHORT_ONEDNN_INLINE invocation<onednn> batch_statistics_of(memory_layout const&
           2.0 * static_cast<double>(of.images * of.rows * of.channels)};
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_norm const& l) {
+backend_operation<onednn> rectified_norm::prepare(batch_norm const& l) {
   using enum operand_role;
   layout = panel_layout(layout);
   float slope = 1;
@@ -138,14 +134,13 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_nor
   return made;
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE void rectified_norm::add(invocation<onednn>& to, operand_role role,
-                                                                int index, memory_layout const& as) {
+[[gnu::noinline]] void rectified_norm::add(invocation<onednn>& to, operand_role role, int index,
+                                           memory_layout const& as) {
   to.operands.push_back({role, index, as});
 }
 
-COHORT_ONEDNN_INLINE void rectified_norm::add_statistics(invocation<onednn>& to,
-                                                         statistics_workspace const& memory,
-                                                         memory_layout const& each) const {
+void rectified_norm::add_statistics(invocation<onednn>& to, statistics_workspace const& memory,
+                                    memory_layout const& each) const {
   for (int p : {2, 3}) {
     if (of_batch)
       add(to, operand_role::workspace, 0, memory.whole);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/dense.hpp>
@@ -65,7 +63,7 @@ std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> 
 }
 
 /// The same tensor with steps and channels exchanged in its extents. Tensors with two extents are unchanged.
-COHORT_ONEDNN_INLINE memory_layout with_exchanged_axes(memory_layout const& of) {
+memory_layout with_exchanged_axes(memory_layout const& of) {
   if (of.dims().size() != 3) return of;
   int const order[]{0, 2, 1};
   dnnl_memory_desc_t made = nullptr;
@@ -89,8 +87,8 @@ std::optional<backend_operation<onednn>> prepare_channels_first(operation_reques
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_sequence(
-    dnnl_target const& on, operation_request<onednn> const& request) {
+std::optional<backend_operation<onednn>> prepare_sequence(dnnl_target const& on,
+                                                          operation_request<onednn> const& request) {
   kind const& k = *request.kind;
   if (request.input_shapes[0].rank != 2 || (request.masked && k.reads_mask && request.training))
     return std::nullopt;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #ifdef __linux__
 #include <sched.h>
 #include <unistd.h>
 #endif
 
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/threads.hpp>
 #include <cstdlib>
 #include <string_view>
@@ -13,14 +11,14 @@
 namespace cohort::detail {
 
 /// Whether OMP_PROC_BIND makes OpenMP bind threads to processors.
-COHORT_ONEDNN_INLINE bool openmp_binds() {
+bool openmp_binds() {
   char const* const value = std::getenv("OMP_PROC_BIND");
   return value && std::string_view(value) != "false" && std::string_view(value) != "FALSE";
 }
 
 /// Lets a thread that inherited a single processor from OpenMP's binding run on all processors. Otherwise all
 /// workers would share that processor.
-COHORT_ONEDNN_INLINE void undo_inherited_affinity() {
+void undo_inherited_affinity() {
 #ifdef __linux__
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -32,14 +30,14 @@ COHORT_ONEDNN_INLINE void undo_inherited_affinity() {
 #endif
 }
 
-COHORT_ONEDNN_INLINE std::string affinity_note() {
+std::string affinity_note() {
   return openmp_binds()
              ? "OMP_PROC_BIND is set and would bind all workers to one processor: the binding of their "
                "threads is undone"
              : "";
 }
 
-COHORT_ONEDNN_INLINE int set_openmp_threads(int count) {
+int set_openmp_threads(int count) {
   int const former = omp_get_max_threads();
   if (count != former) omp_set_num_threads(count);
   undo_inherited_affinity();

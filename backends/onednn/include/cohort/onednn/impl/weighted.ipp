@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/elementwise.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
@@ -10,10 +8,8 @@
 namespace cohort::detail {
 
 /// Adds the step's last input to the output of another kernel, then applies the activation.
-COHORT_ONEDNN_INLINE invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
-                                                     operation_request<onednn> const& request,
-                                                     memory_layout const& layout,
-                                                     dnnl_attributes const& activation) {
+invocation<onednn> sum_in_place(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                memory_layout const& layout, dnnl_attributes const& activation) {
   dnnl_primitive_desc_t created = nullptr;
   check_dnnl(dnnl_binary_primitive_desc_create(&created, engine.get(), dnnl_binary_add, layout.get(),
                                                layout.get(), layout.get(), activation.get()),
@@ -24,11 +20,12 @@ COHORT_ONEDNN_INLINE invocation<onednn> sum_in_place(dnnl_engine_handle const& e
                  {operand_role::output, 0, DNNL_ARG_DST}});
 }
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_weighted(
-    dnnl_target const& on, operation_request<onednn> const& request, weighted_primitives const& make,
-    std::vector<activation_layouts> const& candidates,
-    std::vector<activation_layouts> const& backward_data_candidates, memory_layout const& weights_any,
-    double flops, memory_layout const& wanted_gradient) {
+backend_operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
+                                           weighted_primitives const& make,
+                                           std::vector<activation_layouts> const& candidates,
+                                           std::vector<activation_layouts> const& backward_data_candidates,
+                                           memory_layout const& weights_any, double flops,
+                                           memory_layout const& wanted_gradient) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
   layout_candidate const candidate = requested_candidate(request);
   auto const weights_dims = weights_any.dims();

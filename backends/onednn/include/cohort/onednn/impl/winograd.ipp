@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <omp.h>
 
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/joining.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
@@ -154,13 +152,13 @@ class winograd_convolution {
   isa isa_ = best_isa();
 };
 
-COHORT_ONEDNN_INLINE bool is_winograd(memory_layout const& from, memory_layout const& to) {
+bool is_winograd(memory_layout const& from, memory_layout const& to) {
   auto const dims = to.dims();
   return from.dims().size() == 4 && dims.size() == 3 && dims[0] == 16;
 }
 
-COHORT_ONEDNN_INLINE dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout const& from,
-                                                  memory_layout const& to) {
+dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout const& from,
+                             memory_layout const& to) {
   auto const run = [engine, from, to](std::span<void* const> a) {
     auto const dims = from.dims();
     auto const filters = std::size_t(dims[0]), channels = std::size_t(dims[1]), r = std::size_t(dims[2]);
@@ -189,8 +187,8 @@ COHORT_ONEDNN_INLINE dnnl_kernel winograd_weights(dnnl_engine_handle const& engi
 
 /// The 16 matrix products of a chunk, for execution by a single thread. Returns nothing if oneDNN has no
 /// optimised implementation.
-COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine,
-                                                                  winograd_shape const& s, int chunk) {
+std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine, winograd_shape const& s,
+                                             int chunk) {
   thread_scope<onednn> const alone(1);
   auto const matrices = [&](int columns) { return memory_layout::dense({16, chunk, columns}); };
   auto const weights = memory_layout::tagged({16, s.channels, s.filters}, dnnl_f32);
@@ -208,7 +206,7 @@ COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_ha
 }
 
 /// Returns the slope of a rectifier below 0, or 1 if there is no activation; nothing for other activations.
-COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<onednn> const& request) {
+std::optional<float> slope_of_activation(operation_request<onednn> const& request) {
   if (!request.activation) return 1.0F;
   dnnl_activation const activation = activation_of(*request.activation, request.activation_fields);
   if (activation.forward == dnnl_eltwise_relu && activation.alpha >= 0 && activation.alpha <= 1)
@@ -216,7 +214,7 @@ COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<
   return {};
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_winograd(
+[[gnu::noinline]] std::optional<backend_operation<onednn>> prepare_winograd(
     dnnl_target const& on, operation_request<onednn> const& request, conv2d const& l) {
   constexpr int block = 16, fewest_channels = 32, fewest_tiles = 32;
   constexpr double least = 1.3;

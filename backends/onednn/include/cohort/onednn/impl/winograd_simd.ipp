@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-#include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/onednn/detail/winograd_simd.hpp>
 
@@ -22,8 +20,8 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_ONEDNN_INLINE void winograd_input([[maybe_unused]] isa which, float const* const* pixels,
-                                         std::size_t channels, float* to, std::size_t step) {
+void winograd_input([[maybe_unused]] isa which, float const* const* pixels, std::size_t channels, float* to,
+                    std::size_t step) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::winograd_input(pixels, channels, to, step);
   if (which == isa::avx2) return avx2_f32::winograd_input(pixels, channels, to, step);
@@ -42,11 +40,9 @@ void winograd_output([[maybe_unused]] isa which, float const* from, std::size_t 
   baseline_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
 }
 
-#ifdef COHORT_ONEDNN_COMPILED
 template void winograd_output<2>(isa, float const*, std::size_t, float const*, float, std::size_t,
                                  float* const*);
 template void winograd_output<3>(isa, float const*, std::size_t, float const*, float, std::size_t,
                                  float* const*);
-#endif
 
 }  // namespace cohort::detail

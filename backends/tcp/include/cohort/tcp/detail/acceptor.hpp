@@ -111,7 +111,3 @@ class acceptor {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/acceptor.ipp>
-#endif

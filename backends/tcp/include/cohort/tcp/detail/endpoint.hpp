@@ -83,7 +83,3 @@ std::vector<endpoint> local_addresses(std::string_view selection);
 std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/endpoint.ipp>
-#endif

@@ -81,7 +81,3 @@ struct greeting {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/frame.ipp>
-#endif

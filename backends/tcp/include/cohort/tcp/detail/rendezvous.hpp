@@ -193,7 +193,3 @@ tcp_membership join_rendezvous(
     acceptor* entrance = nullptr);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/rendezvous.ipp>
-#endif

@@ -110,7 +110,3 @@ class secure_stream {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/secure_stream.ipp>
-#endif

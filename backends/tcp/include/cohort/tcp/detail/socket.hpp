@@ -74,7 +74,3 @@ class tcp_socket {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/socket.ipp>
-#endif

@@ -81,7 +81,3 @@ class socket_api {
 socket_api& system_sockets();
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/socket_api.ipp>
-#endif

@@ -60,7 +60,3 @@ class tcp_answer {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp_question.ipp>
-#endif

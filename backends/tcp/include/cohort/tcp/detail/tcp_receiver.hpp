@@ -139,7 +139,3 @@ class tcp_receiver {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp_receiver.ipp>
-#endif

@@ -148,7 +148,3 @@ class tcp_sender {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp_sender.ipp>
-#endif

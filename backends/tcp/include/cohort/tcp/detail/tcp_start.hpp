@@ -39,7 +39,3 @@ void require_encryption(tcp_settings const& from, tls_identity const& identity,
 void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how);
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp_start.ipp>
-#endif

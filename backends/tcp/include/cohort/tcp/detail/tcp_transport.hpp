@@ -201,7 +201,3 @@ class tcp_transport final : public transport {
 };
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/tcp_transport.ipp>
-#endif

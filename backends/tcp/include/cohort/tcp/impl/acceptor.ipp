@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/acceptor.hpp>
@@ -9,8 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE acceptor::acceptor(std::vector<tcp_socket> listening, tls_identity identity, sink log,
-                                     socket_api& by)
+acceptor::acceptor(std::vector<tcp_socket> listening, tls_identity identity, sink log, socket_api& by)
     : listening_(std::move(listening)),
       identity_(std::move(identity)),
       log_(std::move(log)),
@@ -20,7 +17,7 @@ COHORT_TCP_INLINE acceptor::acceptor(std::vector<tcp_socket> listening, tls_iden
   for (tcp_socket const& one : listening_) events_->watch(one.descriptor(), listening_event);
 }
 
-COHORT_TCP_INLINE void acceptor::advance(double share) {
+void acceptor::advance(double share) {
   auto const seconds = [](clock::duration time) { return std::chrono::duration<double>(time).count(); };
   auto const begin = time_->now();
   allowance_ = std::min(burst, allowance_ + share * seconds(begin - std::exchange(last_, begin)));
@@ -44,7 +41,7 @@ COHORT_TCP_INLINE void acceptor::advance(double share) {
   is_throttled_ = is_throttled_ || allowance_ < 0;
 }
 
-COHORT_TCP_INLINE void acceptor::accept(tcp_socket& at) {
+void acceptor::accept(tcp_socket& at) {
   for (int k = 0; k < most_in_a_row; ++k) {
     endpoint from;
     std::optional<tcp_socket> made = at.accept(&from);
@@ -68,7 +65,7 @@ COHORT_TCP_INLINE void acceptor::accept(tcp_socket& at) {
   }
 }
 
-COHORT_TCP_INLINE bool acceptor::close_one(std::string const& why) {
+bool acceptor::close_one(std::string const& why) {
   auto const found = first_to_close(unknown_, time_->now(), [](unknown const&) { return true; });
   if (found == unknown_.end()) return false;
   refuse(found->from, why);
@@ -76,14 +73,14 @@ COHORT_TCP_INLINE bool acceptor::close_one(std::string const& why) {
   return true;
 }
 
-COHORT_TCP_INLINE void acceptor::close_late(clock::time_point now) {
+void acceptor::close_late(clock::time_point now) {
   while (!unknown_.empty() && now >= unknown_.front().accepted + time_to_greet) {
     refuse(unknown_.front().from, "it has sent no greeting within 10 s");
     unknown_.pop_front();
   }
 }
 
-COHORT_TCP_INLINE void acceptor::advance(connection at) {
+void acceptor::advance(connection at) {
   unknown& one = *at;
   auto const refused = [&](std::string const& why) {
     refuse(one.from, why);
@@ -107,14 +104,14 @@ COHORT_TCP_INLINE void acceptor::advance(connection at) {
   unknown_.erase(at);
 }
 
-COHORT_TCP_INLINE std::optional<greeted_connection> acceptor::next() {
+std::optional<greeted_connection> acceptor::next() {
   if (greeted_.empty()) return std::nullopt;
   std::optional<greeted_connection> made(std::move(greeted_.front()));
   greeted_.pop_front();
   return made;
 }
 
-COHORT_TCP_INLINE void acceptor::refuse(endpoint const& from, std::string const& why) {
+void acceptor::refuse(endpoint const& from, std::string const& why) {
   ++refused_;
   if (!log_) return;
   if (refused_ <= most_lines) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/endpoint.hpp>
@@ -26,35 +24,33 @@ inline sockaddr_in6 const& v6_of(sockaddr_storage const& address) {
   return reinterpret_cast<sockaddr_in6 const&>(address);
 }
 
-COHORT_TCP_INLINE std::span<std::byte const> endpoint::address_bytes() const {
+std::span<std::byte const> endpoint::address_bytes() const {
   return is_v6() ? std::as_bytes(std::span(&v6_of(address_).sin6_addr, 1))
                  : std::as_bytes(std::span(&v4_of(address_).sin_addr, 1));
 }
 
-COHORT_TCP_INLINE bool endpoint::is_loopback() const {
+bool endpoint::is_loopback() const {
   std::span<std::byte const> const bytes = address_bytes();
   if (!is_v6()) return bytes[0] == std::byte{127};
   return IN6_IS_ADDR_LOOPBACK(&v6_of(address_).sin6_addr)
          || (IN6_IS_ADDR_V4MAPPED(&v6_of(address_).sin6_addr) && bytes[12] == std::byte{127});
 }
 
-COHORT_TCP_INLINE bool endpoint::is_link_local() const {
-  return is_v6() && IN6_IS_ADDR_LINKLOCAL(&v6_of(address_).sin6_addr);
-}
+bool endpoint::is_link_local() const { return is_v6() && IN6_IS_ADDR_LINKLOCAL(&v6_of(address_).sin6_addr); }
 
-COHORT_TCP_INLINE std::uint32_t endpoint::scope() const { return is_v6() ? v6_of(address_).sin6_scope_id : 0; }
+std::uint32_t endpoint::scope() const { return is_v6() ? v6_of(address_).sin6_scope_id : 0; }
 
-COHORT_TCP_INLINE endpoint endpoint::with_scope(std::uint32_t scope) const {
+endpoint endpoint::with_scope(std::uint32_t scope) const {
   endpoint made = *this;
   if (is_v6()) reinterpret_cast<sockaddr_in6&>(made.address_).sin6_scope_id = scope;
   return made;
 }
 
-COHORT_TCP_INLINE std::uint16_t endpoint::port() const {
+std::uint16_t endpoint::port() const {
   return ntohs(is_v6() ? v6_of(address_).sin6_port : v4_of(address_).sin_port);
 }
 
-COHORT_TCP_INLINE endpoint endpoint::with_port(std::uint16_t port) const {
+endpoint endpoint::with_port(std::uint16_t port) const {
   endpoint made = *this;
   if (is_v6())
     reinterpret_cast<sockaddr_in6&>(made.address_).sin6_port = htons(port);
@@ -63,7 +59,7 @@ COHORT_TCP_INLINE endpoint endpoint::with_port(std::uint16_t port) const {
   return made;
 }
 
-COHORT_TCP_INLINE std::string endpoint::host() const {
+std::string endpoint::host() const {
   char text[INET6_ADDRSTRLEN] = "";
   ::inet_ntop(family(), address_bytes().data(), text, sizeof text);
   std::string made = text;
@@ -74,9 +70,9 @@ COHORT_TCP_INLINE std::string endpoint::host() const {
   return made;
 }
 
-COHORT_TCP_INLINE std::string endpoint::text() const { return host_and_port{host(), port()}.text(); }
+std::string endpoint::text() const { return host_and_port{host(), port()}.text(); }
 
-COHORT_TCP_INLINE std::vector<std::byte> endpoint::encoded() const {
+std::vector<std::byte> endpoint::encoded() const {
   std::vector<std::byte> made(encoded_bytes);
   made[0] = std::byte(is_v6() ? 6 : 4);
   std::ranges::copy(address_bytes(), made.begin() + 1);
@@ -85,7 +81,7 @@ COHORT_TCP_INLINE std::vector<std::byte> endpoint::encoded() const {
   return made;
 }
 
-COHORT_TCP_INLINE endpoint endpoint::decoded(std::span<std::byte const> bytes) {
+endpoint endpoint::decoded(std::span<std::byte const> bytes) {
   if (bytes.size() != encoded_bytes || (bytes[0] != std::byte{4} && bytes[0] != std::byte{6}))
     throw communicator_error({.what = "a message contains an invalid address",
                               .expected = "an address of IPv4 or IPv6",
@@ -104,7 +100,7 @@ COHORT_TCP_INLINE endpoint endpoint::decoded(std::span<std::byte const> bytes) {
   return made.with_port(static_cast<std::uint16_t>(number(17) << 8 | number(18)));
 }
 
-COHORT_TCP_INLINE host_and_port host_and_port::parse(std::string_view text, std::string_view where) {
+host_and_port host_and_port::parse(std::string_view text, std::string_view where) {
   std::size_t const colon = text.rfind(':');
   auto const refuse = [&] {
     throw setting_error({.what = "this is not the address of a port",
@@ -125,12 +121,11 @@ COHORT_TCP_INLINE host_and_port host_and_port::parse(std::string_view text, std:
   return made;
 }
 
-COHORT_TCP_INLINE std::string host_and_port::text() const {
+std::string host_and_port::text() const {
   return host.find(':') == host.npos ? text_of({host, ":", port}) : text_of({"[", host, "]:", port});
 }
 
-COHORT_TCP_INLINE std::vector<endpoint> resolve(host_and_port const& name,
-                                                std::chrono::steady_clock::time_point limit) {
+std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clock::time_point limit) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   std::vector<endpoint> all;
@@ -195,7 +190,7 @@ struct network {
   }
 };
 
-COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selection) {
+std::vector<endpoint> local_addresses(std::string_view selection) {
   std::vector<std::string_view> parts;
   for (std::string_view rest = selection; !rest.empty();) {
     std::size_t const comma = std::min(rest.find(','), rest.size());
@@ -236,8 +231,7 @@ COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selecti
   return all;
 }
 
-COHORT_TCP_INLINE std::vector<endpoint> reached_from(std::vector<endpoint> const& own,
-                                                     std::vector<endpoint> const& other) {
+std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other) {
   std::vector<endpoint> made;
   for (endpoint const& one : other) {
     if (!one.is_link_local()) made.push_back(one);

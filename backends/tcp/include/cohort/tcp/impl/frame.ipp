@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <openssl/crypto.h>
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/frame.hpp>
 #include <cstring>
@@ -11,7 +9,7 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE std::array<std::byte, frame_header::bytes> frame_header::encoded() const {
+std::array<std::byte, frame_header::bytes> frame_header::encoded() const {
   std::array<std::byte, bytes> made{};
   made[0] = std::byte(is);
   made[1] = std::byte(on);
@@ -22,7 +20,7 @@ COHORT_TCP_INLINE std::array<std::byte, frame_header::bytes> frame_header::encod
   return made;
 }
 
-COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, bytes> from) {
+frame_header frame_header::decoded(std::span<std::byte const, bytes> from) {
   frame_header made{.is = static_cast<kind>(from[0]),
                     .on = static_cast<channel>(from[1]),
                     .what = static_cast<control_message>(from[2]),
@@ -43,7 +41,7 @@ COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, 
 
 inline constexpr std::string_view greeting_mark = "cohort 2";
 
-COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() const {
+std::array<std::byte, greeting::bytes> greeting::encoded() const {
   std::array<std::byte, bytes> made{};
   std::memcpy(made.data(), greeting_mark.data(), greeting_mark.size());
   std::ranges::copy(token, made.begin() + 8);
@@ -54,12 +52,11 @@ COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() con
   return made;
 }
 
-COHORT_TCP_INLINE std::uint32_t greeting::question_of(std::span<std::byte const, bytes> got) {
+std::uint32_t greeting::question_of(std::span<std::byte const, bytes> got) {
   return number_at<std::uint32_t>(got.data() + 36);
 }
 
-COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes> got,
-                                                greeting const& expected, int& from) {
+std::string greeting::refusal(std::span<std::byte const, bytes> got, greeting const& expected, int& from) {
   if (std::memcmp(got.data(), greeting_mark.data(), greeting_mark.size()) != 0)
     return "it is not a rank of this version";
   if (::CRYPTO_memcmp(expected.token.data(), got.data() + 8, expected.token.size()) != 0)

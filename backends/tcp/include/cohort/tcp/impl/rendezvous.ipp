@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <linux/sockios.h>
 #include <openssl/rand.h>
 #include <poll.h>
@@ -7,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
@@ -74,18 +72,18 @@ class message_bytes {
 
 inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 3";
 
-COHORT_TCP_INLINE void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
+void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
   to.put(static_cast<std::uint32_t>(addresses.size()));
   for (endpoint const& one : addresses) to.put(std::span<std::byte const>(one.encoded()));
 }
-COHORT_TCP_INLINE std::vector<endpoint> addresses_in(message_bytes& from) {
+std::vector<endpoint> addresses_in(message_bytes& from) {
   std::vector<endpoint> made;
   for (std::uint32_t left = from.count(sizeof(std::uint32_t) + endpoint::encoded_bytes); left > 0; --left)
     made.push_back(endpoint::decoded(from.bytes()));
   return made;
 }
 
-COHORT_TCP_INLINE std::vector<std::byte> registration::encoded() const {
+std::vector<std::byte> registration::encoded() const {
   message_bytes to;
   to.put(std::string(rendezvous_mark));
   to.put(job);
@@ -97,7 +95,7 @@ COHORT_TCP_INLINE std::vector<std::byte> registration::encoded() const {
   return std::move(to.written);
 }
 
-COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> bytes) {
+registration registration::decoded(std::span<std::byte const> bytes) {
   message_bytes from(bytes);
   if (from.text() != rendezvous_mark)
     throw communicator_error({.what = "a process of another version has connected to the rendezvous",
@@ -118,7 +116,7 @@ COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> 
   return made;
 }
 
-COHORT_TCP_INLINE std::vector<std::byte> rendezvous_answer::encoded() const {
+std::vector<std::byte> rendezvous_answer::encoded() const {
   message_bytes to;
   to.put(static_cast<std::uint8_t>(is));
   to.put(static_cast<std::uint32_t>(joined));
@@ -133,7 +131,7 @@ COHORT_TCP_INLINE std::vector<std::byte> rendezvous_answer::encoded() const {
   return std::move(to.written);
 }
 
-COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::byte const> bytes) {
+rendezvous_answer rendezvous_answer::decoded(std::span<std::byte const> bytes) {
   message_bytes from(bytes);
   rendezvous_answer made{.is = static_cast<kind>(from.number<std::uint8_t>()),
                          .joined = static_cast<int>(from.number<std::uint32_t>()),
@@ -156,14 +154,14 @@ COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::by
   return made;
 }
 
-COHORT_TCP_INLINE void message_stream::send(std::span<std::byte const> message) {
+void message_stream::send(std::span<std::byte const> message) {
   std::byte size[4];
   put_number(size, static_cast<std::uint32_t>(message.size()));
   out_.insert(out_.end(), size, size + sizeof size);
   out_.insert(out_.end(), message.begin(), message.end());
 }
 
-COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance() {
+std::optional<std::vector<std::byte>> message_stream::advance() {
   auto const fail = [&](std::string why, secure_stream::cause due_to) {
     failure_ = why.empty() ? "the connection was closed" : std::move(why);
     cause_ = due_to;
@@ -208,8 +206,8 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance(
   return made;
 }
 
-COHORT_TCP_INLINE rendezvous_service::rendezvous_service(tcp_socket listening, tls_identity identity,
-                                                         std::string job, int ranks, sink log)
+rendezvous_service::rendezvous_service(tcp_socket listening, tls_identity identity, std::string job,
+                                       int ranks, sink log)
     : listening_(std::move(listening)),
       identity_(std::move(identity)),
       job_(std::move(job)),
@@ -217,19 +215,19 @@ COHORT_TCP_INLINE rendezvous_service::rendezvous_service(tcp_socket listening, t
       log_(std::move(log)),
       thread_([this] { run(); }) {}
 
-COHORT_TCP_INLINE rendezvous_service::~rendezvous_service() {
+rendezvous_service::~rendezvous_service() {
   stops_ = true;
   thread_.join();  // bounded: by time_to_answer
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_line(std::string_view line) noexcept try {
+void rendezvous_service::log_line(std::string_view line) noexcept try {
   constexpr int most_lines = 20;
   if (log_ && ++lines_ <= most_lines)
     log_(text_of({"rendezvous: ", line, lines_ == most_lines ? "; further messages are not printed" : ""}));
 } catch (...) {
 }
 
-COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
+void rendezvous_service::run() noexcept {
   for (std::optional<clock::time_point> end; !end || clock::now() < *end;) {
     if (stops_ && !complete_ && problem_.empty()) return;
     if (stops_ && !end) end = clock::now() + (complete_ ? time_to_answer : time_to_report);
@@ -251,7 +249,7 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
   }
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_lost(connection const& one, std::string why) {
+void rendezvous_service::log_lost(connection const& one, std::string why) {
   secure_stream::cause const due_to = one.stream.failure_cause();
   if (due_to == secure_stream::cause::job && identity_.requires_key())
     why = text_of({"its job is not ", quote_for_error(job_), " (COHORT_JOB), or it has no secret"});
@@ -261,14 +259,13 @@ COHORT_TCP_INLINE void rendezvous_service::log_lost(connection const& one, std::
   log_end(one, "lost ", text_of({why, why.empty() ? "" : ", ", one.stream.failure()}));
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_end(connection const& one, char const* how,
-                                                   std::string const& why) {
+void rendezvous_service::log_end(connection const& one, char const* how, std::string const& why) {
   constexpr std::size_t most_logged = 20;
   if (logged_.size() < most_logged && logged_.insert(one.from.host() + ": " + why).second)
     log_line(text_of({how, one.from.text(), ": ", why}));
 }
 
-COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(connection const& one) const {
+std::string rendezvous_service::answer_other_encryption(connection const& one) const {
   bool const encrypts = identity_.encrypts();
   std::byte rest[most_registration];
   ssize_t const count = ::recv(one.stream.descriptor(), rest, sizeof rest, MSG_DONTWAIT);
@@ -298,15 +295,13 @@ COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(connec
              : "it encrypts, and this process does not (COHORT_ENCRYPTION is off, or it has no secret)";
 }
 
-COHORT_TCP_INLINE void rendezvous_service::send_refusal(connection& one, rendezvous_answer::kind as,
-                                                        std::string const& why) {
+void rendezvous_service::send_refusal(connection& one, rendezvous_answer::kind as, std::string const& why) {
   one.stream.send(rendezvous_answer{.is = as, .text = why}.encoded());
   one.stream.advance();
   one.is = connection::state::ended;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::refuse(connection& one, rendezvous_answer::kind as,
-                                                  std::string const& why) {
+void rendezvous_service::refuse(connection& one, rendezvous_answer::kind as, std::string const& why) {
   log_end(one, "refused ", why);
   if (as != rendezvous_answer::kind::refused)
     last_refused_ = {.host = one.from.host(), .rank = one.wants.rank, .why = why};
@@ -314,14 +309,14 @@ COHORT_TCP_INLINE void rendezvous_service::refuse(connection& one, rendezvous_an
   send_refusal(one, as, why);
 }
 
-COHORT_TCP_INLINE void rendezvous_service::refuse_all(connection& one, std::string why) {
+void rendezvous_service::refuse_all(connection& one, std::string why) {
   problem_ = std::move(why);
   refuse(one, rendezvous_answer::kind::misconfigured, problem_);
   for (connection& other : connections_)
     if (other.is_member()) send_refusal(other, rendezvous_answer::kind::misconfigured, problem_);
 }
 
-COHORT_TCP_INLINE void rendezvous_service::read(connection& one) {
+void rendezvous_service::read(connection& one) {
   constexpr auto refused = rendezvous_answer::kind::refused;
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
@@ -346,19 +341,19 @@ COHORT_TCP_INLINE void rendezvous_service::read(connection& one) {
   admit(one);
 }
 
-COHORT_TCP_INLINE rendezvous_service::connection* rendezvous_service::member_of_rank(int rank) {
+rendezvous_service::connection* rendezvous_service::member_of_rank(int rank) {
   auto const found = std::ranges::find_if(connections_, [&](connection const& one) {
     return one.is_member() && rank >= 0 && one.wants.rank == rank;
   });
   return found == connections_.end() ? nullptr : &*found;
 }
 
-COHORT_TCP_INLINE bool rendezvous_service::is_reached(connection const& one) {
+bool rendezvous_service::is_reached(connection const& one) {
   int pending = 0;
   return one.stream.is_flushed() && ::ioctl(one.stream.descriptor(), SIOCOUTQ, &pending) == 0 && pending == 0;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::decide_claim(connection& one) {
+void rendezvous_service::decide_claim(connection& one) {
   connection* const other = member_of_rank(one.wants.rank);
   if (other && clock::now() < one.claimed + claim_grace) return;
   if (other) {
@@ -373,7 +368,7 @@ COHORT_TCP_INLINE void rendezvous_service::decide_claim(connection& one) {
   admit(one);
 }
 
-COHORT_TCP_INLINE void rendezvous_service::admit(connection& one) {
+void rendezvous_service::admit(connection& one) {
   constexpr auto refused = rendezvous_answer::kind::refused;
   constexpr auto misconfigured = rendezvous_answer::kind::misconfigured;
   registration const& wants = one.wants;
@@ -418,11 +413,11 @@ COHORT_TCP_INLINE void rendezvous_service::admit(connection& one) {
   has_changed_ = true;
 }
 
-COHORT_TCP_INLINE int rendezvous_service::count_members() const {
+int rendezvous_service::count_members() const {
   return static_cast<int>(std::ranges::count_if(connections_, &connection::is_member));
 }
 
-COHORT_TCP_INLINE void rendezvous_service::end_lost_members() {
+void rendezvous_service::end_lost_members() {
   for (connection& one : connections_) {
     if (!one.is_member()) continue;
     one.stream.advance();
@@ -432,7 +427,7 @@ COHORT_TCP_INLINE void rendezvous_service::end_lost_members() {
   }
 }
 
-COHORT_TCP_INLINE void rendezvous_service::send_progress() {
+void rendezvous_service::send_progress() {
   auto const now = clock::now();
   if (complete_ || !has_changed_ || now < next_progress_) return;
   has_changed_ = false;
@@ -447,7 +442,7 @@ COHORT_TCP_INLINE void rendezvous_service::send_progress() {
   }
 }
 
-COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
+std::string rendezvous_service::membership_text() const {
   constexpr std::size_t most_names = 8;
   std::vector<bool> has_joined(static_cast<std::size_t>(ranks_));
   std::map<std::string, int> processes;  // by address
@@ -476,7 +471,7 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
   return made;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::complete() {
+void rendezvous_service::complete() {
   auto const claims = [](connection const& one) { return one.is == connection::state::claims; };
   if (complete_ || count_members() < ranks_ || std::ranges::any_of(connections_, claims)) return;
   end_lost_members();
@@ -505,7 +500,7 @@ COHORT_TCP_INLINE void rendezvous_service::complete() {
   complete_ = true;
 }
 
-COHORT_TCP_INLINE bool rendezvous_service::close_one(std::string_view why) {
+bool rendezvous_service::close_one(std::string_view why) {
   auto const found = first_to_close(connections_, clock::now(), std::mem_fn(&connection::is_unknown));
   if (found == connections_.end()) return false;
   log_line(text_of({"closed ", found->from.text(), ": ", why}));
@@ -513,7 +508,7 @@ COHORT_TCP_INLINE bool rendezvous_service::close_one(std::string_view why) {
   return true;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
+void rendezvous_service::accept_connections() {
   if (clock::now() < next_accept_) return;
   auto unregistered = std::ranges::count_if(connections_, &connection::is_unknown);
   for (int k = 0; k < most_in_a_row; ++k) {
@@ -540,7 +535,7 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
   }
 }
 
-COHORT_TCP_INLINE bool rendezvous_service::advance() {
+bool rendezvous_service::advance() {
   accept_connections();
   for (connection& one : connections_)
     if (one.is != connection::state::ended) read(one);
@@ -553,14 +548,14 @@ COHORT_TCP_INLINE bool rendezvous_service::advance() {
 }
 
 /// Whether cohort-run has started the job again: then the name ends with a space and a number.
-COHORT_TCP_INLINE bool is_restart(std::string_view job) {
+bool is_restart(std::string_view job) {
   std::size_t const last = job.find_last_not_of("0123456789");
   return last != job.npos && last + 1 < job.size() && job[last] == ' ';
 }
 
-COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
-                                                 registration const& mine, std::chrono::milliseconds deadline,
-                                                 std::function<void()> const& retry, acceptor* entrance) {
+tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
+                               registration const& mine, std::chrono::milliseconds deadline,
+                               std::function<void()> const& retry, acceptor* entrance) {
   using clock = std::chrono::steady_clock;
   auto const end = clock::now() + deadline;
   struct failure {

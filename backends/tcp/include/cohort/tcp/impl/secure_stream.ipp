@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -11,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
@@ -21,7 +19,7 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE std::string tls_reason() {
+std::string tls_reason() {
   char text[256] = "";
   unsigned long const code = ::ERR_get_error();
   if (code == 0) return "no reason";
@@ -30,7 +28,7 @@ COHORT_TCP_INLINE std::string tls_reason() {
   return text;
 }
 
-COHORT_TCP_INLINE void require_private(std::string const& path, char const* what) {
+void require_private(std::string const& path, char const* what) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     throw file_error(
@@ -46,7 +44,7 @@ COHORT_TCP_INLINE void require_private(std::string const& path, char const* what
        .got = {"the mode ", digit(6), digit(3), digit(0), is_ours ? "" : " of another user"}});
 }
 
-COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_view job) {
+job_key key_from_file(std::string const& path, std::string_view job) {
   constexpr std::size_t shortest = 16, longest = 4096;
   std::string secret = io::read_text(path, longest + 2);
   require_private(path, "the secret of the job");
@@ -101,7 +99,7 @@ struct shared_key {
   }
 };
 
-COHORT_TCP_INLINE std::shared_ptr<SSL_CTX> new_context() {
+std::shared_ptr<SSL_CTX> new_context() {
   std::shared_ptr<SSL_CTX> made(::SSL_CTX_new(::TLS_method()), ::SSL_CTX_free);
   if (!made) throw communicator_error({.what = "cannot initialise TLS", .got = tls_reason()});
   ::SSL_CTX_set_min_proto_version(made.get(), TLS1_3_VERSION);
@@ -116,7 +114,7 @@ COHORT_TCP_INLINE std::shared_ptr<SSL_CTX> new_context() {
   return made;
 }
 
-COHORT_TCP_INLINE tls_identity::tls_identity(job_key const& key, std::string job)
+tls_identity::tls_identity(job_key const& key, std::string job)
     : context_(new_context()), requires_key_(true) {
   ::SSL_CTX_set_ciphersuites(context_.get(), "TLS_AES_128_GCM_SHA256");
   ::SSL_CTX_set_ex_data(context_.get(), shared_key::index(), new shared_key{key, std::move(job)});
@@ -137,8 +135,8 @@ COHORT_TCP_INLINE tls_identity::tls_identity(job_key const& key, std::string job
       });
 }
 
-COHORT_TCP_INLINE tls_identity::tls_identity(std::string const& certificate, std::string const& key,
-                                             std::string const& authorities)
+tls_identity::tls_identity(std::string const& certificate, std::string const& key,
+                           std::string const& authorities)
     : context_(new_context()) {
   auto const require = [&](int code, std::string const& path, char const* expected) {
     if (code != 1)
@@ -188,7 +186,7 @@ struct socket_bio {
   }
 };
 
-COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_identity const& identity)
+secure_stream::secure_stream(tcp_socket over, role as, tls_identity const& identity)
     : socket_(std::make_unique<tcp_socket>(std::move(over))),
       role_(as),
       connected_(as == role::server),
@@ -206,7 +204,7 @@ COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_ide
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why, cause due_to) {
+std::optional<std::size_t> secure_stream::fail(std::string why, cause due_to) {
   if (failure_.empty()) {
     failure_ = std::move(why);
     cause_ = due_to;
@@ -215,7 +213,7 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why
   return std::nullopt;
 }
 
-COHORT_TCP_INLINE secure_stream::cause secure_stream::cause_of(unsigned long error) {
+secure_stream::cause secure_stream::cause_of(unsigned long error) {
   int const reason = ERR_GET_REASON(error);
   // Other libraries, and reasons of all libraries, such as a lack of memory.
   if (ERR_GET_LIB(error) != ERR_LIB_SSL || (reason & ERR_RFLAG_COMMON) != 0) return cause::network;
@@ -250,7 +248,7 @@ COHORT_TCP_INLINE secure_stream::cause secure_stream::cause_of(unsigned long err
   }
 }
 
-COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
+secure_stream::progress secure_stream::advance() {
   if (ready_) return progress::ready;
   if (!connected_) {
     if (int const reason = socket_->failure(); reason != 0) {
@@ -282,7 +280,7 @@ COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
   return progress::failed;
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::result_of(int code, std::size_t moved) {
+std::optional<std::size_t> secure_stream::result_of(int code, std::size_t moved) {
   int const reason = errno;
   switch (::SSL_get_error(tls_.get(), code)) {
     case SSL_ERROR_NONE:
@@ -301,7 +299,7 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::result_of(int code, 
   }
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::send(std::span<std::byte const> bytes) {
+std::optional<std::size_t> secure_stream::send(std::span<std::byte const> bytes) {
   if (!tls_) {
     std::optional<std::size_t> const moved = socket_->send(bytes);
     return moved ? moved : fail(std::strerror(errno));
@@ -319,11 +317,11 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::send(std::span<std::
   return result_of(code, moved);
 }
 
-COHORT_TCP_INLINE bool secure_stream::waits_for_bytes() const {
+bool secure_stream::waits_for_bytes() const {
   return tls_ && connected_ && !ready_ && SSL_want_read(tls_.get());
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::receive(std::span<std::byte> bytes) {
+std::optional<std::size_t> secure_stream::receive(std::span<std::byte> bytes) {
   if (!tls_) {
     std::optional<std::size_t> const moved = socket_->receive(bytes);
     return moved || errno == 0 ? moved : fail(std::strerror(errno));

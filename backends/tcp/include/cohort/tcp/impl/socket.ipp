@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <cerrno>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/socket.hpp>
@@ -10,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE port_range port_range::parse(std::string_view text) {
+port_range port_range::parse(std::string_view text) {
   port_range made;
   if (text.empty()) return made;
   std::size_t const dash = text.find('-');
@@ -29,29 +27,28 @@ COHORT_TCP_INLINE port_range port_range::parse(std::string_view text) {
   return made;
 }
 
-COHORT_TCP_INLINE std::string port_range::text() const {
+std::string port_range::text() const {
   return first == 0 ? std::string("any port") : text_of({"port ", first, " to ", last});
 }
 
-[[noreturn]] COHORT_TCP_INLINE void refuse_socket(char const* what, endpoint const& where, clause expected,
-                                                  int reason) {
+[[noreturn]] void refuse_socket(char const* what, endpoint const& where, clause expected, int reason) {
   throw socket_error(
       {.what = what, .where = where.text(), .expected = std::move(expected), .got = std::strerror(reason)},
       reason);
 }
 
-COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of, socket_api& by) {
+tcp_socket new_socket(endpoint const& of, socket_api& by) {
   tcp_socket made(by.open(of.family()), by);
   int const reason = errno;
   if (!made.is_open()) refuse_socket("cannot make a socket", of, expected_descriptor(), reason);
   return made;
 }
 
-COHORT_TCP_INLINE void tcp_socket::close() noexcept {
+void tcp_socket::close() noexcept {
   if (descriptor_ >= 0) by_->close(std::exchange(descriptor_, -1));
 }
 
-COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_range ports, socket_api& by) {
+tcp_socket tcp_socket::listening(endpoint const& at, port_range ports, socket_api& by) {
   int reason = 0;
   for (int port = ports.first; port <= ports.last; ++port) {
     tcp_socket made = new_socket(at, by);
@@ -62,7 +59,7 @@ COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_rang
   refuse_socket("cannot listen", at, {"a free port in the range ", ports.text()}, reason);
 }
 
-COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at, socket_api& by) {
+std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at, socket_api& by) {
   tcp_socket made = new_socket(at, by);
   int const reason = by.listen(made.descriptor(), at);
   if (reason == EADDRINUSE || reason == EADDRNOTAVAIL) return std::nullopt;
@@ -70,14 +67,14 @@ COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint
   return made;
 }
 
-COHORT_TCP_INLINE tcp_socket tcp_socket::connecting(endpoint const& to, socket_api& by) {
+tcp_socket tcp_socket::connecting(endpoint const& to, socket_api& by) {
   tcp_socket made = new_socket(to, by);
   if (int const reason = by.connect(made.descriptor(), to); reason != 0)
     refuse_socket("cannot connect", to, "a process that listens there, and no firewall in between", reason);
   return made;
 }
 
-COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
+std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
   endpoint peer;
   int const made = by_->accept(descriptor_, peer);
   if (made < 0) return std::nullopt;
@@ -85,15 +82,15 @@ COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
   return tcp_socket(made, *by_);
 }
 
-COHORT_TCP_INLINE bool tcp_socket::has_no_descriptor() noexcept { return is_descriptor_shortage(errno); }
+bool tcp_socket::has_no_descriptor() noexcept { return is_descriptor_shortage(errno); }
 
-COHORT_TCP_INLINE bool tcp_socket::has_bytes() const noexcept { return by_->has_bytes(descriptor_); }
+bool tcp_socket::has_bytes() const noexcept { return by_->has_bytes(descriptor_); }
 
-COHORT_TCP_INLINE int tcp_socket::failure() const { return by_->failure(descriptor_); }
-COHORT_TCP_INLINE endpoint tcp_socket::local() const { return by_->local(descriptor_); }
-COHORT_TCP_INLINE endpoint tcp_socket::remote() const { return by_->remote(descriptor_); }
+int tcp_socket::failure() const { return by_->failure(descriptor_); }
+endpoint tcp_socket::local() const { return by_->local(descriptor_); }
+endpoint tcp_socket::remote() const { return by_->remote(descriptor_); }
 
-COHORT_TCP_INLINE std::optional<std::size_t> moved_bytes(ssize_t result, bool zero_is_end) noexcept {
+std::optional<std::size_t> moved_bytes(ssize_t result, bool zero_is_end) noexcept {
   if (result > 0) return static_cast<std::size_t>(result);
   if (result == 0) {
     if (!zero_is_end) return 0;
@@ -104,12 +101,12 @@ COHORT_TCP_INLINE std::optional<std::size_t> moved_bytes(ssize_t result, bool ze
   return std::nullopt;
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::send(std::span<std::byte const> bytes) noexcept {
+std::optional<std::size_t> tcp_socket::send(std::span<std::byte const> bytes) noexcept {
   if (bytes.empty()) return 0;
   return moved_bytes(by_->send(descriptor_, bytes), false);
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::receive(std::span<std::byte> bytes) noexcept {
+std::optional<std::size_t> tcp_socket::receive(std::span<std::byte> bytes) noexcept {
   if (bytes.empty()) return 0;
   return moved_bytes(by_->receive(descriptor_, bytes), true);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/socket_api.hpp>
@@ -17,17 +15,17 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE bool is_descriptor_shortage(int reason) noexcept {
+bool is_descriptor_shortage(int reason) noexcept {
   return reason == EMFILE || reason == ENFILE || reason == ENOBUFS || reason == ENOMEM;
 }
 
-COHORT_TCP_INLINE std::string expected_descriptor() {
+std::string expected_descriptor() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   return text_of({"a free descriptor; this process may have ", limit.rlim_cur, " (ulimit -n)"});
 }
 
-COHORT_TCP_INLINE void require_descriptor(int descriptor, char const* what) {
+void require_descriptor(int descriptor, char const* what) {
   int const reason = errno;
   if (descriptor < 0)
     throw socket_error({.what = "the system has no descriptor for this process",
@@ -104,12 +102,12 @@ class epoll_events final : public socket_events {
 };
 
 /// Small messages are sent at once.
-COHORT_TCP_INLINE void prepare_connection(int descriptor) {
+void prepare_connection(int descriptor) {
   int const on = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-COHORT_TCP_INLINE socket_api& system_sockets() {
+socket_api& system_sockets() {
   class system final : public socket_api {
     time_source& time() override { return system_time(); }
     std::unique_ptr<socket_events> events() override { return std::make_unique<epoll_events>(); }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <charconv>
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/message_communicator.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -42,7 +40,7 @@ class variables {
 };
 
 /// The first host of a list as Slurm writes it: "node[003-007,9],x" gives "node003".
-COHORT_TCP_INLINE std::string first_of_node_list(std::string_view list) {
+std::string first_of_node_list(std::string_view list) {
   std::string made;
   bool skips = false;  // the other numbers in brackets
   int depth = 0;
@@ -64,7 +62,7 @@ COHORT_TCP_INLINE std::string first_of_node_list(std::string_view list) {
 }
 
 /// The address of the rendezvous from the variables of a launcher; "" if there are none.
-COHORT_TCP_INLINE std::string address_from_launcher() {
+std::string address_from_launcher() {
   if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
     std::optional<int> const port = variables::number({"MASTER_PORT"});
     // If torchrun's agent listens on the port itself, the ranks meet at the next one.
@@ -91,9 +89,8 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
 }
 
 /// As cohort::make_tcp. `last_trouble`: see tcp_transport.
-COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(
-    tcp_settings const& settings, communicator_settings how,
-    std::shared_ptr<std::optional<failure_report>> last_trouble) {
+std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how,
+                                       std::shared_ptr<std::optional<failure_report>> last_trouble) {
   check_settings(how);
   tcp_start start;
   join(start, from_environment(settings), how);
@@ -107,7 +104,7 @@ COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(
 
 namespace cohort {
 
-COHORT_TCP_INLINE tcp_settings from_environment(tcp_settings given) {
+tcp_settings from_environment(tcp_settings given) {
   using detail::variables;
   auto const complete = [](std::string& to, char const* name) {
     if (to.empty()) to = variables::text(name);
@@ -153,19 +150,17 @@ COHORT_TCP_INLINE tcp_settings from_environment(tcp_settings given) {
   return given;
 }
 
-COHORT_TCP_INLINE bool tcp_started() {
+bool tcp_started() {
   using detail::variables;
   return !variables::text("COHORT_JOIN").empty()
          || (!variables::text("MASTER_ADDR").empty() && !variables::text("WORLD_SIZE").empty());
 }
 
-COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(tcp_settings const& settings,
-                                                         communicator_settings how) {
+std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how) {
   return detail::make_tcp(settings, std::move(how), {});
 }
 
-COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings settings,
-                               detail::rank_body body) {
+int tcp::run(tcp_settings const& where, communicator_settings settings, detail::rank_body body) {
   std::unique_ptr<communicator> world;
   int rank = -1;
   try {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_question.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE void tcp_question::ask(std::vector<endpoint> const& at, greeting const& hello,
-                                         tls_identity const& identity,
-                                         std::chrono::steady_clock::duration interval, socket_api& by) {
+void tcp_question::ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
+                       std::chrono::steady_clock::duration interval, socket_api& by) {
   auto const now = by.time().now();
   if (now < next_ || at.empty()) return;
   next_ = now + interval;
@@ -24,7 +21,7 @@ COHORT_TCP_INLINE void tcp_question::ask(std::vector<endpoint> const& at, greeti
   }
 }
 
-COHORT_TCP_INLINE std::optional<std::vector<std::byte>> tcp_question::advance() {
+std::optional<std::vector<std::byte>> tcp_question::advance() {
   std::erase_if(pending_, [](attempt& one) { return !advance(one) && !one.has_answer; });
   auto const answered = std::ranges::find(pending_, true, &attempt::has_answer);
   if (answered == pending_.end()) return std::nullopt;
@@ -33,7 +30,7 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> tcp_question::advance() 
   return table;
 }
 
-COHORT_TCP_INLINE bool tcp_question::advance(attempt& one) {
+bool tcp_question::advance(attempt& one) {
   secure_stream::progress const now = one.stream.advance();
   if (now != secure_stream::progress::ready) return now == secure_stream::progress::waits;
   while (!one.hello.empty()) {
@@ -61,8 +58,8 @@ COHORT_TCP_INLINE bool tcp_question::advance(attempt& one) {
   }
 }
 
-COHORT_TCP_INLINE tcp_answer::tcp_answer(secure_stream to, std::span<std::byte const> table,
-                                         std::chrono::steady_clock::time_point limit)
+tcp_answer::tcp_answer(secure_stream to, std::span<std::byte const> table,
+                       std::chrono::steady_clock::time_point limit)
     : stream_(std::move(to)), limit_(limit) {
   auto const head = frame_header{.is = frame_header::kind::control,
                                  .what = control_message::beat,
@@ -72,7 +69,7 @@ COHORT_TCP_INLINE tcp_answer::tcp_answer(secure_stream to, std::span<std::byte c
   bytes_.insert(bytes_.end(), table.begin(), table.end());
 }
 
-COHORT_TCP_INLINE bool tcp_answer::advance(std::chrono::steady_clock::time_point now) {
+bool tcp_answer::advance(std::chrono::steady_clock::time_point now) {
   while (sent_ < bytes_.size()) {
     std::optional<std::size_t> const moved = stream_.send(std::span<std::byte const>(bytes_).subspan(sent_));
     if (!moved) return true;

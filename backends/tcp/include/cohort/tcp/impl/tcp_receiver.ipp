@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_receiver.hpp>
 #include <cstring>
@@ -9,12 +7,12 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE void tcp_receiver::connect(secure_stream stream) {
+void tcp_receiver::connect(secure_stream stream) {
   stream_.emplace(std::move(stream));
   staged_.resize(staging);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
+void tcp_receiver::claim(message& one, wanted const& by) {
   one.its = by.its;
   one.discards = by.into.bytes() != one.bytes;
   if (one.discards) return;
@@ -35,8 +33,8 @@ COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
   one.kept = {};
 }
 
-COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32_t tag, elements into,
-                                             std::optional<reduction> how, events& of) {
+void tcp_receiver::receive(ticket one, channel on, std::uint32_t tag, elements into,
+                           std::optional<reduction> how, events& of) {
   wanted const by{.its = one, .on = on, .tag = tag, .into = into, .how = how};
   auto const found = std::ranges::find_if(
       messages_, [&](message const& m) { return m.its == 0 && !m.discards && m.on == on && m.tag == tag; });
@@ -49,26 +47,26 @@ COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32
   if (found != arriving_ || found->filled == found->bytes) end_message(found, of);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::end_message(std::list<message>::iterator one, events& of) {
+void tcp_receiver::end_message(std::list<message>::iterator one, events& of) {
   message const ended = std::move(*one);
   if (one == arriving_) arriving_ = messages_.end();
   messages_.erase(one);
   if (ended.its != 0) of.received(ended.its, ended.bytes);
 }
 
-COHORT_TCP_INLINE std::optional<std::uint64_t> tcp_receiver::waiting(channel on, std::uint32_t tag) const {
+std::optional<std::uint64_t> tcp_receiver::waiting(channel on, std::uint32_t tag) const {
   for (message const& one : messages_)
     if (one.its == 0 && !one.discards && one.on == on && one.tag == tag) return one.bytes;
   return std::nullopt;
 }
 
-COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
+bool tcp_receiver::advance(events& of) {
   bool const open = advance_stream(of);
   advance_ring(of);  // also what a process has written before it ended
   return open;
 }
 
-COHORT_TCP_INLINE bool tcp_receiver::advance_ring(events& of) {
+bool tcp_receiver::advance_ring(events& of) {
   bool moved = false;
   for (std::size_t received = 0; memory_.is_used() && received < most_per_call;) {
     std::span<std::byte const> const bytes = memory_.readable();
@@ -82,7 +80,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_ring(events& of) {
   return moved;
 }
 
-COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
+bool tcp_receiver::advance_stream(events& of) {
   has_more_ = false;
   for (std::size_t received = 0;;) {
     if (received >= most_per_call) {
@@ -110,7 +108,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
   }
 }
 
-COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
+void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
   bool const from_ring = memory_.is_used();
   while (!bytes.empty() && memory_.is_used() == from_ring) {  // the bytes after to_ring only wake
     if (!frame_) {
@@ -132,7 +130,7 @@ COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, event
   }
 }
 
-COHORT_TCP_INLINE void tcp_receiver::begin_frame(events& of) {
+void tcp_receiver::begin_frame(events& of) {
   frame_ = frame_header::decoded(std::span<std::byte const>(head_).first<frame_header::bytes>());
   head_.clear();
   frame_left_ = frame_->frame_bytes;
@@ -151,15 +149,14 @@ COHORT_TCP_INLINE void tcp_receiver::begin_frame(events& of) {
   if (frame_left_ == 0) end_frame(of);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::deliver(channel on, std::uint32_t tag, std::span<std::byte const> data,
-                                             events& of) {
+void tcp_receiver::deliver(channel on, std::uint32_t tag, std::span<std::byte const> data, events& of) {
   frame_ = frame_header{.on = on, .tag = tag, .message_bytes = data.size()};
   begin_message();
   frame_left_ = data.size();
   data.empty() ? end_frame(of) : take(data, of);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::take(std::span<std::byte const> bytes, events& of) {
+void tcp_receiver::take(std::span<std::byte const> bytes, events& of) {
   while (!bytes.empty()) {
     std::span<std::byte> const to = destination();
     std::size_t const now = to.empty() ? bytes.size() : std::min(to.size(), bytes.size());
@@ -169,7 +166,7 @@ COHORT_TCP_INLINE void tcp_receiver::take(std::span<std::byte const> bytes, even
   }
 }
 
-COHORT_TCP_INLINE void tcp_receiver::begin_message() {
+void tcp_receiver::begin_message() {
   fold_bytes_ = 0;
   message one{.on = frame_->on, .tag = frame_->tag, .bytes = frame_->message_bytes};
   auto const found =
@@ -183,7 +180,7 @@ COHORT_TCP_INLINE void tcp_receiver::begin_message() {
   arriving_ = messages_.insert(messages_.end(), std::move(one));
 }
 
-COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
+std::span<std::byte> tcp_receiver::destination() {
   message& one = *arriving_;
   if (one.discards) return {};
   if (one.how)
@@ -197,7 +194,7 @@ COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
   return std::span(one.kept).subspan(one.filled, frame_left_);
 }
 
-COHORT_TCP_INLINE std::size_t tcp_receiver::combine_in_place(std::span<std::byte const> bytes, events& of) {
+std::size_t tcp_receiver::combine_in_place(std::span<std::byte const> bytes, events& of) {
   message& one = *arriving_;
   if (!one.how || one.discards || fold_bytes_ > 0) return 0;
   std::size_t const size = bytes_of(one.into.type), whole = bytes.size() / size;
@@ -209,7 +206,7 @@ COHORT_TCP_INLINE std::size_t tcp_receiver::combine_in_place(std::span<std::byte
   return whole * size;
 }
 
-COHORT_TCP_INLINE void tcp_receiver::fold(message& one) {
+void tcp_receiver::fold(message& one) {
   std::size_t const size = bytes_of(one.into.type), whole = fold_bytes_ / size;
   combine(isa_, elements(one.into.data + one.filled - fold_bytes_, one.into.type, whole), fold_.data(),
           *one.how);
@@ -217,7 +214,7 @@ COHORT_TCP_INLINE void tcp_receiver::fold(message& one) {
   std::memmove(fold_.data(), fold_.data() + whole * size, fold_bytes_);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::filled(std::size_t bytes, events& of) {
+void tcp_receiver::filled(std::size_t bytes, events& of) {
   message& one = *arriving_;
   one.filled += bytes;
   frame_left_ -= bytes;
@@ -228,7 +225,7 @@ COHORT_TCP_INLINE void tcp_receiver::filled(std::size_t bytes, events& of) {
   if (frame_left_ == 0) end_frame(of);
 }
 
-COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
+void tcp_receiver::end_frame(events& of) {
   frame_header const ended = *std::exchange(frame_, std::nullopt);
   if (ended.is == frame_header::kind::control) return of.control(ended.what, control_);
   if (ended.is == frame_header::kind::acknowledgement) return of.acknowledged(ended.what);
@@ -244,7 +241,7 @@ COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
   if (one->its != 0 || one->discards) end_message(one, of);  // otherwise it waits for its receive
 }
 
-COHORT_TCP_INLINE void tcp_receiver::abandon() {
+void tcp_receiver::abandon() {
   wanted_.clear();
   kept_bytes_ = 0;
   for (message& one : messages_) {

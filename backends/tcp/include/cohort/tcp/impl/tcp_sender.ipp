@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_sender.hpp>
@@ -11,9 +9,8 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeting const& hello,
-                                         tls_identity const& identity,
-                                         std::chrono::milliseconds time_to_connect, socket_api& by)
+tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
+                       std::chrono::milliseconds time_to_connect, socket_api& by)
     : by_(&by),
       addresses_(std::move(addresses)),
       hello_(hello.encoded()),
@@ -22,13 +19,13 @@ COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeti
   if (addresses_.empty()) failure_ = "it has no address on a network of this host";
 }
 
-COHORT_TCP_INLINE void tcp_sender::open() {
+void tcp_sender::open() {
   if (std::exchange(opened_, true)) return;
   limit_ = by_->time().now() + time_to_connect_;
   connect();
 }
 
-COHORT_TCP_INLINE bool tcp_sender::connect() {
+bool tcp_sender::connect() {
   while (!ready_ && failure_.empty()) {
     if (!stream_.is_open()) {
       if (by_->time().now() < next_attempt_) return false;
@@ -49,7 +46,7 @@ COHORT_TCP_INLINE bool tcp_sender::connect() {
   return ready_;
 }
 
-COHORT_TCP_INLINE void tcp_sender::begin_attempt() try {
+void tcp_sender::begin_attempt() try {
   ++attempts_;
   greeted_ = 0;
   attempt_limit_ = std::min(by_->time().now() + time_of_attempt_, limit_);
@@ -63,7 +60,7 @@ COHORT_TCP_INLINE void tcp_sender::begin_attempt() try {
     end_attempt(std::strerror(problem.reason), problem.reason == ECONNREFUSED);
 }
 
-COHORT_TCP_INLINE secure_stream::progress tcp_sender::continue_attempt() {
+secure_stream::progress tcp_sender::continue_attempt() {
   using progress = secure_stream::progress;
   if (progress const now = stream_.advance(); now != progress::ready) return now;
   while (greeted_ < hello_.size()) {
@@ -80,7 +77,7 @@ COHORT_TCP_INLINE secure_stream::progress tcp_sender::continue_attempt() {
   return answer == greeting::welcome ? progress::ready : progress::failed;
 }
 
-COHORT_TCP_INLINE void tcp_sender::end_attempt(std::string const& why, bool refused) {
+void tcp_sender::end_attempt(std::string const& why, bool refused) {
   auto const now = by_->time().now();
   stream_ = {};
   refused_ += refused;
@@ -98,14 +95,13 @@ COHORT_TCP_INLINE void tcp_sender::end_attempt(std::string const& why, bool refu
   pause_ = std::min(2 * pause_, longest_pause);
 }
 
-COHORT_TCP_INLINE void tcp_sender::send(ticket one, channel on, std::uint32_t tag,
-                                        std::span<std::byte const> data) {
+void tcp_sender::send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data) {
   open();
   messages_.push_back({.its = one, .on = on, .tag = tag, .data = data});
 }
 
-COHORT_TCP_INLINE void tcp_sender::add_control(frame_header header, std::span<std::byte const> payload,
-                                               control_message counts_as) {
+void tcp_sender::add_control(frame_header header, std::span<std::byte const> payload,
+                             control_message counts_as) {
   open();
   header.frame_bytes = static_cast<std::uint32_t>(payload.size());
   auto const begin = header.encoded();
@@ -114,48 +110,48 @@ COHORT_TCP_INLINE void tcp_sender::add_control(frame_header header, std::span<st
   control_kinds_.push_back(counts_as);
 }
 
-COHORT_TCP_INLINE void tcp_sender::send_control(control_message what, std::span<std::byte const> bytes) {
+void tcp_sender::send_control(control_message what, std::span<std::byte const> bytes) {
   add_control({.is = frame_header::kind::control, .what = what}, bytes, what);
   awaits_[static_cast<std::size_t>(what)] =
       what == control_message::failure || what == control_message::farewell;
 }
 
-COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
+void tcp_sender::acknowledge(control_message what) {
   add_control({.is = frame_header::kind::acknowledgement, .what = what}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::offer_ring() {
+void tcp_sender::offer_ring() {
   if (std::optional<ring_location> const where = memory_.offer())
     add_control({.is = frame_header::kind::ring}, where->encoded(), control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::use_ring() {
+void tcp_sender::use_ring() {
   if (memory_.is_offered()) add_control({.is = frame_header::kind::to_ring}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::confirm_ring() {
+void tcp_sender::confirm_ring() {
   add_control({.is = frame_header::kind::maps_ring}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::hold_other(bool holds) {
+void tcp_sender::hold_other(bool holds) {
   add_control({.is = holds ? frame_header::kind::hold : frame_header::kind::release}, {},
               control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::wake() {
+void tcp_sender::wake() {
   if (!memory_.is_used()) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
   static constexpr std::byte any{0};
   stream_.send(std::span(&any, 1));  // if the socket is full, other bytes wake the process
 }
 
-COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
+bool tcp_sender::is_sending(control_message what) const {
   return failure_.empty()
          && (awaits_[static_cast<std::size_t>(what)]
              || std::ranges::find(control_kinds_, what) != control_kinds_.end());
 }
 
 /// Copies a header and the begin of its frame, so that small messages need one call of the system.
-COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
+void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
   auto const begin = header.encoded();
   std::size_t const copied =
       memory_.is_used() ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
@@ -164,7 +160,7 @@ COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byt
   direct_ = payload.subspan(copied);
 }
 
-COHORT_TCP_INLINE bool tcp_sender::next_frame() {
+bool tcp_sender::next_frame() {
   staged_.clear();
   begin_ = 0;
   ends_message_ = false;
@@ -191,7 +187,7 @@ COHORT_TCP_INLINE bool tcp_sender::next_frame() {
   return true;
 }
 
-COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
+bool tcp_sender::send_bytes() {
   bool const from_staged = begin_ < staged_.size();
   std::span<std::byte const> const bytes =
       from_staged ? std::span<std::byte const>(staged_).subspan(begin_) : direct_;
@@ -213,7 +209,7 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
   return *moved > 0;
 }
 
-COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& sent) {
+bool tcp_sender::advance(std::function<void(ticket)> const& sent) {
   if (!opened_ || !failure_.empty() || !connect()) return false;
   for (bool moved = false;;) {
     while (begin_ < staged_.size() || !direct_.empty()) {
@@ -230,7 +226,7 @@ COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& se
   }
 }
 
-COHORT_TCP_INLINE void tcp_sender::abandon() {
+void tcp_sender::abandon() {
   kept_.assign(direct_.begin(), direct_.end());
   direct_ = kept_;
   ends_message_ = false;

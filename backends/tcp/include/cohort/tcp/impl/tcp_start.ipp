@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <arpa/inet.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/tcp/detail/tcp_start.hpp>
@@ -14,7 +12,7 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE tls_identity identity_of(tcp_settings const& from) {
+tls_identity identity_of(tcp_settings const& from) {
   bool const has_certificates = !from.certificate.empty() || !from.key.empty() || !from.authorities.empty();
   auto const refuse = [](char const* what, char const* expected, char const* got) {
     throw setting_error({.what = what, .where = "tcp_settings", .expected = expected, .got = got});
@@ -34,7 +32,7 @@ COHORT_TCP_INLINE tls_identity identity_of(tcp_settings const& from) {
   return {};
 }
 
-COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
+void check_tcp(tcp_settings const& from) {
   auto const refuse = [](char const* where, clause expected, std::string got) {
     throw setting_error({.what = "a setting of the ranks over TCP is not valid",
                          .where = where,
@@ -51,8 +49,8 @@ COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
   if (from.rank >= from.ranks) refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
 
-COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity const& identity,
-                                          std::vector<endpoint> const& addresses) {
+void require_encryption(tcp_settings const& from, tls_identity const& identity,
+                        std::vector<endpoint> const& addresses) {
   if (identity.encrypts() || from.encryption == tcp_encryption::off) return;
   for (endpoint const& one : addresses)
     if (!one.is_loopback())
@@ -65,8 +63,8 @@ COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity
 }
 
 /// Runs the rendezvous if its address is one of this host, and no process listens there yet.
-COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at,
-                                       tcp_settings const& from, sink const& log) {
+void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at, tcp_settings const& from,
+                     sink const& log) {
   if (start.service) return;
   std::vector<endpoint> const ours = local_addresses("");
   for (endpoint const& one : at) {
@@ -81,7 +79,7 @@ COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> c
 }
 
 /// The address of this host from which it reaches another one, with port 0; nullopt without a route.
-COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other) {
+std::optional<endpoint> address_towards(endpoint const& other) {
   // A datagram socket that is connected sends nothing, but has the address that the system selects.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   require_descriptor(probe.descriptor(), "the address of this host");
@@ -89,9 +87,8 @@ COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other)
   return probe.local().with_port(0);
 }
 
-COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
-                                                    std::chrono::steady_clock::time_point limit,
-                                                    sink const& log) {
+std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
+                                  std::chrono::steady_clock::time_point limit, sink const& log) {
   // A process of the previous start may still have a port.
   auto const limit_of_ports = std::min(limit, std::chrono::steady_clock::now() + std::chrono::seconds(5));
   while (true) {
@@ -128,8 +125,7 @@ COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const&
 
 /// The addresses of the rendezvous as other hosts see them. /etc/hosts of Debian and Ubuntu maps the own name
 /// of a host to 127.0.1.1: the address of its default route replaces such an address.
-COHORT_TCP_INLINE std::vector<endpoint> visible_addresses(host_and_port const& at,
-                                                          std::vector<endpoint> found) {
+std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<endpoint> found) {
   sockaddr_storage storage{};
   bool const is_number = ::inet_pton(AF_INET, at.host.c_str(), &storage) == 1
                          || ::inet_pton(AF_INET6, at.host.c_str(), &storage) == 1;
@@ -141,7 +137,7 @@ COHORT_TCP_INLINE std::vector<endpoint> visible_addresses(host_and_port const& a
   return found;
 }
 
-COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
+void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
   check_tcp(from);
   host_and_port at = host_and_port::parse(from.join, "join");
   start.identity = identity_of(from);

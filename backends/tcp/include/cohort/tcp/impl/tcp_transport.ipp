@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_transport.hpp>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE tcp_transport::monitor::monitor(tcp_transport& over)
+tcp_transport::monitor::monitor(tcp_transport& over)
     : rank_monitor(over.rank(), over.size(), over.settings_.heartbeat, over.time_), over_(over) {}
 
-COHORT_TCP_INLINE void tcp_transport::monitor::send(int to, control_message what,
-                                                    std::span<std::byte const> bytes) {
+void tcp_transport::monitor::send(int to, control_message what, std::span<std::byte const> bytes) {
   other_rank& one = over_.at(to);
   one.sender.send_control(what, bytes);
   over_.send_to(one);
 }
 
-COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending(int to, control_message what) const {
+bool tcp_transport::monitor::is_sending(int to, control_message what) const {
   return to != rank() && !over_.at(to).closed && over_.at(to).sender.is_sending(what);
 }
 
-COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending() const {
+bool tcp_transport::monitor::is_sending() const {
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     tcp_sender const& to = over_.at(r).sender;
@@ -34,18 +31,18 @@ COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending() const {
   return false;
 }
 
-COHORT_TCP_INLINE bool tcp_transport::monitor::is_linked(int r) const {
+bool tcp_transport::monitor::is_linked(int r) const {
   return over_.at(r).sender.is_open() || over_.at(r).receiver.is_connected() || over_.at(r).awaited;
 }
 
-COHORT_TCP_INLINE void tcp_transport::monitor::ask(int r, int silent) {
+void tcp_transport::monitor::ask(int r, int silent) {
   auto const patience = over_.settings_.heartbeat / attempts_per_heartbeat;
   over_.at(r).question.ask(over_.members_.ranks[static_cast<std::size_t>(r)],
                            over_.greeting_for(r, static_cast<std::uint32_t>(silent) + 1), over_.identity_,
                            patience, over_.by_);
 }
 
-COHORT_TCP_INLINE greeting tcp_transport::greeting_for(int r, std::uint32_t question) const {
+greeting tcp_transport::greeting_for(int r, std::uint32_t question) const {
   return {.token = members_.token,
           .from = static_cast<std::uint32_t>(rank()),
           .to = static_cast<std::uint32_t>(r),
@@ -53,12 +50,12 @@ COHORT_TCP_INLINE greeting tcp_transport::greeting_for(int r, std::uint32_t ques
           .question = question};
 }
 
-COHORT_TCP_INLINE void tcp_transport::answer(int from, int silent, secure_stream over) {
+void tcp_transport::answer(int from, int silent, secure_stream over) {
   monitor_.asked(from, silent);
   answers_.emplace_back(std::move(over), monitor_.progress_table(), time_.now() + time_to_answer);
 }
 
-COHORT_TCP_INLINE void tcp_transport::advance_questions() {
+void tcp_transport::advance_questions() {
   for (std::unique_ptr<other_rank> const& one : peers_)
     if (one->question.is_pending())
       if (auto const table = one->question.advance())
@@ -67,20 +64,18 @@ COHORT_TCP_INLINE void tcp_transport::advance_questions() {
     std::erase_if(answers_, [now = time_.now()](tcp_answer& one) { return one.advance(now); });
 }
 
-COHORT_TCP_INLINE void tcp_transport::other_rank::received(ticket one, std::uint64_t bytes) {
+void tcp_transport::other_rank::received(ticket one, std::uint64_t bytes) {
   operation& its = over.operations_[one - 1];
   its.got = bytes;
   its.ended = true;
 }
 
-COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what,
-                                                          std::span<std::byte const> bytes) {
+void tcp_transport::other_rank::control(control_message what, std::span<std::byte const> bytes) {
   over.monitor_.handle(rank, what, bytes);
   if (what == control_message::failure || what == control_message::farewell) sender.acknowledge(what);
 }
 
-COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
-                                                        std::span<std::byte const> bytes) {
+void tcp_transport::other_rank::other(frame_header::kind what, std::span<std::byte const> bytes) {
   if (what == frame_header::kind::maps_ring) return sender.use_ring();
   if (what == frame_header::kind::hold || what == frame_header::kind::release)
     return sender.hold(what == frame_header::kind::hold);
@@ -94,10 +89,9 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
   sender.confirm_ring();
 }
 
-COHORT_TCP_INLINE tcp_transport::tcp_transport(acceptor entrance, tcp_membership members,
-                                               tls_identity identity, communicator_settings const& settings,
-                                               std::shared_ptr<std::optional<failure_report>> last_trouble,
-                                               socket_api& by)
+tcp_transport::tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
+                             communicator_settings const& settings,
+                             std::shared_ptr<std::optional<failure_report>> last_trouble, socket_api& by)
     : by_(by),
       time_(by.time()),
       members_(std::move(members)),
@@ -118,18 +112,18 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(acceptor entrance, tcp_membership
   events_->watch(entrance_.events(), entrance_event);
 }
 
-COHORT_TCP_INLINE void tcp_transport::offer_ring(other_rank& one) {
+void tcp_transport::offer_ring(other_rank& one) {
   if (std::exchange(one.offered, true)) return;
   auto const host_of = [&](int r) { return members_.hosts[static_cast<std::size_t>(r)]; };
   if (host_of(one.rank) == host_of(rank())) one.sender.offer_ring();
 }
 
-COHORT_TCP_INLINE tcp_transport::~tcp_transport() {
+tcp_transport::~tcp_transport() {
   monitor_.wait_for_farewells(settings_.deadline);
   if (last_trouble_) *last_trouble_ = monitor_.trouble();
 }
 
-COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::begin(operation one) {
+tcp_transport::ticket tcp_transport::begin(operation one) {
   if (unused_.empty()) {
     operations_.push_back(one);
     return operations_.size();
@@ -140,8 +134,8 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::begin(operation one) {
   return made;
 }
 
-COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, std::uint32_t tag,
-                                                            std::span<std::byte const> data) {
+tcp_transport::ticket tcp_transport::send(int to, channel on, std::uint32_t tag,
+                                          std::span<std::byte const> data) {
   ticket const made = begin({.tag = tag});
   other_rank& one = at(to);
   if (to == rank()) {
@@ -155,8 +149,8 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, 
   return made;
 }
 
-COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
-                                                               std::span<std::byte> data) {
+tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
+                                             std::span<std::byte> data) {
   ticket const made = begin({.from = from, .tag = tag, .expected = data.size()});
   at(from).awaited = from != rank();
   at(from).receiver.receive(made, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt,
@@ -164,16 +158,15 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel
   return made;
 }
 
-COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive_combining(int from, channel on,
-                                                                         std::uint32_t tag, elements into,
-                                                                         reduction how) {
+tcp_transport::ticket tcp_transport::receive_combining(int from, channel on, std::uint32_t tag, elements into,
+                                                       reduction how) {
   ticket const made = begin({.from = from, .tag = tag, .expected = into.bytes()});
   at(from).awaited = from != rank();
   at(from).receiver.receive(made, on, tag, into, how, at(from));
   return made;
 }
 
-COHORT_TCP_INLINE bool tcp_transport::done(ticket one) {
+bool tcp_transport::done(ticket one) {
   if (one == 0) return true;
   operation& its = operations_[one - 1];
   if (!its.ended) return false;
@@ -188,8 +181,7 @@ COHORT_TCP_INLINE bool tcp_transport::done(ticket one) {
   return true;
 }
 
-COHORT_TCP_INLINE std::optional<tcp_transport::waiting> tcp_transport::probe(int from, channel on,
-                                                                             std::uint32_t tag) {
+std::optional<tcp_transport::waiting> tcp_transport::probe(int from, channel on, std::uint32_t tag) {
   for (int r = from < 0 ? 0 : from; r < (from < 0 ? size() : from + 1); ++r)
     if (std::optional<std::uint64_t> const bytes = at(r).receiver.waiting(on, tag))
       return waiting{r, static_cast<std::size_t>(*bytes)};
@@ -197,13 +189,13 @@ COHORT_TCP_INLINE std::optional<tcp_transport::waiting> tcp_transport::probe(int
   return std::nullopt;
 }
 
-COHORT_TCP_INLINE std::uint64_t tcp_transport::kept_bytes() const {
+std::uint64_t tcp_transport::kept_bytes() const {
   std::uint64_t all = 0;
   for (std::unique_ptr<other_rank> const& one : peers_) all += one->receiver.kept_bytes();
   return all;
 }
 
-COHORT_TCP_INLINE void tcp_transport::hold_if_full() {
+void tcp_transport::hold_if_full() {
   bool const waits = operations_.size() > unused_.size() || std::exchange(looks_, false) || leaves_;
   bool const holds = !waits && kept_bytes() > most_kept;
   if (holds == std::exchange(holds_, holds)) return;
@@ -211,12 +203,12 @@ COHORT_TCP_INLINE void tcp_transport::hold_if_full() {
     if (one->receiver.is_connected() && !one->closed) one->sender.hold_other(holds);
 }
 
-COHORT_TCP_INLINE void tcp_transport::make_progress() {
+void tcp_transport::make_progress() {
   monitor_.guard([this] { exchange_bytes(); });
   monitor_.make_progress();
 }
 
-COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
+void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
   sleeps_ = true;
   if (!woken_.exchange(false) && announce_sleep(true)) {
     watch_senders();
@@ -229,7 +221,7 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
   woken_ = false;
 }
 
-COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
+bool tcp_transport::announce_sleep(bool sleeps) {
   bool may_sleep = true;
   for (std::unique_ptr<other_rank> const& one : peers_) {
     if (one->closed) continue;
@@ -240,12 +232,12 @@ COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
   return may_sleep;
 }
 
-COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
+void tcp_transport::wake() noexcept {
   woken_ = true;
   if (sleeps_) events_->wake();
 }
 
-COHORT_TCP_INLINE void tcp_transport::watch_senders() {
+void tcp_transport::watch_senders() {
   for (std::unique_ptr<other_rank> const& one : peers_) {
     int const wanted = one->sender.waits_for_socket() ? one->sender.descriptor() : -1;
     auto const wanted_for =
@@ -261,7 +253,7 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
   }
 }
 
-COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
+void tcp_transport::exchange_bytes() {
   constexpr unsigned polls_per_call = 16;  // of the system, while the messages are in rings
   hold_if_full();
   if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
@@ -273,7 +265,7 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
   advance_questions();
 }
 
-COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
+void tcp_transport::poll_sockets() {
   std::uint64_t ids[64];
   bool entrance_is_ready = false;
   for (std::uint64_t const id : events_->ready(ids))
@@ -286,7 +278,7 @@ COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
   if (entrance_is_ready || entrance_.has_timers()) advance_entrance();
 }
 
-COHORT_TCP_INLINE void tcp_transport::advance_entrance() {
+void tcp_transport::advance_entrance() {
   entrance_.advance(share_of_unknown);
   while (std::optional<greeted_connection> one = entrance_.next()) admit(*std::move(one));
   bool const watches = !entrance_.is_throttled();
@@ -297,7 +289,7 @@ COHORT_TCP_INLINE void tcp_transport::advance_entrance() {
     events_->ignore(entrance_.events());
 }
 
-COHORT_TCP_INLINE void tcp_transport::admit(greeted_connection one) {
+void tcp_transport::admit(greeted_connection one) {
   greeting const expected{.token = members_.token,
                           .to = static_cast<std::uint32_t>(rank()),
                           .size = static_cast<std::uint32_t>(size())};
@@ -317,7 +309,7 @@ COHORT_TCP_INLINE void tcp_transport::admit(greeted_connection one) {
   receive_from(its);  // TLS may have received more than the greeting
 }
 
-COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
+void tcp_transport::receive_from(other_rank& one) {
   if (!one.receiver.is_connected() || one.closed) return;  // it has ended after the event
   std::string why;
   try {
@@ -330,7 +322,7 @@ COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
   end_connection(one, why);
 }
 
-COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
+void tcp_transport::read_ring(other_rank& one) {
   if (!one.receiver.memory().is_used() || one.closed) return;
   try {
     if (one.receiver.advance_ring(one)) ++moves_;
@@ -340,7 +332,7 @@ COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
   }
 }
 
-COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::string const& why) {
+void tcp_transport::end_connection(other_rank& one, std::string const& why) {
   one.closed = true;
   one.receiver.memory().end();
   events_->ignore(one.receiver.descriptor());
@@ -348,7 +340,7 @@ COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::strin
                                              : text_of({"has lost its connection (", why, ")"}));
 }
 
-COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
+void tcp_transport::send_to(other_rank& one) {
   if (one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; })) ++moves_;
   if (one.sender.lacks_descriptor() && entrance_.close_one("this process needs its descriptor"))
     return one.sender.try_again();
@@ -363,7 +355,7 @@ COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
                                           "choose another network (COHORT_INTERFACES)"}));
 }
 
-COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
+void tcp_transport::abandon() noexcept {
   for (std::unique_ptr<other_rank> const& one : peers_) {
     one->sender.abandon();
     one->receiver.abandon();
@@ -374,7 +366,7 @@ COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
   }
 }
 
-COHORT_TCP_INLINE void tcp_transport::close() noexcept {
+void tcp_transport::close() noexcept {
   monitor_.stop();
   if (last_trouble_) *last_trouble_ = monitor_.trouble();
   peers_.clear();

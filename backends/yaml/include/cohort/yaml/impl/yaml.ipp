@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 #include <algorithm>
 #include <charconv>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/json_tree_builder.hpp>
@@ -68,7 +66,7 @@ inline std::optional<std::uint64_t> digits_of(std::string_view text, int base) {
   return value;
 }
 
-COHORT_YAML_INLINE std::optional<yaml_number> number_of(std::string_view text) {
+std::optional<yaml_number> number_of(std::string_view text) {
   if (text.starts_with("0o") || text.starts_with("0x")) {
     auto const value = digits_of(text.substr(2), text[1] == 'o' ? 8 : 16);
     if (!value) return std::nullopt;
@@ -205,8 +203,7 @@ inline std::size_t control_character_at(std::string_view text) {
 
 namespace cohort::io {
 
-COHORT_YAML_INLINE json_document parse_yaml(std::string_view text, std::string_view name,
-                                            json_limits limits) {
+json_document parse_yaml(std::string_view text, std::string_view name, json_limits limits) {
   // The escape \L has two bytes, the character that it denotes three.
   detail::json_tree_builder to("cannot read YAML", name, std::min(text.size(), limits.max_bytes) * 2, limits);
   if (text.size() > limits.max_bytes)

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <sys/stat.h>
 
 #include <array>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/idx.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/mnist.hpp>
@@ -15,12 +13,12 @@
 
 namespace cohort::detail {
 
-COHORT_ZLIB_INLINE bool is_regular_file(std::string const& path) {
+bool is_regular_file(std::string const& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-COHORT_ZLIB_INLINE std::optional<mnist::location> mnist_in(std::string const& folder) {
+std::optional<mnist::location> mnist_in(std::string const& folder) {
   for (std::string const& directory : {folder, folder + "/mnist"}) {
     constexpr std::array names = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                   "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
@@ -36,7 +34,7 @@ COHORT_ZLIB_INLINE std::optional<mnist::location> mnist_in(std::string const& fo
   return std::nullopt;
 }
 
-COHORT_ZLIB_INLINE idx_array read_mnist_file(std::string const& path, int rank) {
+idx_array read_mnist_file(std::string const& path, int rank) {
   constexpr std::size_t max_bytes = std::size_t{1} << 28;  // the largest of the four has 47,040,016
   bool const packed = path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0;
   return read_idx(path, rank, [&](std::string const& p) {
@@ -44,7 +42,7 @@ COHORT_ZLIB_INLINE idx_array read_mnist_file(std::string const& path, int rank) 
   });
 }
 
-COHORT_ZLIB_INLINE arrays read_mnist_pair(std::string const& images_path, std::string const& labels_path) {
+arrays read_mnist_pair(std::string const& images_path, std::string const& labels_path) {
   using owners = std::pair<idx_array, idx_array>;
   auto const files =
       std::make_shared<owners>(read_mnist_file(images_path, 3), read_mnist_file(labels_path, 1));
@@ -73,7 +71,7 @@ COHORT_ZLIB_INLINE arrays read_mnist_pair(std::string const& images_path, std::s
 
 namespace cohort::mnist {
 
-COHORT_ZLIB_INLINE std::optional<location> find(std::string_view user_path) {
+std::optional<location> find(std::string_view user_path) {
   if (!user_path.empty()) {
     std::optional<location> found = detail::mnist_in(std::string(user_path));
     if (!found)
@@ -95,7 +93,7 @@ COHORT_ZLIB_INLINE std::optional<location> find(std::string_view user_path) {
 
 namespace cohort::detail {
 
-COHORT_ZLIB_INLINE mnist::location require_mnist(std::string_view user_path) {
+mnist::location require_mnist(std::string_view user_path) {
   if (std::optional<mnist::location> found = mnist::find(user_path)) return *found;
   std::string folders;
   for (std::string const& folder : io::data_folders("mnist"))
@@ -110,18 +108,17 @@ COHORT_ZLIB_INLINE mnist::location require_mnist(std::string_view user_path) {
 
 namespace cohort::mnist {
 
-COHORT_ZLIB_INLINE arrays train(std::string_view user_path) {
+arrays train(std::string_view user_path) {
   location const at = detail::require_mnist(user_path);
   return detail::read_mnist_pair(at.train_images, at.train_labels);
 }
 
-COHORT_ZLIB_INLINE arrays test(std::string_view user_path) {
+arrays test(std::string_view user_path) {
   location const at = detail::require_mnist(user_path);
   return detail::read_mnist_pair(at.test_images, at.test_labels);
 }
 
-COHORT_ZLIB_INLINE sets real_or_drawn(std::string_view user_path, std::uint64_t seed, int drawn_train,
-                                      int drawn_test) {
+sets real_or_drawn(std::string_view user_path, std::uint64_t seed, int drawn_train, int drawn_test) {
   if (std::optional<location> const at = find(user_path))
     return {.train = detail::read_mnist_pair(at->train_images, at->train_labels),
             .test = detail::read_mnist_pair(at->test_images, at->test_labels),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <zlib.h>
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
@@ -22,8 +20,7 @@ inline constexpr std::size_t zip_local_bytes = 30, zip_central_bytes = 46, zip_e
 inline constexpr std::uint32_t zip64_mark = 0xffffffff;
 
 /// Decompresses an entry into `to`, which has the size of the entry.
-COHORT_ZLIB_INLINE void inflate_entry(zip_directory const& archive, zip_entry const& one,
-                                      std::span<std::byte> to) {
+void inflate_entry(zip_directory const& archive, zip_entry const& one, std::span<std::byte> to) {
   std::span<std::byte const> const packed = archive.packed(one);
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK)  // without zlib's header
@@ -53,9 +50,8 @@ COHORT_ZLIB_INLINE void inflate_entry(zip_directory const& archive, zip_entry co
 }
 
 /// Returns the contents of an entry. A compressed one is decompressed into `memory`.
-COHORT_ZLIB_INLINE std::span<std::byte const> read_npz_entry(zip_directory const& archive,
-                                                             zip_entry const& one,
-                                                             std::vector<std::byte>& memory) {
+std::span<std::byte const> read_npz_entry(zip_directory const& archive, zip_entry const& one,
+                                          std::vector<std::byte>& memory) {
   std::span<std::byte const> made = archive.packed(one);
   if (one.method == 8) {
     memory.resize(static_cast<std::size_t>(one.size));
@@ -73,13 +69,13 @@ struct zip_number {
   int width;
 };
 
-COHORT_ZLIB_INLINE void append_record(std::string& to, std::initializer_list<zip_number> numbers) {
+void append_record(std::string& to, std::initializer_list<zip_number> numbers) {
   for (auto const [value, width] : numbers)
     for (int i = 0; i < width; ++i) to += static_cast<char>(value >> (8 * i) & 255);
 }
 
 /// Returns the bytes of an array and its header, compressed without zlib's header.
-COHORT_ZLIB_INLINE std::vector<std::byte> deflate_array(std::string const& header, tensor_view array) {
+std::vector<std::byte> deflate_array(std::string const& header, tensor_view array) {
   z_stream z{};
   if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw memory_error({.what = "zlib cannot be initialised"});
@@ -106,12 +102,11 @@ COHORT_ZLIB_INLINE std::vector<std::byte> deflate_array(std::string const& heade
 
 namespace cohort {
 
-COHORT_ZLIB_INLINE npz_file npz_file::load(std::string const& path, std::size_t max_bytes) {
+npz_file npz_file::load(std::string const& path, std::size_t max_bytes) {
   return parse(io::read_file(path, max_bytes), path, max_bytes);
 }
 
-COHORT_ZLIB_INLINE npz_file npz_file::parse(std::span<std::byte const> bytes, std::string name,
-                                            std::size_t max_bytes) {
+npz_file npz_file::parse(std::span<std::byte const> bytes, std::string name, std::size_t max_bytes) {
   npz_file made;
   made.name_ = std::move(name);
   detail::zip_directory const archive(bytes, ".npz file", made.name_);
@@ -136,8 +131,7 @@ COHORT_ZLIB_INLINE npz_file npz_file::parse(std::span<std::byte const> bytes, st
   return made;
 }
 
-COHORT_ZLIB_INLINE void save_npz(std::string const& path, std::span<stored_tensor const> tensors,
-                                 npz_compression how) {
+void save_npz(std::string const& path, std::span<stored_tensor const> tensors, npz_compression how) {
   auto const refuse = [&](std::string const& name, std::string expected, std::string got) {
     throw data_error({.what = "cannot write the .npz file",
                       .where = {path, ", tensor ", detail::quote_for_error(name)},

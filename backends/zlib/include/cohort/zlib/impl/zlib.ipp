@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
 #include <algorithm>
-#include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/zlib.hpp>
@@ -28,8 +26,8 @@ struct inflation {
 
 namespace cohort::gzip {
 
-COHORT_ZLIB_INLINE std::uint64_t inflate(std::span<std::byte const> packed, std::span<std::byte> to,
-                                         std::uint64_t max_bytes, std::function<std::string()> const& where) {
+std::uint64_t inflate(std::span<std::byte const> packed, std::span<std::byte> to, std::uint64_t max_bytes,
+                      std::function<std::string()> const& where) {
   constexpr int zlib_or_gzip = 32 + MAX_WBITS;
   constexpr std::uint64_t most = 1U << 30;  // zlib counts the bytes of a call in 32 bits
   detail::inflation state(zlib_or_gzip, where);
@@ -68,8 +66,8 @@ COHORT_ZLIB_INLINE std::uint64_t inflate(std::span<std::byte const> packed, std:
   return made;
 }
 
-COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> const& packed,
-                                                     std::string const& where, std::size_t max_bytes) {
+std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
+                                  std::size_t max_bytes) {
   constexpr int gzip_only = 16 + MAX_WBITS;
   detail::inflation state(gzip_only, [&] { return where; });
   z_stream& z = state.stream;
@@ -117,8 +115,7 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
   return plain;
 }
 
-COHORT_ZLIB_INLINE std::vector<std::byte> file_source::operator()(std::string const& path,
-                                                                  std::size_t max_bytes) const {
+std::vector<std::byte> file_source::operator()(std::string const& path, std::size_t max_bytes) const {
   return decompress(io::read_file(path), path, max_bytes);
 }
 

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The implementation of the component cudnn:
+// one source of a program that is built without CMake includes this file. The parts can also be compiled
+// separately, and in parallel.
+#include <cohort/cudnn/impl/cudnn.cpp>
+#include <cohort/cudnn/impl/cudnn_plans.cpp>

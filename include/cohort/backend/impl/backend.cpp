@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/backend/impl/host_call.ipp>
+#include <cohort/backend/impl/priority.ipp>

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/graph/impl/graph.ipp>
+#include <cohort/graph/impl/named_layers.ipp>
+#include <cohort/graph/impl/summary.ipp>

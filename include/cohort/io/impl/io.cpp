@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/io/impl/cached_file.ipp>
+#include <cohort/io/impl/crc32c.ipp>
+#include <cohort/io/impl/data_folders.ipp>
+#include <cohort/io/impl/event_file.ipp>
+#include <cohort/io/impl/fetch.ipp>
+#include <cohort/io/impl/file.ipp>
+#include <cohort/io/impl/file_reader.ipp>
+#include <cohort/io/impl/file_writer.ipp>
+#include <cohort/io/impl/folder.ipp>
+#include <cohort/io/impl/host_identity.ipp>
+#include <cohort/io/impl/json.ipp>
+#include <cohort/io/impl/json_string.ipp>
+#include <cohort/io/impl/json_tree_builder.ipp>
+#include <cohort/io/impl/json_value.ipp>
+#include <cohort/io/impl/json_writer.ipp>
+#include <cohort/io/impl/mapped_file.ipp>
+#include <cohort/io/impl/protobuf.ipp>
+#include <cohort/io/impl/scratch_memory.ipp>
+#include <cohort/io/impl/stored_png.ipp>
+#include <cohort/io/impl/tfrecord_frame.ipp>
+#include <cohort/io/impl/underflow.ipp>
+#include <cohort/io/impl/zip_directory.ipp>

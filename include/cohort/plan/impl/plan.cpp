@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/plan/impl/arena.ipp>
+#include <cohort/plan/impl/arena_passes.ipp>
+#include <cohort/plan/impl/arena_sums.ipp>
+#include <cohort/plan/impl/batch_statistics.ipp>
+#include <cohort/plan/impl/bucket.ipp>
+#include <cohort/plan/impl/folding.ipp>
+#include <cohort/plan/impl/gradient_check.ipp>
+#include <cohort/plan/impl/gradient_parts.ipp>
+#include <cohort/plan/impl/loss_divisor.ipp>
+#include <cohort/plan/impl/lowering.ipp>
+#include <cohort/plan/impl/machine_peaks.ipp>
+#include <cohort/plan/impl/minimum_cut.ipp>
+#include <cohort/plan/impl/parameter_rules.ipp>
+#include <cohort/plan/impl/parameter_set.ipp>
+#include <cohort/plan/impl/parameter_update.ipp>
+#include <cohort/plan/impl/plan.ipp>
+#include <cohort/plan/impl/plan_text.ipp>
+#include <cohort/plan/impl/recomputation.ipp>
+#include <cohort/plan/impl/recomputed_steps.ipp>
+#include <cohort/plan/impl/replica.ipp>
+#include <cohort/plan/impl/roofline.ipp>
+#include <cohort/plan/impl/step_masks.ipp>

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The implementation of the library without its components:
+// one source of a program that is built without CMake includes this file. The parts can also be compiled
+// separately, and in parallel.
+#include <cohort/backend/impl/backend.cpp>
+#include <cohort/backend/impl/reference_kernels.cpp>
+#include <cohort/checkpoint/impl/checkpoint.cpp>
+#include <cohort/codec/impl/codec.cpp>
+#include <cohort/communicator/impl/communicator.cpp>
+#include <cohort/configuration/impl/configuration.cpp>
+#include <cohort/data/impl/data.cpp>
+#include <cohort/error/impl/error.cpp>
+#include <cohort/evaluation/impl/evaluation.cpp>
+#include <cohort/execution/impl/execution.cpp>
+#include <cohort/graph/impl/graph.cpp>
+#include <cohort/interchange/impl/interchange.cpp>
+#include <cohort/io/impl/io.cpp>
+#include <cohort/layer/impl/host_kernels.cpp>
+#include <cohort/layer/impl/layer.cpp>
+#include <cohort/optimizer/impl/optimizer.cpp>
+#include <cohort/plan/impl/plan.cpp>
+#include <cohort/records/impl/records.cpp>
+#include <cohort/strategy/impl/strategy.cpp>
+#include <cohort/tensor/impl/tensor.cpp>
+#include <cohort/text/impl/text.cpp>
+#include <cohort/trainer/impl/reference_plans.cpp>
+#include <cohort/trainer/impl/trainer.cpp>
+#include <cohort/transform/impl/transform.cpp>

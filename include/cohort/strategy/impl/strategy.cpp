@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/strategy/impl/allreduce.ipp>
+#include <cohort/strategy/impl/compressed_exchange.ipp>
+#include <cohort/strategy/impl/exchange_meter.ipp>
+#include <cohort/strategy/impl/f32_buffer.ipp>
+#include <cohort/strategy/impl/low_precision_sum.ipp>
+#include <cohort/strategy/impl/merge_statistics.ipp>
+#include <cohort/strategy/impl/message_totals.ipp>
+#include <cohort/strategy/impl/outer_optimizer.ipp>
+#include <cohort/strategy/impl/outer_step.ipp>
+#include <cohort/strategy/impl/overlapped_mean.ipp>
+#include <cohort/strategy/impl/parameter_averaging.ipp>
+#include <cohort/strategy/impl/parameter_hashes.ipp>
+#include <cohort/strategy/impl/process_group.ipp>
+#include <cohort/strategy/impl/saved_values.ipp>
+#include <cohort/strategy/impl/shared_elements.ipp>
+#include <cohort/strategy/impl/sharing_settings.ipp>
+#include <cohort/strategy/impl/sharing_text.ipp>
+#include <cohort/strategy/impl/split_allreduce.ipp>
+#include <cohort/strategy/impl/threshold_sharing.ipp>
+#include <cohort/strategy/impl/top_k_sharing.ipp>
+#include <cohort/strategy/impl/unsynced_statistics.ipp>
+#include <cohort/strategy/impl/weighted_sum.ipp>

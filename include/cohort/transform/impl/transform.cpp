@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/transform/impl/byte_stream.ipp>
+#include <cohort/transform/impl/column_schema.ipp>
+#include <cohort/transform/impl/column_statistics.ipp>
+#include <cohort/transform/impl/exact_sum.ipp>
+#include <cohort/transform/impl/fitted_pipeline.ipp>
+#include <cohort/transform/impl/keyed_rows.ipp>
+#include <cohort/transform/impl/keyed_sequences.ipp>
+#include <cohort/transform/impl/pass_plan.ipp>
+#include <cohort/transform/impl/pipeline_json.ipp>
+#include <cohort/transform/impl/pipeline_steps.ipp>
+#include <cohort/transform/impl/row_expression.ipp>
+#include <cohort/transform/impl/row_frame.ipp>
+#include <cohort/transform/impl/table_pieces.ipp>
+#include <cohort/transform/impl/time_text.ipp>
+#include <cohort/transform/impl/transform_pipeline.ipp>
+#include <cohort/transform/impl/transform_rows.ipp>
+#include <cohort/transform/impl/transform_settings.ipp>
