@@ -63,6 +63,29 @@ def core_findings(folder, text, implementation=False):
             yield f"includes <{name}>: the core has no third-party headers"
 
 
+def module_of(name):
+    """The module of a file: the name of its header, without the folders detail and impl."""
+    return re.sub(r"/(detail|impl)/", "/", re.sub(r"[.][a-z]+$", "", name))
+
+
+def cycle_in(edges):
+    """Modules of which each includes the next one, and the last one the first; [] if there is no cycle."""
+    finished, path = set(), []
+
+    def visit(module):
+        if module in path:
+            return path[path.index(module):]
+        if module in finished:
+            return []
+        path.append(module)
+        for other in sorted(edges.get(module, set()) - {module}):
+            if found := visit(other):
+                return found
+        finished.add(path.pop())
+        return []
+    return next((found for module in sorted(edges) if (found := visit(module))), [])
+
+
 def is_internal(path):
     return "detail" in pathlib.PurePath(path).parts
 
@@ -247,6 +270,15 @@ class sources_of_cohort(unittest.TestCase):
                         if name.endswith(".ipp>")]
             self.assertEqual(sorted(in_parts), sorted(str(file.relative_to(folder)) for file in folder.rglob("impl/*.ipp")), path)
 
+    def test_modules_form_no_cycle(self):
+        """A header and its implementation files are one module."""
+        edges = {}
+        for path, text in sources(*(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("hpp", "ipp", "tpp", "inc"))):
+            if path.name != "src.hpp":
+                edges.setdefault(module_of(str(path).rpartition("/include/")[2]), set()).update(
+                    module_of(name[1:-1]) for name in includes(text) if name.startswith("<cohort/"))
+        self.assertEqual(cycle_in(edges), [])
+
     def test_parts_have_different_names(self):
         """Compilers put the object files of all parts into one folder, if no names are given."""
         names = [path.name for path, _ in sources("include/cohort/*/impl/*.cpp", "backends/*/include/cohort/*/impl/*.cpp")]
@@ -391,6 +423,11 @@ class built_in_layers(unittest.TestCase):
 
 class the_rules_themselves(unittest.TestCase):
     HEAD = "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
+
+    def test_cycles_are_found(self):
+        self.assertEqual(cycle_in({"a": {"b", "a"}, "b": {"c"}, "c": set()}), [])
+        self.assertEqual(cycle_in({"a": {"b"}, "b": {"c"}, "c": {"d", "b"}, "d": set()}), ["b", "c"])
+        self.assertEqual(module_of("cohort/data/impl/loader.ipp"), module_of("cohort/data/loader.hpp"))
 
     def test_an_edge_downwards_is_found(self):
         self.assertEqual(list(core_findings("layer", "#include <cohort/tensor/shape.hpp>\n#include <vector>\n")), [])

@@ -42,6 +42,7 @@
 #include <cohort/data/cache.hpp>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/idx.hpp>
+#include <cohort/data/fit_normalisation.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/mapped.hpp>
 #include <cohort/data/read_table.hpp>

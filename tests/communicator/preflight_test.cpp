@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: communicator/preflight_report
 #include <gtest/gtest.h>
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/launch.hpp>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: data/loader_settings
 // alone: it replaces operator new
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cohort/data/arrays.hpp>
+#include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/order.hpp>
 #include <condition_variable>
@@ -299,7 +301,9 @@ TEST(loader, resumes_a_run_with_the_same_or_other_ranks) {
 TEST(loader, shuffles_by_blocks_and_resumes_with_other_ranks) {
   cohort::block_shuffle const blocks{.block = 10, .window = 30};
   std::vector<std::int64_t> order;
-  cohort::epoch_order(order, 3, 1, 103, blocks);
+  cohort::detail::epoch_sequence sequence;
+  sequence.start({.seed = 3, .epoch = 1, .size = 103, .blocks = blocks});
+  sequence.copy({0, 103}, order);
   cohort::loader alone(numbers(103), {.batch = 8, .seed = 3, .blocks = blocks});
   EXPECT_EQ(epoch_of(alone, 1), order);
   cohort::loader first(numbers(103), {.batch = 10, .ranks = 2, .seed = 3, .blocks = blocks});

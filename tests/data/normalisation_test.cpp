@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: data/description
+// covers: data/fit_normalisation data/description
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/detail/rescale.hpp>
+#include <cohort/data/fit_normalisation.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/mapped.hpp>
 #include <cohort/data/normalisation.hpp>

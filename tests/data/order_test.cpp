@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/order.hpp>
 #include <map>
 #include <set>
@@ -38,7 +39,9 @@ using cohort::block_shuffle;
 std::vector<std::int64_t> by_blocks(std::int64_t size, block_shuffle const& blocks, std::uint64_t seed = 1,
                                     std::int64_t epoch = 0, int rank = 0) {
   std::vector<std::int64_t> order;
-  cohort::epoch_order(order, seed, epoch, size, blocks, rank);
+  cohort::detail::epoch_sequence sequence;
+  sequence.start({.seed = seed, .epoch = epoch, .size = size, .rank = rank, .blocks = blocks});
+  sequence.copy({0, size}, order);
   return order;
 }
 

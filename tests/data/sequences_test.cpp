@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/data/concat.hpp>
+#include <cohort/data/fit_normalisation.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/data/select.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: interchange/onnx_export_settings
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/fit_normalisation.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/trainer/find_rate.hpp>
 #include <string>

@@ -6,6 +6,7 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
+#include <cohort/data/fit_normalisation.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/mapped.hpp>
 #include <cohort/data/read_table.hpp>

@@ -16,11 +16,6 @@ struct shared_fact {
 
 namespace detail {
 
-/// Returns whether all ranks have the same value.  Before: there is at least one.
-bool are_equal(std::span<std::string const> values);
-/// Text of the form "123 on ranks 0, 2; 7 on rank 1", with at most 4 different values.
-std::string by_rank(std::span<std::string const> values);
-
 /// Facts as one text, in which zero bytes end names and values.
 std::string encoded_facts(std::span<shared_fact const> facts);
 /// The facts that differ, with the values by_rank. `all`: the encoded facts of each rank, which must outlive

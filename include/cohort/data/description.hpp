@@ -70,6 +70,9 @@ namespace detail {
 /// of a sequence, `maps` is repeated for each step; otherwise it is returned unchanged.
 std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<channel_scaling const> maps);
 
+/// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
+std::string text_of_part(shape const& example, element_type type);
+
 }  // namespace detail
 
 /// Description of a data set's examples.

@@ -39,13 +39,6 @@ struct block_shuffle {
   bool operator==(block_shuffle const&) const = default;
 };
 
-/// Computes the order of one epoch as above, shuffled by blocks.
-///
-/// Before    blocks.block > 0, blocks.window ≥ 0
-/// Exact     depends only on (seed, epoch, rank, size, blocks); the same on every machine.
-void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
-                 block_shuffle const& blocks, int rank = 0);
-
 /// Divides an order into buckets of `bucket` consecutive examples. Sorts each bucket by length, ascending or
 /// descending at random, and rotates it by a random offset. The examples of a batch then have similar
 /// lengths, and the order of the batches is random.

@@ -54,6 +54,9 @@ struct built_in_metric {
   metric on(dataset data, evaluation_settings how = {}) const;
 };
 
+/// The number of a metric of outputs on a data set.  Order: collective.
+double value_of(metric const& of, training& run, dataset const& data, evaluation_settings const& how);
+
 metric_measure measure_accuracy(shape const& output, tensor_description const& target);
 metric_measure measure_log_loss(shape const& output, tensor_description const& target);
 metric_measure measure_perplexity(shape const& output, tensor_description const& target);

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
-#include <cohort/image/detail/recolour.hpp>
 #include <fstream>
 #include <set>
 #include <sstream>

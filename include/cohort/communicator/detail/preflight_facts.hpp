@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/preflight.hpp>
+#include <cohort/communicator/preflight_report.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -8,33 +8,6 @@
 
 namespace cohort::detail {
 
-bool are_equal(std::span<std::string const> values) {
-  return std::ranges::count(values, values[0]) == std::ssize(values);
-}
-
-/// Text of the form "ranks 0, 2": the ranks with this value.
-std::string ranks_with(std::span<std::string const> values, std::string const& value) {
-  std::string list;
-  int count = 0;
-  for (std::size_t r = 0; r < values.size(); ++r)
-    if (values[r] == value) list += text_of({count++ == 0 ? "" : ", ", r});
-  return (count == 1 ? "rank " : "ranks ") + list;
-}
-
-std::string by_rank(std::span<std::string const> values) {
-  std::string text;
-  int different = 0;
-  for (std::size_t r = 0; r < values.size(); ++r) {
-    if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(r), values[r])
-        != values.begin() + static_cast<std::ptrdiff_t>(r))
-      continue;
-    if (++different > 4) return text + "; …";
-    text += text_of({different == 1 ? "" : "; ", values[r].empty() ? "nothing" : values[r], " on ",
-                     ranks_with(values, values[r])});
-  }
-  return text;
-}
-
 /// Calls visit(name, value) for each fact in "name\0value\0name\0value\0…".
 template <class Visit>
 void for_each_fact(std::string_view remaining, Visit visit) {

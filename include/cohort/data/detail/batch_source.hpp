@@ -3,7 +3,7 @@
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/detail/epoch_sequence.hpp>
-#include <cohort/data/loader.hpp>
+#include <cohort/data/loader_settings.hpp>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/detail/batch_source.hpp>
-#include <cohort/data/loader.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <condition_variable>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -42,39 +41,6 @@ bool is_date(std::string_view text) {
   bool const year_first = first == 4 && (third == 1 || third == 2);
   bool const year_last = first <= 2 && (third == 4 || (third == 2 && separator != '.'));
   return (year_first || year_last) && (text.empty() || text.front() == ' ' || text.front() == 'T');
-}
-
-column_facts facts_of(data_table const& table, std::string const& name) {
-  table_column const& column = table.find(name);
-  column_facts facts{.place = text_of({table.name(), ", column ", name}), .is_text = column.is_text};
-  if (!column.is_text) {
-    with_real(table.number_type(), [&](auto* type) {
-      using real = std::remove_pointer_t<decltype(type)>;
-      real first = 0;
-      for (real const value : column.numbers<real>()) {
-        if (!is_finite(value)) {
-          ++facts.missing;
-          continue;
-        }
-        if (facts.values++ == 0) first = value;
-        if (facts.different < 2) facts.different = value == first ? 1 : 2;
-      }
-    });
-    return facts;
-  }
-  facts.missing = std::ranges::count(column.codes, -1);
-  facts.number_fields = column.number_fields;
-  facts.text_fields = column.text_fields;
-  facts.description = description_of_texts(column);
-  std::vector<std::int64_t> times(column.vocabulary.size());
-  for (std::int32_t const code : column.codes)
-    if (code >= 0) ++times[static_cast<std::size_t>(code)];
-  for (std::size_t code = 0; code < times.size(); ++code) {
-    facts.values += times[code];
-    facts.different += times[code] > 0;
-    if (times[code] > 0 && is_date(column.vocabulary[code])) facts.dates += times[code];
-  }
-  return facts;
 }
 
 void check_column(column_facts const& facts, std::vector<std::string>* notices) {

@@ -21,6 +21,7 @@
 #include <cohort/data/impl/example_view.ipp>
 #include <cohort/data/impl/field_reader.ipp>
 #include <cohort/data/impl/fingerprint.ipp>
+#include <cohort/data/impl/fit_normalisation.ipp>
 #include <cohort/data/impl/idx.ipp>
 #include <cohort/data/impl/loader.ipp>
 #include <cohort/data/impl/mapped.ipp>

@@ -166,6 +166,39 @@ time_series data_table::series(std::vector<std::string> const& columns) const {
 
 namespace cohort::detail {
 
+column_facts facts_of(data_table const& table, std::string const& name) {
+  table_column const& column = table.find(name);
+  column_facts facts{.place = text_of({table.name(), ", column ", name}), .is_text = column.is_text};
+  if (!column.is_text) {
+    with_real(table.number_type(), [&](auto* type) {
+      using real = std::remove_pointer_t<decltype(type)>;
+      real first = 0;
+      for (real const value : column.numbers<real>()) {
+        if (!is_finite(value)) {
+          ++facts.missing;
+          continue;
+        }
+        if (facts.values++ == 0) first = value;
+        if (facts.different < 2) facts.different = value == first ? 1 : 2;
+      }
+    });
+    return facts;
+  }
+  facts.missing = std::ranges::count(column.codes, -1);
+  facts.number_fields = column.number_fields;
+  facts.text_fields = column.text_fields;
+  facts.description = description_of_texts(column);
+  std::vector<std::int64_t> times(column.vocabulary.size());
+  for (std::int32_t const code : column.codes)
+    if (code >= 0) ++times[static_cast<std::size_t>(code)];
+  for (std::size_t code = 0; code < times.size(); ++code) {
+    facts.values += times[code];
+    facts.different += times[code] > 0;
+    if (times[code] > 0 && is_date(column.vocabulary[code])) facts.dates += times[code];
+  }
+  return facts;
+}
+
 /// Returns one number per row, equal for equal values of the column; −1 for a missing value.
 std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
   if (table.has_texts(column)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/data/description.hpp>
+#include <cohort/error/detail/text.hpp>
 
 namespace cohort {
 
@@ -19,6 +20,12 @@ std::vector<channel_scaling> detail::maps_in_memory(shape const& example,
   bool const sequence = example.rank == 2 && maps.size() == static_cast<std::size_t>(example[1]);
   for (int step = 1; sequence && step < example[0]; ++step) all.insert(all.end(), maps.begin(), maps.end());
   return all;
+}
+
+std::string detail::text_of_part(shape const& example, element_type type) {
+  if (type == element_type::i32 && example.rank == 0) return "one class index per example, i32";
+  return text_of({example.elements() == 1 ? "one number" : to_string(example) + " numbers", " per example, ",
+                  name_of(type)});
 }
 
 void tensor_description::rescale(std::span<channel_scaling const> maps) {

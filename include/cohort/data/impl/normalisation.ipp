@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <cohort/data/detail/channel_statistics.hpp>
-#include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
@@ -108,14 +106,6 @@ normalisation normalisation::from_json(std::string_view text, std::string const&
 dataset normalised(dataset const& data, normalisation const& how) {
   if (how.empty()) return data;
   return dataset(std::make_shared<detail::normalised_view const>(data, how));
-}
-
-normalisation fit_normalisation(dataset const& data, normalisation_settings const& how, int readers) {
-  detail::channel_statistics statistics(data.describe(), how);
-  loader batches(data, {.batch = 256, .shuffle = false, .readers = readers});
-  batches.start(0);
-  while (batch const* const next = batches.next()) statistics.add(*next);
-  return statistics.result();
 }
 
 }  // namespace cohort

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/detail/shuffle.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/random/stream.hpp>
@@ -16,13 +15,6 @@ void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int6
   random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(rank));
   detail::shuffle(order, stream);
-}
-
-void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
-                 block_shuffle const& blocks, int rank) {
-  detail::epoch_sequence sequence;
-  sequence.start({.seed = seed, .epoch = epoch, .size = size, .rank = rank, .blocks = blocks});
-  sequence.copy({0, size}, order);
 }
 
 void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths, std::int64_t bucket,

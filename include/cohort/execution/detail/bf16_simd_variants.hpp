@@ -5,20 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The functions of bf16_simd.inc, compiled for each instruction set.
+/// The functions of bf16_simd_variants.inc, compiled for each instruction set.
 namespace cohort::detail {
 
 namespace baseline_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
+#include <cohort/execution/detail/bf16_simd_variants.inc>
 }
 #if defined(__x86_64__) || defined(__i386__)
 #include <cohort/execution/detail/begin_avx2.inc>
 namespace avx2_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
+#include <cohort/execution/detail/bf16_simd_variants.inc>
 }
 #include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
+#include <cohort/execution/detail/bf16_simd_variants.inc>
 }
 #include <cohort/execution/detail/end_simd.inc>
 #endif

@@ -3,7 +3,7 @@
 #include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/graph/node.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
-#include <cohort/interchange/export_onnx.hpp>
+#include <cohort/interchange/onnx_export_settings.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <map>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/isa.hpp>
-#include <cohort/layer/detail/attention_host.hpp>
+#include <cohort/layer/detail/attention_sizes.hpp>
+#include <cohort/layer/host_kernel.hpp>
 #include <cstddef>
 
 namespace cohort::detail {

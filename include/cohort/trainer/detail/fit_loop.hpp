@@ -37,8 +37,6 @@ class fit_loop {
 
   /// See training::has_common_steps.
   bool has_common_steps() const { return has_common_steps_; }
-  /// Whether a listener's on_step runs now.
-  bool is_in_on_step() const { return is_in_on_step_; }
   std::span<listener* const> listeners() const { return how_.listeners; }
   int batch_size() const { return how_.batch; }
   /// Returns the examples and the order of the current epoch. The fingerprint is absent for a stream, for an
@@ -90,9 +88,9 @@ class fit_loop {
   step_runner runner_;
   std::optional<validation> validation_;
   fit_loop* const enclosing_;
+  bool const enclosing_is_in_uncommon_step_;
   std::shared_ptr<step_data> data_;
   bool has_common_steps_ = true;
-  bool is_in_on_step_ = false;
   std::int64_t last_step_ = 0;  // step count after this rank's last step with examples
   fit_report report_{};
 };

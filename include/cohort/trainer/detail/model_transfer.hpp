@@ -3,6 +3,7 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
+#include <optional>
 
 namespace cohort::detail {
 
@@ -18,6 +19,8 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
 
+/// See encoder_in.
+std::optional<table_encoder> encoder_of(model_file const& from);
 /// Returns the preparation of the data in a model file.  Errors: data_error.
 data_preparation preparation_in(model_file const& from, graph_view net);
 

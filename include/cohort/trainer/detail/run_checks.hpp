@@ -7,7 +7,6 @@
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/sharding.hpp>
 #include <cohort/graph/graph.hpp>
-#include <cohort/tensor/element.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cstdint>
 #include <string>
@@ -28,9 +27,6 @@ void check_batch(fit_settings const& how);
 ///           that differ, also in their order, from those of the kept encoder or of the last fit.
 void check_inputs(training_state const& run, dataset const& data, char const* call);
 void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
-
-/// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
-std::string text_of_part(shape const& example, element_type type);
 
 /// Checks inputs and targets.
 ///

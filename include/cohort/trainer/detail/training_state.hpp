@@ -143,6 +143,7 @@ struct training_state {
   bool has_resumed = false;  // and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   fit_loop* active_fit = nullptr;
+  bool is_in_uncommon_step = false;     // in on_step of a step that not all ranks execute
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
   std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged

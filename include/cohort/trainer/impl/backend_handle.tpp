@@ -2,10 +2,11 @@
 #pragma once
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
+#include <cohort/backend/priority.hpp>
 #include <cohort/plan/detail/describe_machine.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/impl/make_plan.tpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/detail/backend_handle.hpp>
 #include <limits>
 #include <memory>
 #include <mutex>

@@ -8,7 +8,9 @@
 #include <cohort/trainer/detail/loss_rows.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/detail/validation.hpp>
 #include <cohort/trainer/training.hpp>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -125,3 +127,14 @@ void training::evaluate(dataset const& data, std::initializer_list<loss_report> 
 }
 
 }  // namespace cohort
+
+namespace cohort::detail {
+
+double value_of(metric const& of, training& run, dataset const& data, evaluation_settings const& how) {
+  validation const measured(run.state(), data, {of}, how.sharding);
+  for (metric_value const& one : measured.measure_all(run, how))
+    if (one.name == of.name) return one.value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace cohort::detail

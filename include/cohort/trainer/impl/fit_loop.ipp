@@ -54,6 +54,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
       how_(how),
       runner_(state),
       enclosing_(state.active_fit),
+      enclosing_is_in_uncommon_step_(state.is_in_uncommon_step),
       last_step_(state.position.step) {
   check_ranks(state, data, how, "fit");
   check_batch(how);
@@ -118,6 +119,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
   log_schedules();
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
+  state.is_in_uncommon_step = false;
 }
 
 /// Logs schedules that do not fit the run, each once per training.
@@ -137,7 +139,10 @@ std::int64_t fit_loop::steps_at(std::int64_t position) const {
 
 int training_state::batch_of_fit() const { return active_fit ? active_fit->batch_size() : 0; }
 
-fit_loop::~fit_loop() { state_.active_fit = enclosing_; }
+fit_loop::~fit_loop() {
+  state_.active_fit = enclosing_;
+  state_.is_in_uncommon_step = enclosing_is_in_uncommon_step_;
+}
 
 std::optional<std::uint64_t> fit_loop::fingerprint() const try {
   if (!examples_.indexed() || examples_.size() == 0) return std::nullopt;
@@ -273,9 +278,9 @@ fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
     report.steps_in_epoch = batches.batches();
     report.wait_seconds = wait_seconds;
     report.times.data = wait_begin;
-    is_in_on_step_ = true;
+    state_.is_in_uncommon_step = !has_common_steps_;
     for (listener* one : how_.listeners) one->on_step(run_, report);
-    is_in_on_step_ = false;
+    state_.is_in_uncommon_step = false;
   }
   return step.met && notify_of_votes(step.agreed.all) ? after_step::stop : after_step::next_step;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/io/json.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/load_parameters.hpp>
 #include <utility>
@@ -14,13 +13,6 @@ void load_parameters(training& into, model_file const& from) {
   run.preparation = std::move(preparation);
 }
 
-std::optional<table_encoder> encoder_in(model_file const& from) {
-  auto const& metadata = from.file().metadata();
-  auto const found = metadata.find(detail::encoder_key);
-  if (found == metadata.end()) return std::nullopt;
-  io::json_document const parsed =
-      io::parse_json(found->second, from.file().name() + ", " + detail::encoder_key);
-  return table_encoder_from_json(parsed.root());
-}
+std::optional<table_encoder> encoder_in(model_file const& from) { return detail::encoder_of(from); }
 
 }  // namespace cohort

@@ -9,11 +9,7 @@
 #include <cohort/evaluation/roc.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <cohort/trainer/detail/run_checks.hpp>
-#include <cohort/trainer/detail/validation.hpp>
 #include <cohort/trainer/metric.hpp>
-#include <cohort/trainer/training.hpp>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -168,10 +164,7 @@ metric metric::on(dataset data, evaluation_settings how) const {
                          .got = "a metric with of"});
   metric bound{.name = name, .more_is_better = more_is_better};
   bound.of = [data = std::move(data), how, self = *this](training& run) {
-    detail::validation measured(run.state(), data, {self}, how.sharding);
-    for (metric_value const& one : measured.measure_all(run, how))
-      if (one.name == self.name) return one.value;
-    return std::numeric_limits<double>::quiet_NaN();
+    return detail::value_of(self, run, data, how);
   };
   return bound;
 }

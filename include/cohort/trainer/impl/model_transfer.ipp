@@ -5,7 +5,6 @@
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/load.hpp>
-#include <cohort/trainer/load_parameters.hpp>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -49,6 +48,14 @@ void add_preparation(training_state const& run, model_content& to) {
   if (!encoder && !features.empty()) to.add_metadata(features_key, json_of(features));
 }
 
+std::optional<table_encoder> encoder_of(model_file const& from) {
+  auto const& metadata = from.file().metadata();
+  auto const found = metadata.find(encoder_key);
+  if (found == metadata.end()) return std::nullopt;
+  io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
+  return table_encoder_from_json(parsed.root());
+}
+
 data_preparation preparation_in(model_file const& from, graph_view net) {
   data_preparation made;
   auto const& metadata = from.file().metadata();
@@ -61,7 +68,7 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
       throw data_error({.what = "a model's normalisation is damaged", .where = where, .got = {why.what()}});
     }
   }
-  made.encoder = encoder_in(from);
+  made.encoder = encoder_of(from);
   if (auto const found = metadata.find(pipeline_key); found != metadata.end()) made.pipeline = found->second;
   if (auto const found = metadata.find(features_key); found != metadata.end())
     made.feature_names = features_from(found->second, from.file().name() + ", " + features_key,

@@ -8,7 +8,6 @@
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
-#include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/version.hpp>
@@ -187,13 +186,6 @@ void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<
 std::string class_indices(target_spec const& wanted) {
   return wanted.steps > 0 ? text_of({wanted.steps, " class indices, one per step, i32"})
                           : "one class index per example, i32";
-}
-
-/// "one class index per example, i32", "10 numbers per example, f32": a part of an example.
-std::string text_of_part(shape const& example, element_type type) {
-  if (type == element_type::i32 && example.rank == 0) return "one class index per example, i32";
-  return text_of({example.elements() == 1 ? "one number" : to_string(example) + " numbers", " per example, ",
-                  name_of(type)});
 }
 
 std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
@@ -557,7 +549,7 @@ void check_normalisation(graph_view net, normalisation const& how) {
 }
 
 void check_common_steps(training_state const& run, char const* what) {
-  if (!run.active_fit || run.active_fit->has_common_steps() || !run.active_fit->is_in_on_step()) return;
+  if (!run.is_in_uncommon_step) return;
   throw setting_error(
       {.what = "collective call in a step that not all ranks execute: some ranks have no more examples",
        .where = {what, " in a listener's on_step"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/transform/detail/pass_plan.hpp>
+#include <cohort/transform/detail/pipeline_program.hpp>
 #include <cohort/transform/detail/row_frame.hpp>
 #include <cstddef>
 #include <string>

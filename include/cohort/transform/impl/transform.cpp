@@ -8,11 +8,11 @@
 #include <cohort/transform/impl/keyed_sequences.ipp>
 #include <cohort/transform/impl/pass_plan.ipp>
 #include <cohort/transform/impl/pipeline_json.ipp>
+#include <cohort/transform/impl/pipeline_program.ipp>
 #include <cohort/transform/impl/pipeline_steps.ipp>
 #include <cohort/transform/impl/row_expression.ipp>
 #include <cohort/transform/impl/row_frame.ipp>
 #include <cohort/transform/impl/table_pieces.ipp>
 #include <cohort/transform/impl/time_text.ipp>
-#include <cohort/transform/impl/transform_pipeline.ipp>
 #include <cohort/transform/impl/transform_rows.ipp>
 #include <cohort/transform/impl/transform_settings.ipp>

@@ -2,6 +2,9 @@
 #pragma once
 #include <array>
 #include <cohort/image/image.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cstdint>
 
 namespace cohort {
 
@@ -29,6 +32,21 @@ struct colour_change {
   std::array<int, 4> order{0, 1, 2, 3};
   bool operator==(colour_change const&) const = default;
 };
+
+namespace detail {
+
+/// Throws setting_error for an invalid change.
+void check(colour_change const& how);
+
+/// Changes the colours of channels × height × width bytes.
+///
+/// Before    1 or 3 channels; a valid change.
+void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how);
+
+/// Returns the random change for a stream, from its elements first … first + 4.
+colour_change drawn(colour_jitter const& how, random_stream const& chance, std::uint64_t first);
+
+}  // namespace detail
 
 /// Returns a copy with changed colours: torchvision's adjust_brightness, adjust_contrast, adjust_saturation
 /// and adjust_hue for bytes.

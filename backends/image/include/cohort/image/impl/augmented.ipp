@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/augmented.hpp>
+#include <cohort/image/colour.hpp>
 #include <cohort/image/detail/copy_window.hpp>
-#include <cohort/image/detail/recolour.hpp>
 #include <cohort/image/rotate.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/finite.hpp>

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
-#include <cohort/image/detail/recolour.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/require_same.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Checks of preflight.
+///
+/// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
+///           rank will write to `folder`. Both may differ between ranks. The memory of one host's ranks is
+///           added, and compared with what is available to its first rank; the disk of all ranks is added,
+///           and compared with what is free for rank 0.
+/// Before    `clock_difference` and `probe` are equal on all ranks. All ranks have a folder, or none.
+struct preflight_settings {
+  std::string folder{};  ///< that all ranks must share, and in which each must be able to write; "": none
+  std::uint64_t disk = 0;
+  std::uint64_t memory = 0;
+  std::vector<shared_fact> run{};            ///< what must be equal on all ranks: settings, a checksum
+  int clock_difference = 2000;               ///< largest one between the clocks of a host and rank 0
+  std::size_t probe = std::size_t{1} << 20;  ///< message that measures a pair; 0: no pair is measured
+};
+
+/// Results of preflight for one rank.
+///
+/// Units     bytes; `clock` in seconds after rank 0's clock.
+struct preflight_rank {
+  std::string host{};
+  std::string version{};            ///< of Cohort
+  int processors = 0;               ///< that the process may use
+  std::uint64_t memory = 0;         ///< available to the process: of the host, or of its control group
+  std::uint64_t shared_memory = 0;  ///< free in /dev/shm
+  std::uint64_t disk = 0;           ///< free in the folder; 0 without one
+  double clock = 0;
+};
+
+/// A pair of ranks, from the first one to the second.
+///
+/// Units     `latency` in seconds for one direction: half of the median round trip of a small message.
+///           `bandwidth` in bytes per second.
+struct preflight_pair {
+  int from = 0;
+  int to = 0;
+  double latency = 0;
+  double bandwidth = 0;
+};
+
+/// Result of preflight, equal on all ranks.
+struct preflight_report {
+  std::vector<preflight_rank> ranks{};
+  std::vector<preflight_pair> pairs{};  ///< ordered by `from`, then by `to`; empty if not measured
+  std::vector<std::string> problems{};  ///< what keeps the job from running, each with its remedy
+  std::vector<std::string> warnings{};  ///< what makes it slow
+
+  /// Formats the report as tables of at most 16 ranks, and the problems and warnings.
+  std::string text() const;
+  /// Errors    setting_error with all problems, if there are any.
+  void require_none() const;
+};
+
+}  // namespace cohort

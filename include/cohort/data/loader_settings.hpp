@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/order.hpp>
+#include <cohort/detail/chrono.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace cohort {
+
+/// Settings of a loader.
+struct loader_settings {
+  int batch = 32;          ///< examples per rank and step
+  int rank = 0;            ///< this rank
+  int ranks = 1;           ///< number of ranks
+  std::uint64_t seed = 0;  ///< of the shuffling
+  bool shuffle = true;
+  block_shuffle blocks{};   ///< of an indexed data set, instead of one shuffle of all examples
+  bool drop_last = false;   ///< omits an incomplete last global batch
+  int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
+  std::int64_t bucket = 0;  ///< consecutive examples sorted together by length, after shuffling; 0: no sort
+  int readers = 1;          ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for a batch read by other threads
+  /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
+  std::vector<std::int64_t> local_sizes{};
+
+  bool is_local() const { return !local_sizes.empty(); }
+};
+
+}  // namespace cohort

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/transform/detail/row_expression.hpp>
+#include <cohort/transform/transform_pipeline.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A pipeline with parsed expressions, and what its steps have learned so far.
+struct pipeline_program {
+  /// Errors    setting_error, as transform_pipeline::check, for what can be found without the columns.
+  explicit pipeline_program(transform_pipeline pipeline);
+
+  transform_pipeline how;
+  std::vector<std::optional<row_expression>> expressions;         // of filter and derive
+  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not yet, or nothing to fit
+  std::size_t row_steps = 0;                                      // before group_by_key
+
+  /// Returns whether a step learns from the training rows.
+  bool learns(std::size_t step) const;
+  /// Returns whether a step can be applied to rows.
+  bool is_ready(std::size_t step) const { return !learns(step) || fitted[step].has_value(); }
+  pipeline::group_by_key const* grouping() const;
+  pipeline::windows const* windowing() const;
+};
+
+/// Returns a step's place for messages: "steps[2], one_hot".
+std::string place_of_step(transform_pipeline const& how, std::size_t step);
+
+}  // namespace cohort::detail
