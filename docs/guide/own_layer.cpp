@@ -22,7 +22,7 @@ struct radial {
   cohort::source_line at = cohort::source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{cohort::field{"units", &radial::units}, cohort::field{"width", &radial::width}};
+    return cohort::field_list{cohort::field{"units", &radial::units}, cohort::field{"width", &radial::width}};
   }
 
   constexpr cohort::inference infer(std::span<cohort::shape const> inputs) const {

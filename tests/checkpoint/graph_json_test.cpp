@@ -28,7 +28,7 @@ struct warp {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"count", &warp::count},       field{"grid", &warp::grid},
+    return field_list{field{"count", &warp::count},       field{"grid", &warp::grid},
                       field{"strength", &warp::strength}, field{"mirrored", &warp::mirrored},
                       field{"border", &warp::border},     field{"pattern", &warp::pattern}};
   }

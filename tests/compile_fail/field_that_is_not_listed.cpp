@@ -16,9 +16,9 @@ struct blurred {
 
   static constexpr auto fields() {
 #ifdef MUST_FAIL
-    return std::tuple{field{"radius", &blurred::radius}};
+    return field_list{field{"radius", &blurred::radius}};
 #else
-    return std::tuple{field{"radius", &blurred::radius}, field{"deviation", &blurred::deviation}};
+    return field_list{field{"radius", &blurred::radius}, field{"deviation", &blurred::deviation}};
 #endif
   }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }

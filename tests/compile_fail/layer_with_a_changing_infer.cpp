@@ -11,7 +11,7 @@ struct halved {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
 #ifdef MUST_FAIL
   constexpr inference infer(std::span<shape const> inputs) { return inputs[0]; }
 #else

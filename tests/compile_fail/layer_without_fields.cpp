@@ -13,7 +13,7 @@ struct halved {
 
 #ifdef MUST_FAIL
 #else
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
 #endif
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };

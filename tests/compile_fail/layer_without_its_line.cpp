@@ -14,7 +14,7 @@ struct halved {
   source_line at = source_line::here();
 #endif
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 

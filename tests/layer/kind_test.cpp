@@ -25,7 +25,7 @@ struct blend {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"parts", &blend::parts},   field{"cell", &blend::cell},
+    return field_list{field{"parts", &blend::parts},   field{"cell", &blend::cell},
                       field{"weight", &blend::weight}, field{"wrap", &blend::wrap},
                       field{"edge", &blend::edge},     field{"reach", &blend::reach}};
   }
@@ -62,7 +62,7 @@ struct swapped {
   std::string_view name{};
   source_line at = source_line::here();
   static constexpr auto fields() {
-    return std::tuple{field{"second", &swapped::second}, field{"first", &swapped::first}};
+    return field_list{field{"second", &swapped::second}, field{"first", &swapped::first}};
   }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
@@ -74,7 +74,7 @@ struct left_out {
   T listed = Default;
   std::string_view name{};
   source_line at = source_line::here();
-  static constexpr auto fields() { return std::tuple{field{"listed", &left_out::listed}}; }
+  static constexpr auto fields() { return field_list{field{"listed", &left_out::listed}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 static_assert(detail::fields_match_members<blend>() && detail::fields_match_members<conv2d>()
@@ -96,7 +96,7 @@ struct left_out_last {
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();
-  static constexpr auto fields() { return std::tuple{field{"listed", &left_out_last::listed}}; }
+  static constexpr auto fields() { return field_list{field{"listed", &left_out_last::listed}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 static_assert(detail::fields_are_complete<blend>() && detail::fields_are_complete<dense>()

@@ -53,7 +53,7 @@ struct counting {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"strict", &counting::strict}}; }
+  static constexpr auto fields() { return field_list{field{"strict", &counting::strict}}; }
   constexpr inference infer(std::span<shape const>) const { return shape{2}; }
   constexpr mask_rule masks(std::span<shape const>) const {
     if (strict) return "a strict counting layer accepts no mask";

@@ -31,7 +31,7 @@ struct recorded {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"number", &recorded::number}}; }
+  static constexpr auto fields() { return field_list{field{"number", &recorded::number}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;

@@ -100,7 +100,7 @@ struct doubled {
   static constexpr std::string_view kind_name = "doubled";
   std::string_view name{};
   source_line at = source_line::here();
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   channel_map at_inference(std::span<double const>) const { return {2, 0}; }
   template <class T>

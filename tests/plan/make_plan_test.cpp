@@ -32,7 +32,7 @@ struct unheard_of {
   static constexpr std::string_view kind_name = "unheard_of";
   std::string_view name{};
   source_line at = source_line::here();
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 

@@ -273,7 +273,7 @@ struct listening {
   static constexpr std::string_view kind_name = "listening";
   std::string_view name{};
   source_line at = source_line::here();
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   template <class T>
   void forward(host_arguments<T> const& a) const {

@@ -15,7 +15,7 @@ struct relu {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());
@@ -34,7 +34,7 @@ struct leaky_relu {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"slope", &leaky_relu::slope}}; }
+  static constexpr auto fields() { return field_list{field{"slope", &leaky_relu::slope}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!(slope >= 0 && slope < 1)) return {"the slope of a leaky relu must be in [0, 1)"};
     return inputs[0];

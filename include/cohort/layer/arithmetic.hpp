@@ -28,7 +28,7 @@ struct multiply {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
         inputs, "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
@@ -80,7 +80,7 @@ struct average {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::equal_shapes(inputs, "only tensors of equal shape can be averaged");
   }
@@ -116,7 +116,7 @@ struct maximum {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::equal_shapes(inputs, "a maximum needs tensors of equal shape");
   }

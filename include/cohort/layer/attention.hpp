@@ -37,7 +37,7 @@ struct attention {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"heads", &attention::heads}, field{"causal", &attention::causal},
+    return field_list{field{"heads", &attention::heads}, field{"causal", &attention::causal},
                       field{"rotary", &attention::rotary}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

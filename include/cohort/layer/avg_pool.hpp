@@ -20,7 +20,7 @@ struct avg_pool {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"window", &avg_pool::window}, field{"stride", &avg_pool::stride},
+    return field_list{field{"window", &avg_pool::window}, field{"stride", &avg_pool::stride},
                       field{"padding", &avg_pool::padding}};
   }
 

@@ -37,7 +37,7 @@ struct batch_norm {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"momentum", &batch_norm::momentum}, field{"epsilon", &batch_norm::epsilon}};
+    return field_list{field{"momentum", &batch_norm::momentum}, field{"epsilon", &batch_norm::epsilon}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0)

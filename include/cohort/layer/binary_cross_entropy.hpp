@@ -31,7 +31,7 @@ struct binary_cross_entropy {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"weight", &binary_cross_entropy::weight},
+    return field_list{field{"weight", &binary_cross_entropy::weight},
                       field{"sum_steps", &binary_cross_entropy::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

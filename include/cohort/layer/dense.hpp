@@ -20,7 +20,7 @@ struct dense {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"units", &dense::units}, field{"bias", &dense::bias}};
+    return field_list{field{"units", &dense::units}, field{"bias", &dense::bias}};
   }
 
   constexpr inference infer(std::span<shape const> inputs) const {

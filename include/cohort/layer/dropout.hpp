@@ -46,7 +46,7 @@ struct dropout {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"rate", &dropout::rate}}; }
+  static constexpr auto fields() { return field_list{field{"rate", &dropout::rate}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!detail::is_dropout_rate(rate)) return {detail::dropout_rate_sentence};
     return inputs[0];
@@ -89,7 +89,7 @@ struct spatial_dropout {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"rate", &spatial_dropout::rate}}; }
+  static constexpr auto fields() { return field_list{field{"rate", &spatial_dropout::rate}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!detail::is_dropout_rate(rate)) return {detail::dropout_rate_sentence};
     if (inputs[0].rank < 2)

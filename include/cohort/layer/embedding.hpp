@@ -30,7 +30,7 @@ struct embedding {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width},
+    return field_list{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width},
                       field{"mask_zero", &embedding::mask_zero}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace cohort {
 
@@ -106,7 +106,7 @@ struct field_info {
   std::span<std::string_view const> choices{};  ///< names of the values of a choice
 };
 
-/// One entry of a layer's fields(): `field{"units", &dense::units}`.
+/// One entry of a field_list: `field{"units", &dense::units}`.
 template <class Layer, class T>
 struct field {
   std::string_view name;
@@ -214,6 +214,74 @@ inline constexpr bool is_required = false;
 template <class T, field_name Name>
 inline constexpr bool is_required<required<T, Name>> = true;
 
+/// Field I of a list.
+template <std::size_t I, class Layer, class T>
+struct listed_field {
+  T Layer::*member;
+};
+
+template <class Indices, class Layer, class... T>
+struct listed_fields;
+template <std::size_t... I, class Layer, class... T>
+struct listed_fields<std::index_sequence<I...>, Layer, T...> : listed_field<I, Layer, T>... {
+  static constexpr int slots = (field_codec<T>::slots + ... + 0);
+  std::string_view names[sizeof...(T)];
+
+  constexpr listed_fields(field<Layer, T> const&... all)
+      : listed_field<I, Layer, T>{all.member}..., names{all.name...} {}
+
+  constexpr void describe(field_info* to) const {
+    int slot = 0;
+    ((to[I] = {names[I], field_codec<T>::type, slot, field_codec<T>::slots, is_required<T>, choices_of<T>()},
+      slot += field_codec<T>::slots),
+     ...);
+  }
+  constexpr void encode(Layer const& from, double* to) const {
+    ((field_codec<T>::encode(from.*(this->listed_field<I, Layer, T>::member), to),
+      to += field_codec<T>::slots),
+     ...);
+  }
+  constexpr Layer decode(double const* from) const { return Layer{next<T>(from)...}; }
+  /// Decodes the first fields; the others have their defaults.
+  template <std::size_t... First>
+  constexpr Layer decode_first(std::index_sequence<First...>, double const* from) const {
+    return Layer{next_at<First>(*this, from)...};
+  }
+  /// Whether the fields, followed by values of these types, can initialise a layer.
+  template <class... More>
+  static constexpr bool are_complete_with() {
+    return requires { Layer{std::declval<T>()..., std::declval<More>()...}; };
+  }
+
+ private:
+  template <class U>
+  static constexpr auto next(double const*& from) {
+    auto const value = field_codec<U>::decode(from);
+    from += field_codec<U>::slots;
+    return value;
+  }
+  template <std::size_t At, class U>
+  static constexpr auto next_at(listed_field<At, Layer, U> const&, double const*& from) {
+    return next<U>(from);
+  }
+};
+
 }  // namespace detail
+
+/// The fields of a layer, in the order of its members: `field_list{field{"units", &dense::units}, …}`.
+template <class Layer, class... T>
+struct field_list : detail::listed_fields<std::index_sequence_for<T...>, Layer, T...> {
+  using detail::listed_fields<std::index_sequence_for<T...>, Layer, T...>::listed_fields;
+  static constexpr std::size_t size = sizeof...(T);
+};
+/// `field_list{}`, of a layer without fields.
+template <>
+struct field_list<void> {
+  static constexpr std::size_t size = 0;
+  static constexpr int slots = 0;
+};
+template <class Layer, class... T>
+field_list(field<Layer, T>...) -> field_list<Layer, T...>;
+field_list()->field_list<void>;
 
 }  // namespace cohort

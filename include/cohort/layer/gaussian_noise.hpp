@@ -22,7 +22,7 @@ struct gaussian_noise {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"deviation", &gaussian_noise::deviation}}; }
+  static constexpr auto fields() { return field_list{field{"deviation", &gaussian_noise::deviation}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!(deviation >= 0 && deviation < 1e300))
       return {"the deviation of Gaussian noise must be a finite number, at least 0"};

@@ -59,7 +59,7 @@ struct global_avg_pool {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return detail::whole_channels(inputs[0]); }
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());
@@ -97,7 +97,7 @@ struct global_max_pool {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return detail::whole_channels(inputs[0]); }
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());

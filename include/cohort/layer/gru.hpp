@@ -41,7 +41,7 @@ struct gru {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"units", &gru::units},
+    return field_list{field{"units", &gru::units},
                       field{"last_step", &gru::last_step},
                       field{"reverse", &gru::reverse},
                       field{"reset_after", &gru::reset_after},

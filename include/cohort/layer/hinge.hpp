@@ -26,7 +26,7 @@ struct hinge {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"weight", &hinge::weight}, field{"sum_steps", &hinge::sum_steps}};
+    return field_list{field{"weight", &hinge::weight}, field{"sum_steps", &hinge::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_loss(inputs, weight, sum_steps);

@@ -28,7 +28,7 @@ struct huber {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"delta", &huber::delta}, field{"weight", &huber::weight},
+    return field_list{field{"delta", &huber::delta}, field{"weight", &huber::weight},
                       field{"sum_steps", &huber::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -16,7 +16,7 @@ struct input {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"extents", &input::extents}}; }
+  static constexpr auto fields() { return field_list{field{"extents", &input::extents}}; }
   constexpr inference infer(std::span<shape const>) const {
     shape const made = extents;
     for (int axis = 0; axis < made.rank; ++axis)
@@ -40,7 +40,7 @@ struct masked_input {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"extents", &masked_input::extents}}; }
+  static constexpr auto fields() { return field_list{field{"extents", &masked_input::extents}}; }
   constexpr inference infer(std::span<shape const>) const {
     shape const made = extents;
     if (made.rank == 0 || made.rank > 2)
@@ -67,7 +67,7 @@ struct padded_input {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"extents", &padded_input::extents}, field{"value", &padded_input::value}};
+    return field_list{field{"extents", &padded_input::extents}, field{"value", &padded_input::value}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!is_finite(value.value) || !fits_f32(value))

@@ -17,7 +17,7 @@ struct add {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
         inputs, "tensors cannot be added: from the last axis on, their extents must be equal or 1");
@@ -57,7 +57,7 @@ struct concatenate {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     shape joined = inputs[0];
     if (joined.rank == 0) return {"a scalar cannot be concatenated", {"input", joined}};

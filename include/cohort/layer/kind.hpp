@@ -12,7 +12,6 @@
 #include <concepts>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 namespace cohort {

@@ -26,7 +26,7 @@ struct kullback_leibler {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"weight", &kullback_leibler::weight},
+    return field_list{field{"weight", &kullback_leibler::weight},
                       field{"sum_steps", &kullback_leibler::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const { return cross_entropy().infer(inputs); }

@@ -30,7 +30,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///
 /// Required
 ///   `kind_name`                 constexpr std::string_view, unique among the kinds of a program
-///   `fields()`                  std::tuple of field{"name", &L::member}: the leading members, in their order
+///   `fields()`                  field_list of field{"name", &L::member}: the leading members, in their order
 ///   `infer(inputs)`             constexpr; shapes without the batch extent → inference
 ///   `name` and `at`             the last members:
 ///                               std::string_view name{}; source_line at = source_line::here();

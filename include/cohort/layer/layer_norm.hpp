@@ -22,7 +22,7 @@ struct layer_norm {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"axes", &layer_norm::axes}, field{"epsilon", &layer_norm::epsilon}};
+    return field_list{field{"axes", &layer_norm::axes}, field{"epsilon", &layer_norm::epsilon}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (axes < 1 || axes > inputs[0].rank)

@@ -24,7 +24,7 @@ struct lrn {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"k", &lrn::k}, field{"n", &lrn::n}, field{"alpha", &lrn::alpha},
+    return field_list{field{"k", &lrn::k}, field{"n", &lrn::n}, field{"alpha", &lrn::alpha},
                       field{"beta", &lrn::beta}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -50,7 +50,7 @@ struct lstm {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"units", &lstm::units},
+    return field_list{field{"units", &lstm::units},
                       field{"last_step", &lstm::last_step},
                       field{"reverse", &lstm::reverse},
                       field{"peepholes", &lstm::peepholes},

@@ -21,7 +21,7 @@ struct matmul {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"transpose_a", &matmul::transpose_a}, field{"transpose_b", &matmul::transpose_b}};
+    return field_list{field{"transpose_a", &matmul::transpose_a}, field{"transpose_b", &matmul::transpose_b}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs.size() != 2) return {"a matmul needs two inputs: join(matmul{}, a, b)", {"input", inputs[0]}};

@@ -19,7 +19,7 @@ struct max_pool {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"window", &max_pool::window}, field{"stride", &max_pool::stride},
+    return field_list{field{"window", &max_pool::window}, field{"stride", &max_pool::stride},
                       field{"padding", &max_pool::padding}};
   }
 

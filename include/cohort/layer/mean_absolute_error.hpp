@@ -27,7 +27,7 @@ struct mean_absolute_error {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"weight", &mean_absolute_error::weight},
+    return field_list{field{"weight", &mean_absolute_error::weight},
                       field{"sum_steps", &mean_absolute_error::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

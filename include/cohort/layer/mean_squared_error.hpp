@@ -25,7 +25,7 @@ struct mean_squared_error {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"weight", &mean_squared_error::weight},
+    return field_list{field{"weight", &mean_squared_error::weight},
                       field{"sum_steps", &mean_squared_error::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {

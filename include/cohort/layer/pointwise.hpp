@@ -69,7 +69,7 @@ struct pointwise {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());

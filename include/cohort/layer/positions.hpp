@@ -18,7 +18,7 @@ struct learned_positions {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank != 2)
       return {"positions need a sequence: an input of steps x columns", {"input", inputs[0]}};
@@ -63,7 +63,7 @@ struct sinusoidal_positions {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"base", &sinusoidal_positions::base}}; }
+  static constexpr auto fields() { return field_list{field{"base", &sinusoidal_positions::base}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank != 2)
       return {"positions need a sequence: an input of steps x columns", {"input", inputs[0]}};

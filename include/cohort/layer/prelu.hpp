@@ -20,7 +20,7 @@ struct prelu {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"per_channel", &prelu::per_channel}}; }
+  static constexpr auto fields() { return field_list{field{"per_channel", &prelu::per_channel}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0) return {"a prelu needs an input with channels", {"input", inputs[0]}};
     return inputs[0];

@@ -49,7 +49,7 @@ struct elu {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"alpha", &elu::alpha}}; }
+  static constexpr auto fields() { return field_list{field{"alpha", &elu::alpha}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!(alpha > 0 && alpha < 1e300)) return {"the alpha of an elu must be a finite number above 0"};
     return inputs[0];

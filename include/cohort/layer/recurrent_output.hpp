@@ -36,7 +36,7 @@ struct recurrent_output {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"states", &recurrent_output::states}, field{"part", &recurrent_output::part}};
+    return field_list{field{"states", &recurrent_output::states}, field{"part", &recurrent_output::part}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (states < 1 || states > 2)

@@ -15,7 +15,7 @@ struct reshape {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"extents", &reshape::extents}}; }
+  static constexpr auto fields() { return field_list{field{"extents", &reshape::extents}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     shape const made = extents;
     if (made.rank == 0 || made.rank > 3) return {"reshape must have one to three extents", {"extents", made}};
@@ -48,7 +48,7 @@ struct flatten {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return shape{inputs[0].elements()}; }
   constexpr mask_rule masks(std::span<shape const>) const { return {mask_use::ends, true}; }
   template <class T>

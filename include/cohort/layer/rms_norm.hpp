@@ -21,7 +21,7 @@ struct rms_norm {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"epsilon", &rms_norm::epsilon}}; }
+  static constexpr auto fields() { return field_list{field{"epsilon", &rms_norm::epsilon}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank < 1) return {"rms_norm needs an axis to normalise", {"input", inputs[0]}};
     if (!(epsilon > 0)) return {"the epsilon of rms_norm must be above 0"};

@@ -20,7 +20,7 @@ struct scale {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"factor", &scale::factor}, field{"learned", &scale::learned}};
+    return field_list{field{"factor", &scale::factor}, field{"learned", &scale::learned}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (!(factor > -1e300 && factor < 1e300)) return {"the factor of a scale must be a finite number"};

@@ -35,7 +35,7 @@ struct simple_rnn {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"units", &simple_rnn::units},
+    return field_list{field{"units", &simple_rnn::units},
                       field{"last_step", &simple_rnn::last_step},
                       field{"reverse", &simple_rnn::reverse},
                       field{"activation", &simple_rnn::activation},

@@ -19,7 +19,7 @@ struct softmax {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0 || channels_of(inputs[0]) < 2)
       return {"softmax needs at least two channels", {"input", inputs[0]}};

@@ -39,7 +39,7 @@ struct softmax_cross_entropy {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"label_smoothing", &softmax_cross_entropy::label_smoothing},
+    return field_list{field{"label_smoothing", &softmax_cross_entropy::label_smoothing},
                       field{"weight", &softmax_cross_entropy::weight},
                       field{"sum_steps", &softmax_cross_entropy::sum_steps},
                       field{"ignore_index", &softmax_cross_entropy::ignore_index}};

@@ -21,7 +21,7 @@ struct subset {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"first", &subset::first}, field{"last", &subset::last}};
+    return field_list{field{"first", &subset::first}, field{"last", &subset::last}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0) return {"a subset needs an input with channels", {"input", inputs[0]}};

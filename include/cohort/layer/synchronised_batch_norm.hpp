@@ -34,7 +34,7 @@ struct synchronised_batch_norm {
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"momentum", &synchronised_batch_norm::momentum},
+    return field_list{field{"momentum", &synchronised_batch_norm::momentum},
                       field{"epsilon", &synchronised_batch_norm::epsilon}};
   }
   constexpr inference infer(std::span<shape const> inputs) const { return plain().infer(inputs); }

@@ -18,7 +18,7 @@ struct upsampling {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"factor", &upsampling::factor}}; }
+  static constexpr auto fields() { return field_list{field{"factor", &upsampling::factor}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     extent2 const by = factor;
     if (inputs[0].rank != 3)

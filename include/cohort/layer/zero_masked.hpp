@@ -20,7 +20,7 @@ struct zero_masked {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0 || inputs[0].rank > 2)
       return {"zero_masked needs a sequence: T or TxC", {"input", inputs[0]}};

@@ -62,7 +62,7 @@ struct zero_padding {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"sides", &zero_padding::sides}}; }
+  static constexpr auto fields() { return field_list{field{"sides", &zero_padding::sides}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     inference const each = detail::four_sides(sides, inputs[0]);
     if (each.problem.found()) return each;
@@ -91,7 +91,7 @@ struct cropping {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"sides", &cropping::sides}}; }
+  static constexpr auto fields() { return field_list{field{"sides", &cropping::sides}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     inference const each = detail::four_sides(sides, inputs[0]);
     if (each.problem.found()) return each;

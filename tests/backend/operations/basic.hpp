@@ -12,7 +12,7 @@ struct bent {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"bend", &bent::bend}}; }
+  static constexpr auto fields() { return field_list{field{"bend", &bent::bend}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;

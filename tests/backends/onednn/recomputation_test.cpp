@@ -25,7 +25,7 @@ struct noting {
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return field_list{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return 8 * batch * inputs[0].elements();

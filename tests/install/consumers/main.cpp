@@ -24,7 +24,7 @@ struct twice {
   std::string_view name{};
   cohort::source_line at = cohort::source_line::here();
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return cohort::field_list{}; }
   constexpr cohort::inference infer(std::span<cohort::shape const> inputs) const { return {inputs[0]}; }
   template <class T>
   void forward(cohort::host_arguments<T> const& a) const {

@@ -7,7 +7,7 @@ namespace cohort::detail {
 /// Fields of every kind of convolution, in their order.
 template <class L>
 constexpr auto convolution_fields() {
-  return std::tuple{field{"filters", &L::filters},   field{"kernel", &L::kernel},
+  return field_list{field{"filters", &L::filters},   field{"kernel", &L::kernel},
                     field{"stride", &L::stride},     field{"padding", &L::padding},
                     field{"dilation", &L::dilation}, field{"groups", &L::groups},
                     field{"bias", &L::bias}};

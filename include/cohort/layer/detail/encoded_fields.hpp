@@ -5,7 +5,6 @@
 #include <cohort/layer/layer.hpp>
 #include <cstddef>
 #include <span>
-#include <tuple>
 #include <utility>
 
 /// Conversion between a layer's fields and an array of doubles ("slots"), the form in which graphs store
@@ -13,46 +12,17 @@
 namespace cohort::detail {
 
 template <class L>
-using fields_of = decltype(L::fields());
-
-template <class Field>
-struct field_value;
-template <class L, class T>
-struct field_value<field<L, T>> {
-  using type = T;
-};
-template <class L, std::size_t I>
-using field_type_at = typename field_value<std::tuple_element_t<I, fields_of<L>>>::type;
+inline constexpr auto fields_of = L::fields();
+template <class L>
+inline constexpr std::size_t field_count = fields_of<L>.size;
+template <class L>
+inline constexpr int slot_count = fields_of<L>.slots;
 
 template <class L>
-inline constexpr std::size_t field_count = std::tuple_size_v<fields_of<L>>;
-
-template <class L>
-constexpr auto describe_fields() {
+inline constexpr auto field_infos = [] {
   std::array<field_info, field_count<L>> infos{};
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((infos[I] = {std::get<I>(L::fields()).name, field_codec<field_type_at<L, I>>::type, 0,
-                  field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>,
-                  choices_of<field_type_at<L, I>>()}),
-     ...);
-  }
-  (std::make_index_sequence<field_count<L>>{});
-  int slot = 0;
-  for (field_info& info : infos) {
-    info.first_slot = slot;
-    slot += info.slots;
-  }
+  if constexpr (field_count < L >> 0) fields_of<L>.describe(infos.data());
   return infos;
-}
-
-template <class L>
-inline constexpr auto field_infos = describe_fields<L>();
-
-template <class L>
-inline constexpr int slot_count = [] {
-  int slots = 0;
-  for (field_info const& info : field_infos<L>) slots += info.slots;
-  return slots;
 }();
 
 /// Field values of a layer in slots; one unused slot for a layer without fields.
@@ -62,21 +32,16 @@ using encoded = std::array<double, static_cast<std::size_t>(slot_count<L> > 0 ? 
 template <layer L>
 constexpr encoded<L> encode(L const& l) {
   encoded<L> values{};
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (field_codec<field_type_at<L, I>>::encode(l.*(std::get<I>(L::fields()).member),
-                                              values.data() + field_infos<L>[I].first_slot),
-     ...);
-  }
-  (std::make_index_sequence<field_count<L>>{});
+  if constexpr (field_count < L >> 0) fields_of<L>.encode(l, values.data());
   return values;
 }
 
 template <layer L>
 constexpr L decode(double const* values) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return L{field_codec<field_type_at<L, I>>::decode(values + field_infos<L>[I].first_slot)...};
-  }
-  (std::make_index_sequence<field_count<L>>{});
+  if constexpr (field_count < L >> 0)
+    return fields_of<L>.decode(values);
+  else
+    return L{};
 }
 
 /// Encoded defaults: the fields up to the last required one are 0, all others have their default.
@@ -89,11 +54,10 @@ constexpr encoded<L> encode_defaults() {
     return count;
   }();
   encoded<L> const zeros{};
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return encode(
-        L{field_codec<field_type_at<L, I>>::decode(zeros.data() + field_infos<L>[I].first_slot)...});
-  }
-  (std::make_index_sequence<given>{});
+  if constexpr (field_count < L >> 0)
+    return encode(fields_of<L>.decode_first(std::make_index_sequence<given>{}, zeros.data()));
+  else
+    return zeros;
 }
 template <layer L>
 inline constexpr encoded<L> default_values = encode_defaults<L>();
@@ -123,14 +87,17 @@ constexpr bool fields_match_members() {
 /// fields, followed by values of these three members, can initialise an L.
 template <layer L>
 constexpr bool fields_are_complete() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    if constexpr (requires(L const& l) { l.settings; }) return requires(decltype(L::settings) settings) {
-        L{std::declval<field_type_at<L, I>>()..., settings, std::string_view(), source_line()};
+  if constexpr (field_count<L> == 0) {
+    if constexpr (requires(L const& l) { l.settings; }) return requires(L const& l) {
+        L{l.settings, std::string_view(), source_line()};
       };
     else
-      return requires { L{std::declval<field_type_at<L, I>>()..., std::string_view(), source_line()}; };
+      return requires { L{std::string_view(), source_line()}; };
+  } else if constexpr (requires(L const& l) { l.settings; }) {
+    return fields_of<L>.template are_complete_with<decltype(L::settings), std::string_view, source_line>();
+  } else {
+    return fields_of<L>.template are_complete_with<std::string_view, source_line>();
   }
-  (std::make_index_sequence<field_count<L>>{});
 }
 
 template <layer L>

@@ -30,7 +30,7 @@ constexpr void explain_missing_member() {
   else if constexpr (!requires { T::fields(); })
     static_assert(!sizeof(T*),
                   "cohort: a layer has static constexpr auto fields(), which lists its fields: "
-                  "std::tuple{field{\"units\", &my_layer::units}}");
+                  "field_list{field{\"units\", &my_layer::units}}");
   else if constexpr (!requires(T const& l, std::span<shape const> inputs) {
                        { l.infer(inputs) } -> std::same_as<inference>;
                      })
