@@ -2,6 +2,7 @@
 // covers: layer/built_in_kinds layer/field layer/host_kernel layer/layer
 #include <gtest/gtest.h>
 #include <cohort/layer/built_in_kinds.hpp>
+#include <cohort/layer/layers.hpp>
 
 #include <array>
 #include <set>
