@@ -2,8 +2,8 @@
 #include "backend_handles.hpp"
 
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/trainer.hpp>
-#include <cohort/trainer/tune.hpp>
+#include <cohort/training/trainer.hpp>
+#include <cohort/training/tune.hpp>
 #if __has_include(<cohort/cudnn.hpp>)
 #include <cohort/cudnn.hpp>
 #endif

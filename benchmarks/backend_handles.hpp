@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/detail/backend_handle.hpp>
-#include <cohort/trainer/settings.hpp>
+#include <cohort/training/detail/backend_handle.hpp>
+#include <cohort/training/settings.hpp>
 #include <memory>
 #include <string_view>
 

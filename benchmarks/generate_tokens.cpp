@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 // Generates tokens with a transformer and prints tokens per second as JSON:
 //   generate_tokens NET THREADS CACHE [COUNT] [ROUNDS]
 // The counterpart of pytorch_generate.py, which explains the arguments.
@@ -8,8 +8,8 @@
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/generate_tokens.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/text/generate_tokens.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -10,8 +10,8 @@
 
 #include <benchmark/benchmark.h>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/dynamic_batcher.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/prediction/dynamic_batcher.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <mutex>
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// needs: records
 // Loads examples in batches, and prints the examples per second as JSON, one line per block:
 //   load_examples jpeg TAR READERS     images of a WebDataset in random order, randomly cropped and flipped;
 //                                      batches of 64

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: monitoring onednn
 // monitoring/lenet/onednn/f32/batch:32/workers:1/LISTENER    an epoch with a listener, compared with one
 //                                                            without
 //
@@ -17,10 +17,10 @@
 #include <cohort/data/digits.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/html_report_listener.hpp>
-#include <cohort/trainer/progress_listener.hpp>
-#include <cohort/trainer/tensorboard_listener.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/monitoring/html_report_listener.hpp>
+#include <cohort/training/progress_listener.hpp>
+#include <cohort/monitoring/tensorboard_listener.hpp>
+#include <cohort/training/trainer.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>

@@ -5,8 +5,8 @@
 #include "noise_batch.hpp"
 
 #include <chrono>
-#include <cohort/trainer/detail/worker_group.hpp>
-#include <cohort/trainer/run_memory.hpp>
+#include <cohort/training/detail/worker_group.hpp>
+#include <cohort/training/run_memory.hpp>
 #include <cstdint>
 #include <memory>
 #include <string_view>

@@ -14,7 +14,7 @@
 #include <cohort/image/image_folder.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdio>
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: interchange onednn text
 // Trains a transformer from given parameters on given batches of tokens, and prints the loss of each step as
 // JSON:
 //   train_on_tokens NET DTYPE WEIGHTS MAP TOKENS BATCH RATE WORKERS
@@ -16,7 +16,7 @@
 #include <cohort/onednn.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/token_stream.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 //   train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // The first line describes the program. With SECONDS it prints one block; otherwise one block for each line
 // of standard input, which contains the block's seconds. --tune selects the fastest implementations on this
-// machine (cohort/trainer/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
+// machine (cohort/training/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"

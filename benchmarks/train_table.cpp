@@ -13,7 +13,7 @@
 #include <cohort/graph/graph.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>

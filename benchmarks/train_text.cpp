@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 // Trains a character model on a text, and prints its mean loss on held-out text as JSON:
 //   train_text TEXT char_lstm|char_gru|gpt_small SEED ITERATIONS WORKERS
 // The last tenth of the text is held out. Its counterpart is pytorch_text.py.
@@ -13,7 +13,7 @@
 #include <cohort/onednn.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <string>

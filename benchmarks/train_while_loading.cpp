@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn image
+// needs: image onednn records
 // Measures whether training and decoding share two processors without waiting for each other:
 //   train_while_loading TAR CHANNELS READERS [ROUNDS] [SECONDS]
 // TAR: a WebDataset of JPEG images with 10 classes, as compare_loading.py writes it. CHANNELS: 16, 32, 48, 64
@@ -21,7 +21,7 @@
 #include <cohort/onednn.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/webdataset.hpp>
-#include <cohort/trainer/training_loop.hpp>
+#include <cohort/training/training_loop.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -6,14 +6,18 @@ include("${CMAKE_CURRENT_LIST_DIR}/cohort-implementation.cmake")
 
 set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
-# cohort_component(<name> <directory> <dependencies> [OPTION])
+# cohort_component(<name> <directory> [DEPENDENCIES <file>] [REQUIRES <component>...]
+#   [FOLDER | EXCEPT <folder>...] [OPTION])
 # Adds the INTERFACE target cohort::<name> with the headers in <directory>/include, its implementation and its
-# own export set. The file <dependencies> lists the dependencies of the component; the
-# installed package includes this file, too. With OPTION the component is optional: COHORT_<NAME> = AUTO
-# (built if its dependencies are found), ON or OFF.
-function(cohort_component name directory dependencies)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "OPTION" "" "")
+# own export set. With FOLDER, the component has only the headers in cohort/<name>, and is installed with
+# core; with EXCEPT, it has all headers but those in these folders. The file of DEPENDENCIES lists the
+# libraries that the component needs; the installed package includes this file, too. REQUIRES: components
+# that were added before. With OPTION the component is optional: COHORT_<NAME> = AUTO (built if its
+# dependencies are found), ON or OFF.
+function(cohort_component name directory)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "OPTION;FOLDER" "DEPENDENCIES" "REQUIRES;EXCEPT")
   set_property(GLOBAL APPEND PROPERTY cohort_known ${name})
+  set_property(GLOBAL APPEND_STRING PROPERTY cohort_requirements "set(cohort_${name}_requires ${arg_REQUIRES})\n")
 
   set(wanted ON)
   if(arg_OPTION)
@@ -34,7 +38,15 @@ function(cohort_component name directory dependencies)
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(cohort_link)
   set(cohort_missing)
-  include("${dependencies}")
+  foreach(required IN LISTS arg_REQUIRES)
+    list(APPEND cohort_link cohort_${required})
+    if(NOT TARGET cohort::${required})
+      list(APPEND cohort_missing "the component ${required}")
+    endif()
+  endforeach()
+  if(arg_DEPENDENCIES)
+    include("${arg_DEPENDENCIES}")
+  endif()
   if(cohort_missing)
     list(JOIN cohort_missing "; " reason)
     if(wanted STREQUAL "AUTO")
@@ -53,6 +65,15 @@ function(cohort_component name directory dependencies)
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
     "${include_pattern}/cohort/*.cpp" "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp"
     "${include_pattern}/cohort/*.tpp")
+  file(GLOB_RECURSE parts CONFIGURE_DEPENDS "${include_pattern}/cohort/*/impl/*.cpp")
+  foreach(files IN ITEMS headers fragments parts)
+    if(arg_FOLDER)
+      list(FILTER ${files} INCLUDE REGEX "/include/cohort/${name}/")
+    endif()
+    foreach(folder IN LISTS arg_EXCEPT)
+      list(FILTER ${files} EXCLUDE REGEX "/include/cohort/${folder}/")
+    endforeach()
+  endforeach()
   set(implementation ${headers})
   list(FILTER headers EXCLUDE REGEX "/src[.]hpp$")
   list(FILTER implementation INCLUDE REGEX "/src[.]hpp$")
@@ -71,7 +92,7 @@ function(cohort_component name directory dependencies)
     VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
     INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
 
-  file(GLOB_RECURSE parts CONFIGURE_DEPENDS RELATIVE "${include_directory}" "${include_pattern}/cohort/*/impl/*.cpp")
+  list(TRANSFORM parts REPLACE "^.*/include/(cohort/)" "\\1")
   cohort_add_implementation(${name} cohort_${name} "${include_directory}" ${parts})
   set_property(GLOBAL PROPERTY cohort_${name}_parts ${parts})
   list(JOIN parts "\n  " cohort_parts)
@@ -82,15 +103,23 @@ set(cohort_parts
   @cohort_parts@)
 " @ONLY)
 
+  set(with ${name})
+  if(arg_FOLDER)
+    set(with core)
+  endif()
+  set_property(GLOBAL PROPERTY cohort_${name}_installed_with ${with})
+  set_property(GLOBAL PROPERTY cohort_${name}_requires ${arg_REQUIRES})
   install(TARGETS cohort_${name} EXPORT cohort-${name}
-    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name}
-    FILE_SET implementation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name})
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${with}
+    FILE_SET implementation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${with})
   install(EXPORT cohort-${name} NAMESPACE cohort::
-    FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
+    FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${with})
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-parts.cmake"
-    DESTINATION "${cohort_package_directory}" COMPONENT ${name})
-  install(FILES "${dependencies}"
-    RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
+    DESTINATION "${cohort_package_directory}" COMPONENT ${with})
+  if(arg_DEPENDENCIES)
+    install(FILES "${arg_DEPENDENCIES}"
+      RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${with})
+  endif()
 endfunction()
 
 # cohort_install_package(): installs the files for find_package(cohort). Call it after the last
@@ -98,6 +127,7 @@ endfunction()
 function(cohort_install_package)
   get_property(cohort_known GLOBAL PROPERTY cohort_known)
   get_property(cohort_built GLOBAL PROPERTY cohort_built)
+  get_property(cohort_requirements GLOBAL PROPERTY cohort_requirements)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cohort-config.cmake.in" cohort-config.cmake
     INSTALL_DESTINATION "${cohort_package_directory}" NO_CHECK_REQUIRED_COMPONENTS_MACRO NO_SET_AND_CHECK_MACRO)
   write_basic_package_version_file(cohort-config-version.cmake

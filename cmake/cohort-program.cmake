@@ -50,7 +50,7 @@ endfunction()
 
 # cohort_program(<target> <source> [COMPONENTS <component>...] [LINK <library>...]):
 # Adds an executable of this project if the components that the source needs are available. Links the given
-# COMPONENTS in addition to those of the source's rules.
+# COMPONENTS and those in the variable cohort_program_components in addition to those of the source's rules.
 function(cohort_program target source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)
@@ -73,7 +73,7 @@ function(cohort_program target source)
       target_sources(${target} PRIVATE "${folder}/cohort/${part}.cpp")
     endforeach()
   else()
-    cohort_link(${target} PRIVATE core ${rule_needs} ${rule_uses} ${arg_COMPONENTS})
+    cohort_link(${target} PRIVATE core ${cohort_program_components} ${rule_needs} ${rule_uses} ${arg_COMPONENTS})
   endif()
   target_link_libraries(${target} PRIVATE ${arg_LINK})
 endfunction()

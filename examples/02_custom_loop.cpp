@@ -7,7 +7,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/training_loop.hpp>
+#include <cohort/training/training_loop.hpp>
 #include <cstdio>
 
 namespace {

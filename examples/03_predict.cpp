@@ -6,7 +6,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/load.hpp>
+#include <cohort/training/load.hpp>
 #include <cstdio>
 #include <span>
 #include <string>

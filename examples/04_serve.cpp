@@ -8,8 +8,8 @@
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/dynamic_batcher.hpp>
-#include <cohort/trainer/load.hpp>
+#include <cohort/prediction/dynamic_batcher.hpp>
+#include <cohort/training/load.hpp>
 #include <cstdio>
 #include <exception>
 #include <thread>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// needs: interchange records
 // uses: zlib keras
 // Files of records, from the command line: cohort-data --help
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/interchange/npy_rows.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/io/file_reader.hpp>

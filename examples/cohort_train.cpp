@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn zlib
+// needs: configuration onednn transform zlib
 // uses: image yaml
 // Trains the network that a file describes, without C++: cohort-train --help
 #include <algorithm>
@@ -12,11 +12,11 @@
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
-#include <cohort/trainer/checkpoint_listener.hpp>
-#include <cohort/trainer/keep_pipeline.hpp>
-#include <cohort/trainer/load_parameters.hpp>
-#include <cohort/trainer/progress_listener.hpp>
-#include <cohort/trainer/stop_on_signal.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
+#include <cohort/transform/keep_pipeline.hpp>
+#include <cohort/training/load_parameters.hpp>
+#include <cohort/training/progress_listener.hpp>
+#include <cohort/training/stop_on_signal.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

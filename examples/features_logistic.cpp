@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn zlib
+// needs: interchange onednn zlib
 // label: slow
 // Trains LeNet on MNIST, then a logistic regression on the outputs of its dense layer:
 // features_logistic --help
 #include <cohort/graph/network.hpp>
 #include <cohort/interchange/write_predictions.hpp>
-#include <cohort/trainer/features.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cstdio>
 #include <string>
 #include "reference_program/mnist_sets.hpp"

@@ -8,7 +8,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/image/file_batches.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 #include <cstdio>
 #include <string>
 #include "reference_program/drawn_images.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 // label: slow
 // Learns vectors of a text's words on one or more ranks, and prints nearest words: word2vec --help
 #include <algorithm>
 #include <chrono>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
-#include <cohort/trainer/word2vec.hpp>
+#include <cohort/text/word2vec.hpp>
 #include <cstdio>
 #include <optional>
 #include <string>

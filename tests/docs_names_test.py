@@ -29,7 +29,7 @@ class names(headers_test.compilation):
         cells = [cell for page in docs_test.COMING_FROM.values() for cell in docs_test.column(page, "Cohort")]
         spans = [span for cell in cells for span in docs_test.code_spans(cell)]
         found = (re.fullmatch(r"([a-z]\w*(?:::\w+)*)(?:\{.*\}|\(.*\))?", span) for span in spans)
-        members = (docs_test.ROOT / "include/cohort/trainer/training.hpp").read_text(encoding="utf-8")
+        members = (docs_test.ROOT / "include/cohort/training/training.hpp").read_text(encoding="utf-8")
         known = sorted({one.group(1) for one in found if one and not re.search(rf"\b{one.group(1)}\(", members)})
         self.assertGreater(len(known), 120)
         program = "".join(f"#include <{path}>\n" for path in public_headers()) + "".join(

@@ -70,7 +70,7 @@ def column(text, title):
 class pages(unittest.TestCase):
     def test_show_types_with_their_fields_and_defaults(self):
         headers = {}
-        for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp", "include/cohort/trainer/*.hpp").values():
+        for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp", "include/cohort/training/*.hpp", "include/cohort/prediction/*.hpp").values():
             headers.update(types(text))
         seen = set()
         for page, text in PAGES.items():

@@ -23,7 +23,7 @@ LONGEST = 280  # seconds a header may take
 # Headers that many others include, from the smallest to the largest. A header that includes some of them is
 # compiled with the largest one precompiled.
 COMMON = ("cohort/error/exceptions.hpp", "cohort/layer/kind.hpp", "cohort/plan/parameter_set.hpp", "cohort/data/dataset.hpp",
-          "cohort/plan/parameter_update.hpp", "cohort/trainer/training.hpp")
+          "cohort/plan/parameter_update.hpp", "cohort/training/training.hpp")
 
 
 def complaint(compiler, flags, *source):

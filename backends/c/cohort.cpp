@@ -7,10 +7,10 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/detail/stateful_layers.hpp>
-#include <cohort/trainer/load.hpp>
-#include <cohort/trainer/stateful_predictions.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/detail/stateful_layers.hpp>
+#include <cohort/training/load.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cohort/version.hpp>
 #include <cstdint>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/random/stream.hpp>
-#include <cohort/trainer/detail/worker_group.hpp>
+#include <cohort/training/detail/worker_group.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

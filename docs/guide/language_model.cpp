@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 #include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -8,7 +8,7 @@
 #include <cohort/onednn.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/trainer/generate_tokens.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

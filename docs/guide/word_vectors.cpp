@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 #include <cohort/cohort.hpp>
 #include <cohort/io/file_reader.hpp>
-#include <cohort/trainer/word2vec.hpp>
+#include <cohort/text/word2vec.hpp>
 #include <cstdio>
 #include <string>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// needs: transform
 #include <cohort/communicator/launch.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>

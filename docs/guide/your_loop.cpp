@@ -4,8 +4,8 @@
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/find_rate.hpp>
-#include <cohort/trainer/training_loop.hpp>
+#include <cohort/training/find_rate.hpp>
+#include <cohort/training/training_loop.hpp>
 #include <cstdio>
 
 constexpr auto net = cohort::network<[](cohort::builder& b) {

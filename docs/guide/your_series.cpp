@@ -3,7 +3,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/stateful_predictions.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cstdio>
 #include <span>
 #include <vector>

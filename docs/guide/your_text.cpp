@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: onednn text
 #include <cohort/cohort.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/trainer/generate_tokens.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cmath>
 #include <cstdio>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitors.hpp"
 
-#include <cohort/trainer/html_report_listener.hpp>
-#include <cohort/trainer/tensorboard_listener.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/monitoring/html_report_listener.hpp>
+#include <cohort/monitoring/tensorboard_listener.hpp>
+#include <cohort/training/training.hpp>
 
 namespace reference_program {
 

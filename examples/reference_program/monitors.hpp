@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/dataset.hpp>
-#include <cohort/trainer/evaluation_settings.hpp>
+#include <cohort/training/evaluation_settings.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>

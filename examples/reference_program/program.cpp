@@ -22,13 +22,13 @@
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
-#include <cohort/trainer/checkpoint_listener.hpp>
-#include <cohort/trainer/exchange_text.hpp>
-#include <cohort/trainer/forecast.hpp>
-#include <cohort/trainer/preflight_fit.hpp>
-#include <cohort/trainer/stop_on_signal.hpp>
-#include <cohort/trainer/timeline.hpp>
-#include <cohort/trainer/tune.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
+#include <cohort/training/exchange_text.hpp>
+#include <cohort/monitoring/forecast.hpp>
+#include <cohort/training/preflight_fit.hpp>
+#include <cohort/training/stop_on_signal.hpp>
+#include <cohort/monitoring/timeline.hpp>
+#include <cohort/training/tune.hpp>
 #if HAS_CUDNN
 #include <cohort/cudnn.hpp>
 #endif

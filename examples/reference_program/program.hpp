@@ -5,7 +5,7 @@
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/graph/graph.hpp>
-#include <cohort/trainer/settings.hpp>
+#include <cohort/training/settings.hpp>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>

@@ -6,8 +6,8 @@
 #include <cohort/random/stream.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/trainer/generate_tokens.hpp>
-#include <cohort/trainer/stateful_predictions.hpp>
+#include <cohort/text/generate_tokens.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -4,7 +4,7 @@
 
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/arena_passes.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #include <cstddef>
 #include <cstring>
 #include <memory>

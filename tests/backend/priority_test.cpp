@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #include <string>
 #include <vector>
 

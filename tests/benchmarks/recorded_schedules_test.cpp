@@ -12,7 +12,7 @@
 #include <cohort/layer/rectifying_activations.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 
 #include "../../benchmarks/simulator/simulated_cluster.hpp"
 

@@ -2,7 +2,7 @@
 // expect: keep it in a variable
 // expect: history_of_a_temporary_report.cpp:4711
 // max-lines: 12
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 
 double last_loss(cohort::training& run, cohort::dataset const& data) {
 #ifdef MUST_FAIL

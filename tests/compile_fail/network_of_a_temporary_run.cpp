@@ -2,7 +2,7 @@
 // expect: keep the run in a variable
 // expect: network_of_a_temporary_run.cpp:4711
 // max-lines: 12
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 
 int layers(cohort::training loaded) {
 #ifdef MUST_FAIL

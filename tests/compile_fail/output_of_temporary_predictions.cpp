@@ -2,7 +2,7 @@
 // expect: keep the predictions in a variable
 // expect: output_of_temporary_predictions.cpp:4711
 // max-lines: 12
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 
 float first_output(cohort::training const& run, cohort::tensor_view input) {
 #ifdef MUST_FAIL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan for a user's backend, with the implementation, which has plans of shipped backends only.
-// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own
+// expect: include <cohort/training/own_backend.hpp> to use a backend of your own
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/graph/graph.hpp>
@@ -10,7 +10,7 @@
 #ifdef MUST_FAIL
 // Without the header, the program would not link.
 #else
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #endif
 
 struct own_backend : cohort::reference<float> {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on a user's backend, with the implementation, which has plans of shipped backends only.
-// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own
+// expect: include <cohort/training/own_backend.hpp> to use a backend of your own
 // max-lines: 30
 #include <cohort/backend/reference.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #ifdef MUST_FAIL
 // Without the header, the program would not link.
 #else
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #endif
 
 struct own_backend : cohort::reference<float> {

@@ -72,7 +72,7 @@ class reference(unittest.TestCase):
         self.assertEqual(list(found), ["batch", "epochs", "shuffle", "blocks", "prefetch", "bucket", "readers", "accumulate", "sharding", "validation",
                                        "metrics", "listeners"])
         self.assertEqual(found["sharding"], ("cohort::sharding", "cohort::sharding::global"))
-        settings = (ROOT / "include/cohort/trainer/settings.hpp").read_text(encoding="utf-8")
+        settings = (ROOT / "include/cohort/training/settings.hpp").read_text(encoding="utf-8")
         body = re.search(r"^struct training_settings \{$(.*?)^\};", settings, re.MULTILINE | re.DOTALL).group(1)
         names = re.findall(r"^  [\w:<>]+ (\w+)(?: = |\{|;)", body, re.MULTILINE)
         self.assertEqual(list(rows(entry(self.pages["settings"], "training_settings"))), names)
@@ -115,7 +115,7 @@ class reference(unittest.TestCase):
         rules = re.search(r"enum class update_rule.*?\{(.*?)\}", (ROOT / "include/cohort/optimizer/updater.hpp").read_text(encoding="utf-8"),
                           re.DOTALL).group(1)
         self.assertEqual(set(re.findall(r"^## (\w+)$", self.pages["updaters"], re.MULTILINE)), set(re.findall(r"\w+", rules)))
-        for header in (ROOT / "include/cohort/trainer").glob("*_listener.hpp"):
+        for header in (ROOT / "include/cohort").glob("*/*_listener.hpp"):
             self.assertIn(f"## {header.stem}\n", self.pages["listeners"])
 
     def test_has_public_members_of_classes_only(self):
@@ -162,7 +162,7 @@ class reference(unittest.TestCase):
 
     def test_says_which_headers_are_not_in_cohort_hpp(self):
         self.assertIn("`#include <cohort/graph/summary.hpp>`, which `cohort.hpp` does not include", entry(self.pages["networks"], "summary"))
-        self.assertIn("`#include <cohort/trainer/trainer.hpp>`\n", entry(self.pages["runs"], "trainer"))
+        self.assertIn("`#include <cohort/training/trainer.hpp>`\n", entry(self.pages["runs"], "trainer"))
         self.assertIn("`#include <cohort/onednn.hpp>`\n", entry(self.pages["backends"], "onednn"))
 
     def test_has_constants(self):
@@ -235,7 +235,7 @@ class a_copy_of_the_headers(unittest.TestCase):
 
     def test_of_a_class_or_alias_without_a_contract_is_refused(self):
         for header, name, before in (
-                ("include/cohort/trainer/score_listener.hpp", "score_listener", "class score_listener final"),
+                ("include/cohort/training/score_listener.hpp", "score_listener", "class score_listener final"),
                 ("include/cohort/layer/rectifying_activations.hpp", "mish", "using mish =")):
             done = self.built_with(header, before, f"int separated;\n{before}")
             self.assertEqual(done.returncode, 1, name)

@@ -3,7 +3,7 @@
 
 python3 tests/golden/curves.py    (made with PyTorch 2.15)
 
-One line per network: its name, then the mean loss of each step. `drawn` generates weights and data; trainer/curves_test.cpp
+One line per network: its name, then the mean loss of each step. `drawn` generates weights and data; training/curves_test.cpp
 generates the same, so that no file has to store them: tensor number t of a network (0 the images, 1 the labels, then the
 parameters in the order of the layers, weights before bias) has the elements drawn(t, i). Scales and shifts of norms begin at
 1 and 0. CIFAR-10's network, Darknet's and ResNet have their structure with fewer channels, images of 16x16, and no dropout,

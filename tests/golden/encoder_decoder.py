@@ -3,7 +3,7 @@
 
 python3 tests/golden/encoder_decoder.py    (made with PyTorch 2.15; any version gives the same numbers to about 1e-12)
 
-The network is that of trainer/encoder_decoder_test.cpp: embeddings of a source and a target; torch.nn.MultiheadAttention of the
+The network is that of training/encoder_decoder_test.cpp: embeddings of a source and a target; torch.nn.MultiheadAttention of the
 source to itself, then of the target to the source, both with key_padding_mask and added to their first input; an output layer.
 The loss is the mean over the unmasked steps of the target. Element i of all parameters, in the order of the layers, begins as
 sin(1.1 i) / 3. Adam, rate 3e-3, a new batch in each step.

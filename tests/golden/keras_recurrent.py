@@ -11,7 +11,7 @@ KERAS_BACKEND=jax python3 tests/golden/keras_recurrent.py    (made with Keras 3.
 to 0, and the mask is passed to the LSTM.
 `case vowels`: a masked bidirectional LSTM. `losses` of 20 steps of Adam with clipped gradients. Its data and parameters are
 drawn as in curves.py: tensor 0 has the inputs, 1 the targets, 2 the lengths, then the parameters follow.
-The networks of the same names are in trainer/recurrent_curves_test.cpp.
+The networks of the same names are in training/recurrent_curves_test.cpp.
 """
 import math
 import os

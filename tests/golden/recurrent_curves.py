@@ -6,7 +6,7 @@ python3 tests/golden/recurrent_curves.py    (made with PyTorch 2.15)
 One line per network: its name, then the mean loss of each step. Weights and data are drawn by `drawn` and `hashed` of curves.py:
 tensor 0 has the inputs, tensor 1 the targets, then the parameters follow in Cohort's order, with Cohort's order of gates (lstm
 i f c o, gru z r n). The second bias of torch.nn.LSTM is 0 and fixed. Adam, gradients clipped to a global norm of 1.
-The networks of the same names are in trainer/recurrent_curves_test.cpp.
+The networks of the same names are in training/recurrent_curves_test.cpp.
 """
 import math
 import pathlib

@@ -3,7 +3,7 @@
 
 python3 tests/golden/transformer.py    (made with PyTorch 2.x; any version gives the same numbers to about 1e-12)
 
-The network is that of trainer/transformer_training_test.cpp: two blocks of 4 heads and 32 units, learned positions, GELU in tanh
+The network is that of training/transformer_training_test.cpp: two blocks of 4 heads and 32 units, learned positions, GELU in tanh
 form, and an output layer with the embedding's weights. Element i of all parameters, in the order of the layers, begins as
 sin(1.1 i) / 10, plus 1 for the scales of the norms. Rate 3e-3, a new batch in each step. Cases: Adam; AdamW with a weight decay of 2
 for all parameters; for matrices only, by parameter groups; and for matrices except the embedding.

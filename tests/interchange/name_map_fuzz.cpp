@@ -9,7 +9,7 @@
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

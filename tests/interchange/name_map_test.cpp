@@ -4,7 +4,7 @@
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/tensor/bf16.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 
 #include <cmath>
 #include <cohort/graph/network.hpp>

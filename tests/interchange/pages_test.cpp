@@ -8,7 +8,7 @@
 #include <cohort/data/with_keys.hpp>
 #include <cohort/interchange/export_onnx.hpp>
 #include <cohort/interchange/import_onnx.hpp>
-#include <cohort/interchange/npy.hpp>
+#include <cohort/io/npy.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <filesystem>
 #include <string>

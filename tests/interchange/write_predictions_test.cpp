@@ -11,13 +11,13 @@
 #include <cohort/data/select.hpp>
 #include <cohort/data/with_keys.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/interchange/npy.hpp>
+#include <cohort/io/npy.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@
 #include "../checkpoint/scratch_folder.hpp"
 #include "../checkpoint/small_disk.hpp"
 #include "../communicator/on_ranks.hpp"
-#include "../trainer/bright_thirds.hpp"
+#include "../training/bright_thirds.hpp"
 
 namespace write_predictions_test {
 

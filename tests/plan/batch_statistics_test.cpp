@@ -6,7 +6,7 @@
 #include <cohort/plan/batch_statistics.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 
 #include <cmath>
 #include <string>

@@ -6,7 +6,7 @@
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #include <cstdint>
 #include <list>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/tuned_operation.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 
 #include <algorithm>
 #include <cmath>

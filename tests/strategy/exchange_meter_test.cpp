@@ -5,10 +5,10 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <string_view>
 #include <vector>
-#include "../trainer/bright_thirds.hpp"
+#include "../training/bright_thirds.hpp"
 
 namespace exchange_meter_test {
 

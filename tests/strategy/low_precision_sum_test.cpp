@@ -8,7 +8,7 @@
 #include <cohort/layer/layers.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/strategy/detail/low_precision_sum.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <limits>
 #include <vector>
 

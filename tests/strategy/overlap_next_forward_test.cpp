@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums that end during the next forward have the same bits as sums that end before the update.
 #include <cohort/communicator/launch.hpp>
-#include <cohort/trainer/detail/late_update.hpp>
+#include <cohort/training/detail/late_update.hpp>
 #include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 

@@ -12,17 +12,17 @@
 #include <cohort/random/stream.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/trainer/checkpoints.hpp>
-#include <cohort/trainer/own_backend.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/checkpoints.hpp>
+#include <cohort/training/own_backend.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-#include "../trainer/bright_thirds.hpp"
-#include "../trainer/parameters_of.hpp"
+#include "../training/bright_thirds.hpp"
+#include "../training/parameters_of.hpp"
 
 namespace cohort_test {
 

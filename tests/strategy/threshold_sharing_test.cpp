@@ -4,7 +4,7 @@
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/trainer/performance_listener.hpp>
+#include <cohort/training/performance_listener.hpp>
 #include "sharing_cases.hpp"
 
 namespace threshold_sharing_test {

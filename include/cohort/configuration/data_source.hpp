@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/configuration/detail/implementation.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/data/windows.hpp>

@@ -9,8 +9,8 @@
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
-#include <cohort/trainer/evaluation_settings.hpp>
-#include <cohort/trainer/settings.hpp>
+#include <cohort/training/evaluation_settings.hpp>
+#include <cohort/training/settings.hpp>
 #include <memory>
 #include <optional>
 #include <string>

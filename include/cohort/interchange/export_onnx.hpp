@@ -3,7 +3,7 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/interchange/onnx_export_settings.hpp>
 #include <cohort/io/byte_sink.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 #include <string>
 
 namespace cohort {

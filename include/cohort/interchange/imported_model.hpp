@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/graph.hpp>
+#include <cohort/interchange/detail/implementation.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <cohort/trainer/settings.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/settings.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstddef>
 #include <functional>
 #include <map>

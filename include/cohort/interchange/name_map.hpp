@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/graph/node.hpp>
+#include <cohort/interchange/detail/implementation.hpp>
 #include <cohort/interchange/detail/tensor_operation.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/interchange/detail/implementation.hpp>
 #include <string>
 
 namespace cohort {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/sharding.hpp>
+#include <cohort/interchange/detail/implementation.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/interchange/prediction_file_settings.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/training/training.hpp>
 #include <string>
 
 namespace cohort {

@@ -27,7 +27,7 @@ template <class B>
 constexpr void check_plans_of() {
   static_assert(
       has_compiled_plans<B> || requires { sizeof(plan_templates<B>); },
-      "cohort: include <cohort/trainer/own_backend.hpp> to use a backend of your own");
+      "cohort: include <cohort/training/own_backend.hpp> to use a backend of your own");
 }
 
 }  // namespace detail

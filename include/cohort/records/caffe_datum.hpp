@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/records/detail/implementation.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
 #include <cstdint>

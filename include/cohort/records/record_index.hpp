@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/inflater.hpp>
+#include <cohort/records/detail/implementation.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

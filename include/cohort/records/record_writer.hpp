@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/io/file_writer.hpp>
+#include <cohort/records/detail/implementation.hpp>
 #include <cstddef>
 #include <functional>
 #include <set>

@@ -6,6 +6,7 @@
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/data_folders.hpp>
+#include <cohort/records/detail/implementation.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/text/detail/implementation.hpp>
 #include <cstdint>
 #include <span>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
+#include <cohort/text/detail/implementation.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/read_table.hpp>
+#include <cohort/transform/detail/implementation.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

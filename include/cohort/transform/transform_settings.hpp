@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/execution/sink.hpp>
 #include <cohort/records/record_dataset.hpp>
+#include <cohort/transform/detail/implementation.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>

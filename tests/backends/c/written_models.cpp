@@ -3,8 +3,8 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/load.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/load.hpp>
+#include <cohort/training/trainer.hpp>
 
 #include <cohort/graph/graph.hpp>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/plan/tuned_operation.hpp>
-#include <cohort/trainer/tune.hpp>
+#include <cohort/training/tune.hpp>
 #include <set>
 #include <span>
 #include <string>

@@ -2,7 +2,7 @@
 // suites: cudnn_bf16
 // label: slow long
 #include <gtest/gtest.h>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <set>
 #include <string>
 

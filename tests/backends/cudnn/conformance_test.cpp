@@ -9,7 +9,7 @@
 #include "conformance.hpp"
 
 #include "../../backend/activation_errors.hpp"
-#include "../../trainer/golden_curves.hpp"
+#include "../../training/golden_curves.hpp"
 #include "pretended_cudnn.hpp"
 
 namespace conformance_test {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "../../backend/ladder.hpp"
-#include "../../trainer/bright_thirds.hpp"
-#include "../../trainer/parameters_of.hpp"
+#include "../../training/bright_thirds.hpp"
+#include "../../training/parameters_of.hpp"
 
 /// Requirements on a GPU, real or simulated.
 namespace cudnn_cases {

@@ -2,8 +2,8 @@
 // uses: onednn
 #include <gtest/gtest.h>
 #include <cohort/cudnn.hpp>
-#include <cohort/trainer/own_backend.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/own_backend.hpp>
+#include <cohort/training/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
 #endif

@@ -4,13 +4,13 @@
 // this label may be.
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cohort/trainer/own_backend.hpp>
-#include <cohort/trainer/tune.hpp>
+#include <cohort/training/own_backend.hpp>
+#include <cohort/training/tune.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "../../trainer/golden_curves.hpp"
+#include "../../training/golden_curves.hpp"
 #include "conformance.hpp"
 #include "cudnn_cases.hpp"
 #include "gpu_here.hpp"

@@ -9,7 +9,7 @@
 #include <cohort/layer/detail/layer_states.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/rms_norm.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "../../plan/trial.hpp"
-#include "../../trainer/parameters_of.hpp"
-#include "../../trainer/stateful_cases.hpp"
+#include "../../training/parameters_of.hpp"
+#include "../../training/stateful_cases.hpp"
 #include "pretended_cudnn.hpp"
 
 namespace recurrent_on_gpu_test {

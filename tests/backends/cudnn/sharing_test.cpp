@@ -6,10 +6,10 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/trainer/checkpoint_listener.hpp>
-#include <cohort/trainer/checkpoints.hpp>
-#include <cohort/trainer/load.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
+#include <cohort/training/checkpoints.hpp>
+#include <cohort/training/load.hpp>
+#include <cohort/training/trainer.hpp>
 #include <memory>
 #include <string>
 #include <utility>

@@ -5,13 +5,13 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/mixed.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "../../data/refused.hpp"
-#include "../../trainer/bright_thirds.hpp"
+#include "../../training/bright_thirds.hpp"
 
 namespace mixed_test {
 

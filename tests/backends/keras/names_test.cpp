@@ -9,7 +9,7 @@
 #include <cohort/keras/detail/import_keras.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/recurrent.hpp>
-#include <cohort/trainer/load.hpp>
+#include <cohort/training/load.hpp>
 #include <filesystem>
 #include <fstream>
 #include <set>

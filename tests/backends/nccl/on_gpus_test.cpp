@@ -12,7 +12,7 @@
 #include <cohort/mpi.hpp>
 #include <cohort/nccl.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "../../trainer/bright_thirds.hpp"
-#include "../../trainer/parameters_of.hpp"
+#include "../../training/bright_thirds.hpp"
+#include "../../training/parameters_of.hpp"
 #include "../cudnn/gpu_here.hpp"
 #include "../mpi/under_mpirun.hpp"
 #include "nccl_cases.hpp"

@@ -9,15 +9,15 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/trainer/checkpoints.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/checkpoints.hpp>
+#include <cohort/training/trainer.hpp>
 #include <limits>
 #include <string>
 
 #include "../../backend/ladder.hpp"
 #include "../../checkpoint/scratch_folder.hpp"
-#include "../../trainer/bright_thirds.hpp"
-#include "../../trainer/parameters_of.hpp"
+#include "../../training/bright_thirds.hpp"
+#include "../../training/parameters_of.hpp"
 
 namespace bf16_test {
 

@@ -4,12 +4,12 @@
 
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>
 
 #include "../../plan/trial.hpp"
-#include "../../trainer/bright_thirds.hpp"
+#include "../../training/bright_thirds.hpp"
 
 namespace onednn_normalisation_test {
 

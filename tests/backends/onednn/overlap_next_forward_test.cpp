@@ -6,10 +6,10 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>
-#include "../../trainer/bright_thirds.hpp"
+#include "../../training/bright_thirds.hpp"
 
 namespace onednn_overlap_next_forward_test {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 
 #include <cohort/onednn.hpp>
 
 #include <cmath>
 
-#include "../../trainer/stateful_cases.hpp"
+#include "../../training/stateful_cases.hpp"
 
 namespace recurrent_states_test {
 

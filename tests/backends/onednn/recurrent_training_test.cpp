@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/onednn.hpp>
-#include "../../trainer/recurrent_cases.hpp"
+#include "../../training/recurrent_cases.hpp"
 
 namespace recurrent_training_test {
 

@@ -7,12 +7,12 @@
 #include <bit>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <vector>
 
 #include "../../plan/trial.hpp"
-#include "../../trainer/bright_thirds.hpp"
+#include "../../training/bright_thirds.hpp"
 
 namespace rounding_test {
 

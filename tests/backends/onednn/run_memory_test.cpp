@@ -6,7 +6,7 @@
 
 #include <cohort/data/arrays.hpp>
 #include <cohort/layer/recurrent.hpp>
-#include <cohort/trainer/trainer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <vector>
 
 namespace run_memory_test {

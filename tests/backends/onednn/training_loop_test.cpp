@@ -5,12 +5,12 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/trainer.hpp>
-#include <cohort/trainer/training_loop.hpp>
+#include <cohort/training/trainer.hpp>
+#include <cohort/training/training_loop.hpp>
 #include <span>
 #include <string>
 #include <vector>
-#include "../../trainer/bright_thirds.hpp"
+#include "../../training/bright_thirds.hpp"
 
 namespace training_loop_test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // For predict_test.py: writes models into a folder, and their inputs and outputs as .npy files.
-#include <cohort/interchange/npy.hpp>
+#include <cohort/io/npy.hpp>
 #include "../c/written_models.cpp"
 
 int main(int count, char** words) {

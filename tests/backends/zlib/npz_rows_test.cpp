@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/interchange/npy_rows.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/npz.hpp>

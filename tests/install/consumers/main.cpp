@@ -3,7 +3,7 @@
 // libraries with hidden symbols have their own, and share the state of the process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/trainer/own_backend.hpp>
+#include <cohort/training/own_backend.hpp>
 #include <csignal>
 #include <cstdio>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/strategy/detail/process_group.hpp>
-#include <cohort/trainer/stop_on_signal.hpp>
+#include <cohort/training/stop_on_signal.hpp>
 #include <cstdint>
 #include <memory>
 

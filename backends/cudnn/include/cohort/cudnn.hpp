@@ -140,7 +140,7 @@ static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_back
 
 }  // namespace cohort
 
-#include <cohort/trainer/detail/backend_handle.hpp>
+#include <cohort/training/detail/backend_handle.hpp>
 
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn> = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/interchange/npy_rows.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/keras/detail/implementation.hpp>
 #include <cohort/records/record_index.hpp>
 #include <string>

@@ -10,7 +10,7 @@ static_assert(tensor_backend<onednn>);
 
 }  // namespace cohort
 
-#include <cohort/trainer/detail/backend_handle.hpp>
+#include <cohort/training/detail/backend_handle.hpp>
 
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::onednn> = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/safetensors_format.hpp>
-#include <cohort/interchange/npy.hpp>
+#include <cohort/io/npy.hpp>
 #include <cohort/zlib/detail/implementation.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/onnx_export_settings.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
-#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <map>
 #include <set>
 #include <span>

@@ -4,7 +4,7 @@
 #include <cohort/interchange/detail/key_runs.hpp>
 #include <cohort/interchange/detail/prediction_layout.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/trainer/predictions.hpp>
+#include <cohort/training/predictions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

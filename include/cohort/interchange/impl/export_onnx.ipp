@@ -4,8 +4,8 @@
 #include <cohort/interchange/detail/onnx_exporter.hpp>
 #include <cohort/interchange/export_onnx.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/trainer/detail/activity_scope.hpp>
-#include <cohort/trainer/detail/model_transfer.hpp>
+#include <cohort/training/detail/activity_scope.hpp>
+#include <cohort/training/detail/model_transfer.hpp>
 
 namespace cohort::detail {
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/interchange/impl/array_rows.ipp>
+#include <cohort/interchange/detail/implementation.hpp>
 #include <cohort/interchange/impl/export_onnx.ipp>
 #include <cohort/interchange/impl/import_onnx.ipp>
 #include <cohort/interchange/impl/imported_model.ipp>
 #include <cohort/interchange/impl/key_runs.ipp>
 #include <cohort/interchange/impl/merge_predictions.ipp>
 #include <cohort/interchange/impl/name_map.ipp>
-#include <cohort/interchange/impl/npy.ipp>
-#include <cohort/interchange/impl/npy_rows.ipp>
 #include <cohort/interchange/impl/onnx_exporter.ipp>
 #include <cohort/interchange/impl/onnx_import_activations.ipp>
 #include <cohort/interchange/impl/onnx_import_patterns.ipp>
@@ -18,8 +16,9 @@
 #include <cohort/interchange/impl/onnx_import_windows.ipp>
 #include <cohort/interchange/impl/onnx_importer.ipp>
 #include <cohort/interchange/impl/onnx_model.ipp>
-#include <cohort/interchange/impl/permutation.ipp>
 #include <cohort/interchange/impl/prediction_layout.ipp>
 #include <cohort/interchange/impl/prediction_part.ipp>
 #include <cohort/interchange/impl/tensor_operation.ipp>
 #include <cohort/interchange/impl/write_predictions.ipp>
+
+COHORT_IS_IMPLEMENTATION(cohort_interchange_src_hpp)

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
-#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/version.hpp>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 
 namespace cohort::detail {
 

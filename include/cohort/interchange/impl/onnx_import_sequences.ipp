@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 #include <cohort/io/detail/json_string.hpp>
 
 namespace cohort::detail {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/prediction_layout.hpp>
-#include <cohort/interchange/npy.hpp>
+#include <cohort/io/npy.hpp>
 #include <cstring>
 
 namespace cohort::detail {

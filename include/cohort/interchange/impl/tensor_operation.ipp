@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
-#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 #include <cohort/interchange/detail/tensor_operation.hpp>
 #include <span>
 #include <system_error>

@@ -17,9 +17,9 @@
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/random/detail/hash.hpp>
-#include <cohort/trainer/detail/run_checks.hpp>
-#include <cohort/trainer/detail/scoped_consensus.hpp>
-#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/training/detail/run_checks.hpp>
+#include <cohort/training/detail/scoped_consensus.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <exception>
 #include <memory>
 #include <optional>

@@ -15,6 +15,8 @@
 #include <cohort/io/impl/json_value.ipp>
 #include <cohort/io/impl/json_writer.ipp>
 #include <cohort/io/impl/mapped_file.ipp>
+#include <cohort/io/impl/npy.ipp>
+#include <cohort/io/impl/permutation.ipp>
 #include <cohort/io/impl/protobuf.ipp>
 #include <cohort/io/impl/scratch_memory.ipp>
 #include <cohort/io/impl/stored_png.ipp>

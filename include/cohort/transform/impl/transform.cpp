@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/transform/detail/implementation.hpp>
 #include <cohort/transform/impl/byte_stream.ipp>
 #include <cohort/transform/impl/column_schema.ipp>
 #include <cohort/transform/impl/column_statistics.ipp>
 #include <cohort/transform/impl/exact_sum.ipp>
 #include <cohort/transform/impl/fitted_pipeline.ipp>
+#include <cohort/transform/impl/keep_pipeline.ipp>
 #include <cohort/transform/impl/keyed_rows.ipp>
 #include <cohort/transform/impl/keyed_sequences.ipp>
 #include <cohort/transform/impl/pass_plan.ipp>
@@ -16,3 +18,5 @@
 #include <cohort/transform/impl/time_text.ipp>
 #include <cohort/transform/impl/transform_rows.ipp>
 #include <cohort/transform/impl/transform_settings.ipp>
+
+COHORT_IS_IMPLEMENTATION(cohort_transform_src_hpp)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans and parameter stores of this component's backends.
 #include <cohort/cudnn.hpp>
-#include <cohort/trainer/impl/backend_handle.tpp>
+#include <cohort/training/impl/backend_handle.tpp>
 
 namespace cohort {
 

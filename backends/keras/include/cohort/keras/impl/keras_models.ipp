@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/zero_masked.hpp>

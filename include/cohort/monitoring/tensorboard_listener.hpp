@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/sink.hpp>
+#include <cohort/io/event_file.hpp>
+#include <cohort/monitoring/detail/dense_parameters.hpp>
+#include <cohort/monitoring/detail/implementation.hpp>
+#include <cohort/training/detail/mean_loss.hpp>
+#include <cohort/training/listener.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// Settings of a tensorboard_listener.
+///
+/// Units     `every`: steps between two points of the curves; automatic: 100, and points after the first 1,
+///           2, 5, 10, 20 and 50 steps and each epoch. `histograms_every`: steps between histograms, update
+///           ratios and images of filters; 0: never; automatic: 1000, and after the first epoch (of a stream:
+///           100 steps). `hyperparameters`: shown beside those of the training_settings. `lines` receives the
+///           error if the files cannot be written.
+struct tensorboard_settings {
+  static constexpr std::int64_t automatic = -1;
+
+  std::int64_t every = automatic;
+  std::int64_t histograms_every = automatic;
+  std::vector<io::hyperparameter> hyperparameters{};
+  sink lines = stderr_sink();
+};
+
+/// Writes event files that TensorBoard shows: `tensorboard --logdir runs`, with the folder "runs/first".
+///
+///     train/loss, train/learning_rate          scalars every `every` steps
+///     speed/…, exchange/…                      samples/s, ms a step, waits, bytes; values of the strategy
+///     epoch/loss, validation/…                 scalars after each epoch
+///     parameters/…, gradients/…, updates/…     histograms: trained tensors, last gradients and updates
+///     update_ratio/…                           norm of the last update / norm of the tensor before it
+///     filters/…                                image of the first convolution's weights
+///     network, settings                        text
+///     HParams                                  settings, and the metrics of the epochs
+///
+/// Only rank 0 writes, so every rank can have a tensorboard_listener.
+///
+/// Units     steps count updates from 1, over all epochs; values after an epoch have its last step. Losses
+///           and samples as in progress_listener. The learning rate is that of training_settings::updater,
+///           with the factor of `plateau`; on the HParams page, the first rate without warm-up. Bytes are
+///           those that rank 0 has sent during steps, without evaluations and ends of epochs. Gradients: see
+///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
+///           For a step that did not update the parameters, no gradients or updates are written.
+/// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
+/// Errors    setting_error unless `every` ≥ 1 or automatic, `histograms_every` ≥ 0 or automatic, and the
+///           hyperparameters are finite. If a file cannot be written, the listener logs the error and writes
+///           nothing more; training continues.
+/// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 12 bytes
+///           for each element of the largest tensor, and the time of some passes over them. See
+///           docs/monitoring.md for measurements.
+class tensorboard_listener final : public listener {
+ public:
+  explicit tensorboard_listener(std::string folder, tensorboard_settings settings = {});
+  tensorboard_listener(tensorboard_listener const&) = delete;
+  tensorboard_listener& operator=(tensorboard_listener const&) = delete;
+  ~tensorboard_listener() override;
+
+  void on_step(training& run, step_report const& done) override;
+  void on_epoch(training& run, epoch_report const& done) override;
+  void on_end(training& run) override;
+
+  /// Adds a point to a curve of the program, such as "validation/accuracy". The HParams page compares the
+  /// curves that have points before the end of the first epoch. Does nothing on other ranks, before the first
+  /// step, and after an error.
+  void scalar(std::string_view tag, std::int64_t step, double value);
+  /// The file, for images, texts and curves of the program. Null on other ranks, before the first step, and
+  /// after an error.
+  io::event_file* file() { return file_.get(); }
+  /// Error that ended the writing; empty: none.
+  std::string const& last_error() const { return last_error_; }
+
+ private:
+  void begin(training& run, step_report const& done);
+  bool has_point(step_report const& done) const;
+  /// Whether histograms are written after the step that follows `done` by `later` steps.
+  bool has_histograms(step_report const& done, std::int64_t later) const;
+  void write_scalars(training& run, step_report const& done);
+  void write_parameters(training& run, step_report const& done);
+  void write_filters(training& run, detail::dense_parameters const& now);
+  /// Runs a function that writes. A file_error ends all writing.
+  template <class F>
+  void attempt(F const& write);
+
+  std::string folder_;
+  tensorboard_settings settings_;
+  std::unique_ptr<io::event_file> file_{};
+  std::vector<io::hyperparameter> hyperparameters_{};
+  std::string last_error_{};
+  std::vector<std::string> compared_{};  // tags of the HParams page
+  bool has_compared_ = false;            // whether they are written
+  std::int64_t first_step_ = 0, first_epoch_ = 0;
+  detail::dense_parameters before_{};      // before the step whose update is shown
+  std::int64_t steps_ = 0, examples_ = 0;  // since the last point
+  detail::mean_loss loss_{};
+  double step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
+  std::uint64_t bytes_sent_ = 0;  // since the last point, without the first step
+  std::int64_t steps_of_bytes_ = 0;
+};
+
+}  // namespace cohort

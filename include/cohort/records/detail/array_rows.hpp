@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/detail/npy_layout.hpp>
+#include <cohort/records/record_index.hpp>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Returns an array's layout.
+///
+/// Errors    data_error naming `where` unless the array has rows, which are contiguous and not empty.
+npy_layout with_rows(npy_layout const& layout, std::string const& where);
+
+/// Returns the index of arrays of one file; `first` of each layout is a byte of the file. Each row is a
+/// record with one field per array.
+///
+/// Errors    data_error without arrays, or for different numbers of rows.
+record_index index_of_rows(std::vector<std::string> names, std::vector<npy_layout> const& arrays,
+                           std::string const& path);
+
+/// Returns the name of a record_format, "<function> 1" and the names of its arrays. Different lists of names
+/// have different results.
+///
+/// Errors    setting_error naming `function` if a name occurs twice.
+std::string array_format_name(std::string const& function, std::vector<std::string> const& arrays);
+
+}  // namespace cohort::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/npy.hpp>
+#include <cohort/records/record_index.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Arrays in .npy files that may be larger than memory, as records: record r has one field, "row", with the
+/// bytes of row r.
+///
+/// Shapes    a file with the extents (N, ...) has N records of the extents (...); npy_row_of describes them.
+/// Before    elements of type bool are 0 or 1; this is not checked.
+/// Errors    file_error; data_error naming the file for a file that npy_array rejects, an array without
+///           extents, or one of several extents in Fortran order (numpy.ascontiguousarray changes it).
+record_format npy_rows();
+
+/// Type and extents of each row of an array in a file.
+struct array_row {
+  element_type type = element_type::f32;
+  shape extents{};
+
+  bool operator==(array_row const&) const = default;
+};
+
+/// Returns the type and the extents of the rows of a .npy file. Only the header is read.
+///
+/// Errors    as npy_rows.
+array_row npy_row_of(std::string const& path);
+
+/// Arrays in .npz files that may be larger than memory, as records: record r has one field per array, named
+/// as the array, with the bytes of its row r.
+///
+///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
+///
+/// Shapes    as npy_rows; all these arrays of a file have the same number of rows.
+/// Before    as npy_rows. The checksums of the arrays are not compared.
+/// Parameters  `arrays`: their names; empty: all arrays of a file.
+/// Errors    those of npy_rows; setting_error for a name twice. data_error for a file that
+///           is no zip archive, an array that is missing or compressed (numpy.savez stores arrays without
+///           compression), or arrays with different numbers of rows.
+record_format npz_rows(std::vector<std::string> arrays = {});
+
+/// Returns the type and the extents of the rows of an array in a .npz file.
+///
+/// Errors    as npz_rows.
+array_row npz_row_of(std::string const& path, std::string const& array);
+
+}  // namespace cohort

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/training/training.hpp>
+#include <optional>
+#include <string>
+
+namespace cohort {
+
+/// Writes a checkpoint of the whole run to a new file set in `directory`, and keeps the newest `keep`
+/// checkpoints there. Returns the path of the new checkpoint.
+///
+/// Order     collective.
+/// After     the run is unchanged.
+/// Errors    file_error, the same on every rank, with rank, path and reason. After an error, the older
+///           checkpoints are unchanged.
+std::string save_checkpoint(training& run, std::string const& directory, int keep = 3);
+
+/// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path, or
+/// nothing if there is none.
+///
+/// Order     collective; before fit.
+/// Exact     with the same ranks, strategy, workers, threads, backend and build, the run continues bit by bit
+///           as if it had not stopped. Otherwise it continues from the ranks' consensus at the same position
+///           in the data. With another number of ranks, the strategy restores its state from the states of
+///           all ranks that wrote the checkpoint.
+/// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
+///           damaged. The first fit throws setting_error if it would continue an interrupted epoch on other
+///           examples than those of the run that wrote the checkpoint (compared by fingerprint), in another
+///           order, or with another number of ranks if each rank has its own examples or a stream.
+std::optional<std::string> resume(training& run, std::string const& directory);
+
+}  // namespace cohort

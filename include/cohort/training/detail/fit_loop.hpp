@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch_view.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/detail/chrono.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/training/detail/step_runner.hpp>
+#include <cohort/training/detail/training_state.hpp>
+#include <cohort/training/detail/validation.hpp>
+#include <cohort/training/listener.hpp>
+#include <cohort/training/settings.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace cohort::detail {
+
+/// One call of training::fit: the loop over epochs and steps, and the data that is needed only during the
+/// call.
+///
+/// Order     collective.
+class fit_loop {
+ public:
+  /// Checks the call, prepares plan and loader, restores the listeners' saved states and registers itself as
+  /// the active fit of `state`.
+  ///
+  /// Errors    those of training::fit before the first step.
+  fit_loop(training& run, training_state& state, dataset const& data, fit_settings const& how);
+  fit_loop(fit_loop const&) = delete;
+  fit_loop& operator=(fit_loop const&) = delete;
+  ~fit_loop();
+
+  fit_report run();
+
+  /// See training::has_common_steps.
+  bool has_common_steps() const { return has_common_steps_; }
+  std::span<listener* const> listeners() const { return how_.listeners; }
+  int batch_size() const { return how_.batch; }
+  /// Returns the examples and the order of the current epoch. The fingerprint is absent for a stream, for an
+  /// empty data set, and if an example cannot be read.
+  epoch_data data_of_epoch() const;
+
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class after_step { next_step, next_epoch, stop };
+  /// Data of the steps. Workers that missed a deadline may still read them; see training_state::run_workers.
+  struct step_data {
+    step_data(dataset data, loader_settings settings) : batches(std::move(data), std::move(settings)) {}
+
+    loader batches;
+    batch const none{};  // batch of a rank whose part of a stream has ended
+    batch_view now;      // batch of the current step
+  };
+
+  static double seconds_since(clock::time_point start);
+
+  /// Compares the data set with that of the interrupted epoch that a checkpoint contains.
+  ///
+  /// Order     collective.
+  /// Errors    setting_error if they differ.
+  void check_data_of_epoch() const;
+  std::optional<std::uint64_t> fingerprint() const;
+  std::string describe_order() const;
+  void run_epochs();
+  after_step run_step(epoch_report& epoch);
+  step_info info_of(batch const& data) const;
+  /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
+  bool notify_of_votes(votes const& all);
+  /// Sets the step count of all ranks to the same value: the largest count that a rank had after its last
+  /// step with examples. A rank whose part of a stream has ended also counts steps without examples, so its
+  /// own count may be too large.
+  ///
+  /// Order     collective unless has_common_steps(). If has_common_steps(), the call does nothing.
+  void align_step_counts();
+  void finish_pending_without_throwing();
+  void log_schedules() const;
+  std::int64_t examples_per_step() const;
+  /// Number of steps in an epoch before `position`, of an indexed data set.
+  std::int64_t steps_at(std::int64_t position) const;
+
+  training& run_;
+  training_state& state_;
+  dataset const examples_;
+  fit_settings const& how_;
+  step_runner runner_;
+  std::optional<validation> validation_;
+  fit_loop* const enclosing_;
+  bool const enclosing_is_in_uncommon_step_;
+  std::shared_ptr<step_data> data_;
+  bool has_common_steps_ = true;
+  std::int64_t last_step_ = 0;  // step count after this rank's last step with examples
+  fit_report report_{};
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/model_content.hpp>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/training/detail/training_state.hpp>
+#include <optional>
+
+namespace cohort::detail {
+
+/// Metadata keys of a model file for the preparation of the data.
+inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder",
+                            *pipeline_key = "data/pipeline", *features_key = "data/features";
+
+/// Copies this rank's parameters, updater state, position and plateau state to `to`.
+void add_replica(training_state& run, model_content& to);
+
+/// The ranks' consensus as the content of a model file.
+///
+/// Order     collective.
+model_content consensus_model(training_state& run, bool updater_state);
+
+/// See encoder_in.
+std::optional<table_encoder> encoder_of(model_file const& from);
+/// Returns the preparation of the data in a model file.  Errors: data_error.
+data_preparation preparation_in(model_file const& from, graph_view net);
+
+/// See training::load.
+void load_model(training_state& run, model_file const& from);
+
+}  // namespace cohort::detail

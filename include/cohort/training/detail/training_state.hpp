@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/training_position.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/detail/rescale.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/optimizer/plateau.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
+#include <cohort/plan/parameter_update.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/training/detail/non_finite_reports.hpp>
+#include <cohort/training/detail/predictor.hpp>
+#include <cohort/training/detail/rescaled_parts.hpp>
+#include <cohort/training/detail/vote_state.hpp>
+#include <cohort/training/detail/worker_group.hpp>
+#include <cohort/training/settings.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace cohort::detail {
+
+class fit_loop;
+
+/// State of a listener from a checkpoint.
+struct saved_listener {
+  std::string key;
+  std::string state;
+  element_type type = element_type::f32;
+  buffer array{};
+};
+
+/// Preparation of a run's data before the network, as stored in model files.
+struct data_preparation {
+  normalisation rescaling{};  ///< normalisation of inputs and targets; see training::normalise
+  std::optional<table_encoder> encoder{};
+  std::string pipeline{};  ///< JSON of a fitted_pipeline; empty: none
+  /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
+  std::vector<std::vector<std::string>> feature_names{};
+};
+
+/// Examples of an epoch, and their order, in the files of a checkpoint.
+struct epoch_data {
+  std::optional<std::uint64_t> fingerprint{};  ///< of the data set; absent for a stream
+  std::string order{};  ///< what the order depends on besides the epoch; empty: unknown
+};
+
+/// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
+/// the run.
+struct training_state {
+  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps whose losses
+  /// and gradients were finite. A checkpoint stores only these two. `given_weight`: over all steps.
+  struct running_sums {
+    double loss = 0, weight = 0;
+    std::int64_t steps = 0, examples = 0, ignored = 0;
+    double given_weight = 0;
+    double seconds = 0;  ///< duration of the steps outside fit
+  };
+
+  training_state(graph network, backend_handle backend, training_settings how,
+                 std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange);
+
+  /// The parameters after all steps: finishes pending buckets first.
+  parameter_set& parameters();
+  /// The updaters, made at the first call, with the current factor of the plateau schedule.
+  parameter_update& update();
+  /// The arenas of the updaters' state.
+  std::vector<std::byte*> updater_arrays();
+  /// The parameters' element type.
+  element_type element() const { return workers->backend().parameters->type(); }
+  /// Whether the last epoch is interrupted.
+  bool is_within_epoch() const { return position.position > 0 || epoch_sums.steps > 0; }
+  replica current_replica() { return {parameters(), update()}; }
+
+  /// See training::outputs_of. Inputs are rescaled, and outputs of losses with rescaled targets mapped back.
+  std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
+                                   std::span<tensor_view const> inputs,
+                                   std::span<tensor_view const> masks = {});
+  /// Maps the outputs of losses with rescaled targets back. `layers`: the nodes whose outputs `made` holds.
+  void rescale_back(std::span<int const> layers, std::vector<predictions>& made) const;
+  /// Returns the maps of the target with index `which`; none if this target is not rescaled.
+  std::span<channel_scaling const> target_maps(std::size_t which) const {
+    auto const& maps = preparation.rescaling.targets;
+    return which < maps.size() ? std::span<channel_scaling const>(maps[which])
+                               : std::span<channel_scaling const>();
+  }
+  /// Returns the divisor of the mean loss of a batch: the sum of the examples' weights. If the losses are
+  /// means over the steps of masked sequences, each weight counts once per unmasked step. If losses ignore
+  /// targets, each weight counts once per target that is not ignored.
+  double weight_of(batch_view const& data) const {
+    return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
+  }
+  /// Replaces inputs and targets with rescaled copies, which are valid until the next call.
+  void rescale(batch_view& data);
+
+  /// Finishes the buckets that the last step left pending. Thread-safe.
+  void finish_pending();
+  /// The batch size of the running fit; 0 outside fit.
+  int batch_of_fit() const;
+
+  /// Calls f, which runs the workers. A worker that misses its deadline may still use the group, the
+  /// strategy, the updaters and `data`. These objects are then never destroyed.
+  template <class F>
+  auto run_workers(std::shared_ptr<void const> const& data, F f) {
+    try {
+      return f();
+    } catch (deadline_error const&) {
+      new std::tuple(workers, exchange_strategy, updater, data, rescaled);
+      throw;
+    }
+  }
+
+  graph net;
+  loss_divisor divisor;
+  training_settings settings;
+  std::shared_ptr<communicator> world;
+  std::shared_ptr<worker_group> workers;
+  std::shared_ptr<strategy>
+      exchange_strategy;  // destroyed before the gradients that its pending exchange may use
+  std::unique_ptr<predictor> inference;
+  std::shared_ptr<parameter_update> updater{};
+  training_position position{};
+  running_sums epoch_sums{};
+  bool has_checked_ranks = false;  // set by the first step outside fit
+  bool has_given_world = true;     // false: made by trainer without a communicator
+  plateau rate_plateau{};
+  vote_state voting{};
+  non_finite_reports non_finite{};
+  data_preparation preparation{};
+  std::vector<std::vector<std::string>> class_names{};  // for each target of the last fit
+  /// The caller's batch of a single step, rescaled.
+  std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
+  /// States of listeners from a checkpoint; the next fit restores them.
+  std::vector<saved_listener> saved_listeners{};
+  bool has_resumed = false;  // and no fit has begun since
+  epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
+  fit_loop* active_fit = nullptr;
+  bool is_in_uncommon_step = false;     // in on_step of a step that not all ranks execute
+  std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
+  std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
+  std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/sink.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/training/listener.hpp>
+#include <cohort/training/metric.hpp>
+#include <cohort/training/training.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cohort {
+
+/// Settings of an early_stopping_listener.
+///
+/// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
+///           between checks. `minimum_delta`: a check is an improvement if its value is better than the best
+///           one by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
+///           every rank restores the parameters of the best check. Step, epoch and the updaters' state stay
+///           those of the last step.
+/// Order     `on_best` is called on every rank after each check with a new best value, for example to save
+///           the model. `lines` receives a line after each check, on rank 0; empty: no lines.
+struct early_stopping_settings {
+  int patience = 5;
+  double minimum_delta = 0;
+  int every = 1;
+  bool restore_best = false;
+  std::function<void(training&)> on_best{};
+  sink lines = stderr_sink();
+};
+
+/// Evaluates a metric after every `every` epochs, and stops the run when the metric has not improved for
+/// `patience` checks.
+///
+///     early_stopping_listener stopping(metrics::loss, {.patience = 3, .restore_best = true});
+///     run.fit(data, {.epochs = 100, .validation = held, .listeners = {&stopping}});
+///
+/// The metric's name selects one of the metrics that fit computes on its validation data. A metric with a
+/// separate data set (metrics::accuracy.on(held)), or with a function of the run, needs no validation data.
+///
+/// Order     collective: every rank has an early_stopping_listener with the same settings.
+/// After     fit returns with `stopped` before the next epoch. The parameters are those of the last step or,
+///           with `restore_best`, the best ones. Checkpoints store the listener's state and, with
+///           `restore_best`, the best parameters, so a resumed run continues the count. After a stop, a
+///           further fit starts the count at 0. If a reported epoch is not later than the previous one, it
+///           belongs to another run, and the listener discards the best value and parameters.
+/// Moves     `restore_best`: one copy of the parameters in host memory.
+/// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
+///           metric returns different numbers on the ranks. data_error if a checkpoint's state of this
+///           listener is damaged or belongs to another network.
+/// Exact     `restore_best` restores the parameters bit for bit.
+class early_stopping_listener final : public listener {
+ public:
+  explicit early_stopping_listener(metric judge, early_stopping_settings how = {});
+
+  void check(fit_settings const& how) const override;
+  void on_epoch(training& run, epoch_report const& done) override;
+  /// Resets the count for a further fit, if this listener requested the stop. on_end resets it too.
+  void on_vote(training&, votes const& all) override;
+  /// Restores the best parameters.
+  void on_end(training& run) override;
+
+  /// "early stopping by accuracy".
+  std::string name() const override;
+  /// "every 1, patience 5, minimum delta 0".
+  std::string settings() const override;
+  /// "4 2 0.75": epoch of the best value (from 0), checks without improvement since then, best value.
+  std::string state() const override;
+  void restore(std::string_view text) override;
+  /// The best parameters, in canonical order.
+  listener_array array() const override;
+  void restore_array(listener_array const& saved) override;
+
+  /// Best value so far; empty before the first check with a finite value.
+  std::optional<double> best() const { return best_; }
+  /// Epoch of the best value, counted from 1 as in the log; 0 if there is no best value.
+  std::int64_t best_epoch() const { return best_epoch_ + 1; }
+
+ private:
+  [[noreturn]] void refuse(std::string known) const;
+  double measured(training& run, epoch_report const& done) const;
+  bool better(double now) const;
+  void require_same_on_all_ranks(communicator& world, double now) const;
+  void restart();
+  /// Discards the state of an earlier run.
+  void forget();
+  void log_check(std::int64_t epoch, double now, bool best) const;
+
+  metric metric_;
+  early_stopping_settings how_;
+  std::optional<double> best_{};
+  std::int64_t best_epoch_ = -1;
+  std::int64_t last_epoch_ = -1;
+  int checks_without_improvement_ = 0;
+  bool should_stop_ = false;
+  element_type type_ = element_type::f32;  // type of best_parameters_
+  buffer best_parameters_{};
+};
+
+}  // namespace cohort

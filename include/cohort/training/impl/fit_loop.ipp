@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/data/fingerprint.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/training/detail/carried_states.hpp>
+#include <cohort/training/detail/fit_loop.hpp>
+#include <cohort/training/detail/fit_memory.hpp>
+#include <cohort/training/detail/notify_on_failure.hpp>
+#include <cohort/training/detail/run_checks.hpp>
+#include <cohort/training/detail/schedule_notes.hpp>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Errors    setting_error for a metric whose column in the history would have no name, or the name of
+///           another column.
+void check_metric_names(std::span<metric const> metrics) {
+  fit_history const columns;
+  for (metric const& one : metrics) {
+    if (one.name.empty())
+      throw setting_error({.what = "a metric has no name for its column of the history",
+                           .where = "metrics",
+                           .expected = "metric{.name = …}",
+                           .got = "an empty name"});
+    if (std::ranges::find(columns.names(), one.name) != columns.names().end())
+      throw setting_error({.what = "a metric has the name of another column of the history",
+                           .where = "metrics",
+                           .expected = "a name other than epoch, loss, examples and seconds",
+                           .got = one.name});
+  }
+}
+
+/// Errors    setting_error if an interrupted epoch cannot continue on this data set. `size`: largest number
+///           of examples on a rank; −1: a stream.
+void check_position(training_position const& at, std::int64_t size) {
+  if (size >= 0 && at.position > size)
+    throw setting_error({.what = "the interrupted epoch cannot continue on a smaller data set",
+                         .where = {"fit, epoch ", at.epoch + 1},
+                         .expected = {"at least ", at.position,
+                                      " examples, as many as were used before; or training::end_epoch, which "
+                                      "ends the epoch"},
+                         .got = {size}});
+}
+
+fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fit_settings const& how)
+    : run_(run),
+      state_(state),
+      examples_(data),
+      how_(how),
+      runner_(state),
+      enclosing_(state.active_fit),
+      enclosing_is_in_uncommon_step_(state.is_in_uncommon_step),
+      last_step_(state.position.step) {
+  check_ranks(state, data, how, "fit");
+  check_batch(how);
+  if (how.epochs < 0)
+    throw setting_error({.what = "the number of epochs is negative",
+                         .where = "fit",
+                         .expected = "at least 0",
+                         .got = {how.epochs}});
+  for (std::size_t i = 0; i < how.listeners.size(); ++i)
+    if (!how.listeners[i])
+      throw setting_error({.what = "the listener is null",
+                           .where = {"fit, listeners[", i, "]"},
+                           .expected = "the address of a listener",
+                           .got = "nullptr"});
+  check_dataset(state, data, "fit");
+  check_class_names(state, data, {}, "fit");
+  std::vector<std::vector<std::string>> const names = class_names_of(data);
+  if (how.validation) {
+    validation_.emplace(state, *how.validation, how.metrics, how.sharding);
+    check_class_names(state, *how.validation, names, "validation");
+    check_feature_names(*how.validation, feature_names_of(data), "the training", "validation");
+  }
+  if (!how.validation && !how.metrics.empty())
+    throw setting_error({.what = "there is no validation data for the metrics",
+                         .where = "fit",
+                         .expected = ".validation = data beside .metrics",
+                         .got = {how.metrics.size(), " metrics without .validation"}});
+  check_metric_names(how.metrics);
+  for (listener const* one : how.listeners) one->check(how);
+  prepare_states(state, data, how);
+  log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
+  communicator& world = *state.world;
+  std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
+  if (how.epochs > 0) {
+    check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
+    check_data_of_epoch();
+  }
+  data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
+                                      loader_settings{.batch = how.batch,
+                                                      .rank = world.rank(),
+                                                      .ranks = world.size(),
+                                                      .seed = state.settings.seed,
+                                                      .shuffle = how.shuffle,
+                                                      .blocks = how.blocks,
+                                                      .prefetch = how.prefetch,
+                                                      .bucket = how.bucket,
+                                                      .readers = how.readers,
+                                                      .deadline = state.settings.deadline,
+                                                      .local_sizes = std::move(sizes)});
+  std::vector<std::string> const keys = keys_of(how.listeners);
+  for (saved_listener const& saved : state.saved_listeners)
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (keys[i] == saved.key) {
+        how.listeners[i]->restore(saved.state);
+        how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
+      }
+  state.saved_listeners.clear();  // last, so that after an error above the next fit restores them
+  state.has_resumed = false;
+  state.class_names = names;
+  if (auto features = feature_names_of(data); !features.empty())
+    state.preparation.feature_names = std::move(features);
+  log_schedules();
+  has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
+  state.active_fit = this;
+  state.is_in_uncommon_step = false;
+}
+
+/// Logs schedules that do not fit the run, each once per training.
+void fit_loop::log_schedules() const {
+  if (!state_.settings.log || how_.epochs == 0) return;
+  training_position const& at = state_.position;
+  run_extent extent{.epochs = at.epoch + how_.epochs};
+  if (std::int64_t const per_epoch = data_->batches.batches(); per_epoch >= 0)
+    extent.steps = at.step + how_.epochs * per_epoch - steps_at(at.position);
+  for (schedule_note const& one : schedule_notes(state_.settings, extent))
+    if (state_.logged_schedules.insert(one.subject).second) state_.settings.log(one.text);
+}
+
+std::int64_t fit_loop::steps_at(std::int64_t position) const {
+  return how_.sharding == sharding::local ? position / how_.batch : position / examples_per_step();
+}
+
+int training_state::batch_of_fit() const { return active_fit ? active_fit->batch_size() : 0; }
+
+fit_loop::~fit_loop() {
+  state_.active_fit = enclosing_;
+  state_.is_in_uncommon_step = enclosing_is_in_uncommon_step_;
+}
+
+std::optional<std::uint64_t> fit_loop::fingerprint() const try {
+  if (!examples_.indexed() || examples_.size() == 0) return std::nullopt;
+  return cohort::fingerprint(examples_, state_.position.epoch);
+} catch (...) {
+  return std::nullopt;  // the step that needs the example reports the error
+}
+
+/// The settings of the order. If each rank has its own examples, their division over the ranks belongs to it.
+std::string fit_loop::describe_order() const {
+  bool const is_local = how_.sharding == sharding::local;
+  std::string order(is_local ? "examples of each rank" : "examples of all ranks");
+  if (!examples_.indexed()) order += ", streamed";
+  if (is_local || !examples_.indexed()) order += text_of({", ", state_.world->size(), " ranks"});
+  if (!examples_.indexed()) return order;
+  if (!how_.shuffle) return order += ", not shuffled";
+  order += text_of({", shuffled by seed ", state_.settings.seed});
+  if (how_.blocks.block > 0)
+    order += text_of({" in blocks of ", how_.blocks.block, " in windows of ", how_.blocks.window});
+  if (how_.bucket > 0) order += text_of({", sorted in buckets of ", how_.bucket});
+  return order;
+}
+
+epoch_data fit_loop::data_of_epoch() const { return {fingerprint(), describe_order()}; }
+
+void fit_loop::check_data_of_epoch() const {
+  if (!state_.has_resumed) return;
+  all_or_none(*state_.world, "fit", "cannot continue the interrupted epoch", [&] {
+    epoch_data const& saved = state_.interrupted;
+    if (state_.position.position == 0) return;
+    char const* const remedy = "; or training::end_epoch, which ends the epoch";
+    if (std::string const order = describe_order(); !saved.order.empty() && order != saved.order)
+      throw setting_error(
+          {.what = "the interrupted epoch cannot continue in another order",
+           .where = {"fit, epoch ", state_.position.epoch + 1},
+           .expected = {"the order of the run that wrote the checkpoint, ", saved.order, remedy},
+           .got = order});
+    std::optional<std::uint64_t> const found = saved.fingerprint ? fingerprint() : std::nullopt;
+    if (found && *found != *saved.fingerprint)
+      throw setting_error({.what = "the interrupted epoch cannot continue on another data set",
+                           .where = {"fit, epoch ", state_.position.epoch + 1},
+                           .expected = {"the examples of the run that wrote the checkpoint, fingerprint ",
+                                        *saved.fingerprint, remedy},
+                           .got = {"fingerprint ", *found}});
+  });
+}
+
+fit_report fit_loop::run() {
+  auto const start = clock::now();
+  notify_on_failure([&] { run_epochs(); }, [&](char const*) { finish_pending_without_throwing(); });
+  report_.seconds = seconds_since(start);
+  return report_;
+}
+
+double fit_loop::seconds_since(clock::time_point start) {
+  return std::chrono::duration<double>(clock::now() - start).count();
+}
+
+void fit_loop::run_epochs() {
+  training_position& position = state_.position;
+  for (int e = 0; e < how_.epochs && !report_.stopped; ++e) {
+    auto const start = clock::now();
+    epoch_report epoch{.epoch = position.epoch, .epochs = position.epoch - e + how_.epochs};
+    if (position.position == 0) clear_states(state_);
+    data_->batches.start(position.epoch, position.position);
+    after_step next = after_step::next_step;
+    std::int64_t const first_step = position.step, ignored_before = state_.epoch_sums.ignored;
+    bool const is_whole = position.position == 0;
+    while (next == after_step::next_step) next = run_step(epoch);
+    bool const ended = next == after_step::next_epoch;
+    align_step_counts();
+    votes agreed = runner_.end_of_epoch();
+    epoch.steps = position.step - first_step;
+    report_.steps += epoch.steps;
+    epoch.ignored = state_.epoch_sums.ignored - ignored_before;
+    double const given_weight = runner_.sum_over_ranks(epoch);
+    epoch.seconds = seconds_since(start);
+    report_.examples += epoch.examples;
+    report_.wait_seconds += epoch.wait_seconds;
+    report_.exchange_seconds += epoch.exchange_seconds;
+    if (ended) {
+      report_.loss = epoch.loss;
+      runner_.begin_next_epoch(epoch);
+      if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0)
+        refuse_weightless("epoch", text_of({"fit, epoch ", epoch.epoch + 1}), epoch.examples);
+      if (validation_)
+        epoch.validation = validation_->measure_all(
+            run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});
+      report_.history.add(epoch);
+      for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
+      votes const now = runner_.meet_between_epochs();
+      agreed.stop |= now.stop;
+      agreed.save |= now.save;
+    }
+    bool const stops = notify_of_votes(agreed);
+    report_.stopped = !ended || (stops && e + 1 < how_.epochs);
+  }
+  if (state_.is_within_epoch()) state_.interrupted = data_of_epoch();
+  for (listener* one : how_.listeners) one->on_end(run_);
+}
+
+/// Makes one step, if any rank has examples left in this epoch.
+fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
+  loader& batches = data_->batches;
+  bool const single_rank = state_.world->size() == 1;
+  auto const wait_begin = clock::now();
+  batch const* data = batches.next();
+  double const wait_seconds = seconds_since(wait_begin);
+  if (!data) {
+    if (batches.batches() >= 0 || single_rank) return after_step::next_epoch;
+    data = &data_->none;  // other ranks may have examples left
+  } else if (data->count == 0 && single_rank) {
+    return after_step::next_step;
+  }
+  data_->now.refer_to(*data);
+  step_result const step = runner_.step(data_->now, info_of(*data), how_.accumulate, data_);
+  if (step.has_ended()) return after_step::next_epoch;  // a stream without examples left
+
+  training_position& position = state_.position;
+  std::int64_t const step_in_epoch = batches.batches() < 0 ? -1 : steps_at(position.position);
+  bool const counts = has_common_steps_ || data->count > 0;
+  runner_.count(step);
+  if (counts) last_step_ = position.step;
+  if (data != &data_->none) position.position = data->next_position;
+  epoch.steps += counts ? 1 : 0;
+  epoch.examples += data->count;
+  epoch.wait_seconds += wait_seconds;
+  epoch.exchange_seconds += step.done.exchange_seconds;
+  if (runner_.was_skipped(step)) ++report_.skipped;
+  if (counts) {
+    step_report report = runner_.report_of(step);
+    report.step_in_epoch = step_in_epoch < 0 ? epoch.steps - 1 : step_in_epoch;
+    report.steps_in_epoch = batches.batches();
+    report.wait_seconds = wait_seconds;
+    report.times.data = wait_begin;
+    state_.is_in_uncommon_step = !has_common_steps_;
+    for (listener* one : how_.listeners) one->on_step(run_, report);
+    state_.is_in_uncommon_step = false;
+  }
+  return step.met && notify_of_votes(step.agreed.all) ? after_step::stop : after_step::next_step;
+}
+
+step_info fit_loop::info_of(batch const& data) const {
+  return {.step = state_.position.step,
+          .epoch = state_.position.epoch,
+          .examples = data.count,
+          .weight = state_.weight_of(data_->now),
+          .expected = data.global_count > 0 ? data.global_count : examples_per_step(),
+          .mine = state_.voting.requested(),
+          .data_ended = &data == &data_->none};
+}
+
+void fit_loop::align_step_counts() {
+  if (has_common_steps_) return;
+  auto last = static_cast<std::uint64_t>(last_step_);
+  state_.world->allreduce(std::span<std::uint64_t>(&last, 1), reduction::maximum);
+  state_.position.step = last_step_ = static_cast<std::int64_t>(last);
+}
+
+bool fit_loop::notify_of_votes(votes const& all) {
+  if (!all.stop && !all.save) return false;
+  align_step_counts();
+  state_.voting.clear(all);
+  for (listener* one : how_.listeners) one->on_vote(run_, all);
+  return all.stop;
+}
+
+/// After an error that has already ended the run: finishes the pending buckets of the last step on this rank,
+/// if possible.
+void fit_loop::finish_pending_without_throwing() try {
+  state_.finish_pending();
+} catch (std::exception const&) {
+}
+
+std::int64_t fit_loop::examples_per_step() const {
+  return static_cast<std::int64_t>(how_.batch) * state_.world->size();
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members of training that save and load models.
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_content.hpp>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/training/detail/activity_scope.hpp>
+#include <cohort/training/detail/model_transfer.hpp>
+#include <cohort/training/detail/training_state.hpp>
+#include <cohort/training/training.hpp>
+#include <string>
+
+namespace cohort {
+
+void training::save(std::string const& path, bool updater_state) {
+  detail::activity_scope const saving(*state_, rank_progress::activity::saving);
+  model_content const written = detail::consensus_model(*state_, updater_state);
+  auto const write = [&] {
+    if (state_->world->rank() == 0) save_model(path, written);
+    return std::string();
+  };
+  if (state_->world->size() == 1)
+    write();
+  else if (auto const all = detail::outcome_of_all(*state_->world, "save", write); !all.trouble.empty())
+    throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
+}
+
+void training::save(io::byte_sink_ref to, bool updater_state) {
+  detail::activity_scope const saving(*state_, rank_progress::activity::saving);
+  write_model(to, detail::consensus_model(*state_, updater_state));
+}
+
+void training::load(std::string const& path) { load(model_file::open(path)); }
+
+void training::load(model_file const& from) { detail::load_model(*state_, from); }
+
+transfer_report training::load_matching(std::string const& path) {
+  return load_matching(model_file::open(path));
+}
+
+transfer_report training::load_matching(model_file const& from) {
+  return read_matching(from.file().tensors(), from.file().name(), network(), parameters());
+}
+
+transfer_report training::load_matching(training const& from) {
+  model_content content(from.network());
+  content.add_parameters(from.parameters());
+  return read_matching(content.tensors(), "the other training", network(), parameters());
+}
+
+}  // namespace cohort

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/detail/text.hpp>
+#include <cohort/training/detail/schedule_notes.hpp>
+
+namespace cohort::detail {
+
+std::vector<schedule_note> schedule_notes(training_settings const& settings, run_extent const& run) {
+  std::vector<schedule_note> notes;
+  auto const add_notes_of = [&](rate_schedule const& schedule, std::string const& owner) {
+    for (rate_schedule::extent const& one : schedule.extents()) {
+      bool const by_step = one.by == schedule::unit::step;
+      std::optional<std::int64_t> const total = by_step ? run.steps : run.epochs;
+      bool const is_late = total && one.length > static_cast<double>(*total);
+      bool const is_early = total && one.is_decay && 2 * one.length < static_cast<double>(*total);
+      if (!is_late && !is_early) continue;
+      char const *const unit = by_step ? " steps" : " epochs", *const other = by_step ? "epoch" : "step";
+      std::string const subject = text_of({"the schedule ", one.name, " of the ", owner});
+      constexpr std::int64_t end = std::int64_t{1} << 53;  // after the schedule and its warm-up
+      std::string text =
+          is_late ? text_of({subject, " ends after ", one.length, unit, ", this run after ", *total})
+                  : text_of({subject, " ends after ", one.length, " of ", *total, unit, " and then stays at ",
+                             schedule.value(end, end)});
+      text +=
+          text_of({"; ", one.field, " counts", unit, ": change it, or set .by = schedule::unit::", other});
+      notes.push_back({subject, std::move(text)});
+    }
+  };
+  auto const add_notes = [&](updater const& one, std::string const& of) {
+    add_notes_of(one.rate(), "rate" + of);
+    if (one.has_momentum()) add_notes_of(one.momentum(), "momentum" + of);
+  };
+  add_notes(settings.updater, "");
+  if (settings.bias_updater) add_notes(*settings.bias_updater, " of biases");
+  for (layer_override const& row : settings.layers) {
+    if (row.updater) add_notes(*row.updater, " of " + row.layer);
+    if (row.bias_updater) add_notes(*row.bias_updater, " of biases of " + row.layer);
+  }
+  return notes;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cohort/detail/chrono.hpp>
+#include <cohort/training/detail/training_state.hpp>
+
+namespace cohort::detail {
+
+/// Workers wait this much longer than an exchange may take, so that the exchange reports the missing rank
+/// first.
+inline constexpr std::chrono::seconds exchange_grace{5};
+
+training_state::training_state(graph network, backend_handle backend, training_settings how,
+                               std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange)
+    : net(std::move(network)),
+      divisor(net),
+      settings(std::move(how)),
+      world(std::move(ranks)),
+      workers(std::make_shared<worker_group>(std::move(backend), settings,
+                                             world->settings().deadline + exchange_grace)),
+      exchange_strategy(std::move(how_to_exchange)),
+      inference(std::make_unique<predictor>(workers->backend(), settings)) {
+  exchange_strategy->set_workers(workers->size());
+}
+
+parameter_set& training_state::parameters() {
+  finish_pending();
+  return *workers->backend().parameters;
+}
+
+parameter_update& training_state::update() {
+  if (!updater) updater = std::make_shared<parameter_update>(parameters(), settings.optimizer());
+  updater->scale_rates(settings.plateau ? rate_plateau.factor : 1);
+  return *updater;
+}
+
+std::vector<std::byte*> training_state::updater_arrays() {
+  std::vector<std::byte*> arrays;
+  for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
+  return arrays;
+}
+
+void training_state::finish_pending() {
+  run_workers(nullptr, [&] { workers->finish_pending(); });
+}
+
+void training_state::rescale(batch_view& data) {
+  rescaled->clear();
+  data.inputs = rescaled->of(data.inputs, preparation.rescaling.inputs);
+  data.targets = rescaled->of(data.targets, preparation.rescaling.targets);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/training/trainer.hpp>
+#include <string>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+/// Sets the run's normalisation, table encoder and pipeline to those of a model file.
+void load_preparation(training& run, model_file const& from);
+
+}  // namespace detail
+
+/// Builds the network that a model file describes, and loads the file's parameters: to predict, to evaluate,
+/// or to train from these parameters. The updaters' state is not loaded; training::load does that.
+/// `UserLayers`: layer types that the library does not define.
+///
+/// Errors    file_error and data_error of model_file; those of trainer.
+template <class Choice, layer... UserLayers>
+training load_trained(std::string const& path, training_settings settings = {}) {
+  model_file const file = model_file::open(path);
+  training made = trainer<Choice>(file.network<UserLayers...>(), std::move(settings));
+  file.read_parameters(made.network(), made.parameters());
+  detail::load_preparation(made, file);
+  return made;
+}
+
+}  // namespace cohort

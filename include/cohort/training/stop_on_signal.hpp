@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/training/training.hpp>
+#include <csignal>
+#include <vector>
+
+namespace cohort {
+
+/// Stops all ranks at their next meeting after this process receives SIGTERM or SIGINT: a checkpoint_listener
+/// then saves, and fit returns with `stopped`.
+///
+/// Order     while at least one object exists (one per rank if ranks are threads), the process's action for
+///           both signals is replaced, unless a signal is ignored. All copies of Cohort in the process's
+///           shared libraries share one action. A signal of the same number more than 500 ms later ends the
+///           process. If the constructor's thread has no alternate signal stack, the constructor installs
+///           one; the destructor must run on the same thread. oneDNN's kernels need this stack: they save
+///           the stack pointer in memory that a handler's frame on the normal stack would overwrite.
+class stop_on_signal final : public listener {
+ public:
+  stop_on_signal();
+  stop_on_signal(stop_on_signal const&) = delete;
+  ~stop_on_signal() override;
+
+  void on_step(training& run, step_report const&) override;
+  /// Returns whether one of the signals was received.
+  static bool arrived();
+
+ private:
+  std::vector<char> stack_{};  ///< alternate signal stack; empty if the thread already had one
+};
+
+}  // namespace cohort

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/training/training.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
+#include <optional>
+
+namespace cohort {
+
+/// Stores the pipeline that prepares the rows which this network is trained on. Model files and checkpoints
+/// contain it; training::load, load_parameters and load_trained restore it.
+///
+///     keep(run, prepared);
+///     run.fit(prepared.apply(training).examples({.target = "answer"}));
+///     run.save("model.safetensors");
+///     ...
+///     data_table const ready = kept_pipeline(loaded)->apply(rows);  // in the schema of the training rows
+///
+/// If the run also keeps a table_encoder, the encoder reads the rows that the pipeline has prepared.
+void keep(training& run, fitted_pipeline const& rows);
+
+/// Returns the pipeline that was kept or loaded; nothing if there is none.
+///
+/// Errors    data_error if the pipeline in the model file is damaged.
+std::optional<fitted_pipeline> kept_pipeline(training const& run);
+
+/// Returns the pipeline in a model file; nothing if the file has none.
+///
+/// Errors    data_error if it is damaged.
+std::optional<fitted_pipeline> pipeline_in(model_file const& from);
+
+}  // namespace cohort

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Class labels are numbers: the examples of a data set with other class names would be counted for wrong
+// classes.
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/read_table.hpp>
+#include <cohort/data/select.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/training/load.hpp>
+#include <cohort/training/trainer.hpp>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace class_names_test {
+
+using namespace cohort;
+using narrow = reference<float>;
+
+training classifier(int classes, training_settings settings = {}) {
+  return trainer<narrow>(graph::build([&](builder& b) {
+                           return b.input({1}) | dense{.units = classes}
+                                  | softmax_cross_entropy{.name = "kind"};
+                         }),
+                         std::move(settings));
+}
+
+data_table table_of(std::string const& rows) { return parse_table("x,kind\n" + rows, "flowers"); }
+dataset examples_of(std::string const& rows) { return table_of(rows).examples({.target = "kind"}); }
+
+dataset three() { return examples_of("1,lily\n2,rose\n3,tulip\n"); }
+dataset two() { return examples_of("1,lily\n3,tulip\n"); }
+dataset two_of_three() { return select(three(), {0, 2}); }
+
+TEST(class_names, of_validation_data_are_those_of_the_training_data) {
+  training run = classifier(3);
+  EXPECT_EQ(refusal_of<data_error>(
+                [&] { run.fit(three(), {.validation = examples_of("1,lily\n2,rose\n3,violet\n")}); }),
+            "the data set's classes have other names than those of the training (validation, target kind): "
+            "expected "
+            "lily, rose, tulip, got lily, rose, violet");
+  EXPECT_EQ(run.step(), 0);
+  run.fit(three(), {.validation = two_of_three()});
+  EXPECT_EQ(run.step(), 1);
+}
+
+TEST(class_names, are_as_many_as_the_network_has_outputs) {
+  training run = classifier(16);
+  EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(three()); }),
+            "the data set has fewer classes than the network has outputs (kind): expected 16 named classes, "
+            "got 3: lily, "
+            "rose, tulip");
+  training fits = classifier(3);
+  EXPECT_EQ(refusal_of<shape_error>([&] { fits.evaluate(two()); }),
+            "the data set has fewer classes than the network has outputs (kind): expected 3 named classes, "
+            "got 2: lily, "
+            "tulip");
+  std::vector<float> const x{1, 2, 3};
+  std::vector<std::int32_t> const numbered{0, 1, 2};
+  run.fit(arrays(x, {1}, numbered, 3));  // without names, a part of the classes may be present
+  EXPECT_EQ(run.step(), 1);
+}
+
+TEST(class_names, of_evaluated_data_are_those_of_the_last_fit) {
+  training run = classifier(3);
+  dataset const others = examples_of("1,daisy\n2,lily\n3,rose\n");
+  run.evaluate(others);  // of a network that has not been trained
+  run.fit(three());
+  run.evaluate(two_of_three());
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { run.evaluate(others); }),
+      "the data set's classes have other names than those of the training (evaluate, target kind): expected "
+      "lily, rose, tulip, got daisy, lily, rose");
+  run.fit(others);
+  EXPECT_EQ(run.evaluate(others).examples(), 3);
+}
+
+TEST(class_names, are_those_of_the_kept_encoder) {
+  scratch_folder const folder;
+  table_encoder const encoder(table_of("1,lily\n2,rose\n3,tulip\n"), {.target = "kind"});
+  dataset const others = examples_of("1,daisy\n2,lily\n3,rose\n");
+  training run = classifier(3);
+  run.keep(encoder);
+  std::string const sentence =
+      ", target kind): expected lily, rose, tulip, got daisy, lily, rose; a table_encoder encodes the "
+      "classes of all tables "
+      "alike";
+  EXPECT_EQ(refusal_of<data_error>([&] { run.fit(others); }),
+            "the data set's classes have other names than those of the kept encoder (fit" + sentence);
+  run.fit(encoder.examples(table_of("3,tulip\n1,lily\n")));
+  run.save(folder / "flowers.safetensors");
+  training loaded = load_trained<narrow>(folder / "flowers.safetensors");
+  EXPECT_EQ(refusal_of<data_error>([&] { loaded.evaluate(others); }),
+            "the data set's classes have other names than those of the kept encoder (evaluate" + sentence);
+  EXPECT_EQ(loaded.evaluate(three()).examples(), 3);
+}
+
+TEST(class_names, are_the_same_on_all_ranks) {
+  launch<threads>(2, [](communicator& world) {
+    training run = trainer<narrow>(
+        graph::build([&](builder& b) { return b.input({1}) | dense{.units = 2} | softmax_cross_entropy{}; }),
+        world, allreduce{});
+    dataset const mine = world.rank() == 0 ? two() : examples_of("1,lily\n3,rose\n");
+    EXPECT_EQ(refusal_of<setting_error>([&] { run.fit(mine, {.sharding = sharding::local}); }),
+              "the ranks of this run differ (names of the classes): expected the same value on every rank, "
+              "got names of the classes: lily, tulip on rank 0; lily, rose on rank 1");
+  });
+}
+
+}  // namespace class_names_test
