@@ -4,7 +4,8 @@
 // backend and components. Add <cohort/onednn.hpp> or <cohort/cudnn.hpp>, and as needed <cohort/mpi.hpp>,
 // <cohort/mnist.hpp> and <cohort/image.hpp>.
 //
-// Optional features have separate headers; those in monitoring, text, transform and interchange are components:
+// Optional features have separate headers. Those in monitoring, text, transform and interchange belong to
+// components:
 //   <cohort/training/training_loop.hpp>, <cohort/training/find_rate.hpp>
 //                                      a user-written training loop; a range test of learning rates
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>

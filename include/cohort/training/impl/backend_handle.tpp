@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/priority.hpp>
+#include <cohort/graph/graph.hpp>
 #include <cohort/plan/detail/describe_machine.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/impl/make_plan.tpp>
