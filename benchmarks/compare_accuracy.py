@@ -5,7 +5,7 @@
     compare_accuracy.py [--tasks breast_cancer,diabetes,cifar] [--seeds 1,2,3] [--data DIR] [--python PATH] [--json FILE]
 
 breast_cancer and diabetes: scikit-learn's tables, one hidden layer, five-fold cross-validation per seed, both sides on the same
-rows. cifar: a convolutional network in Keras on images of CIFAR-10. Both sides have the same network, initialisation, updater,
+rows. cifar: a convolutional network in Keras on images of CIFAR-10. Both sides have the same network, initialisation, optimizer,
 learning rates, batch, epochs and standardisation; their random numbers differ. A score is the mean over the seeds: accuracy in
 percent, or R2. Prints a table, and returns 1 if a difference exceeds its limit: 1 point, or 0.02 of R2.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the losses of a transformer's first steps in Cohort and in PyTorch: same parameters, batches and updater.
+"""Compares the losses of a transformer's first steps in Cohort and in PyTorch: same parameters, batches and optimizer.
 
     compare_losses.py TRAIN_ON_TOKENS [--net gpt2_124m] [--dtype f32] [--steps 20] [--rate 3e-4] [--seed 1]
 

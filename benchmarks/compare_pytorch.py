@@ -5,7 +5,7 @@
     compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,uci,char_lstm,char_gru,gpt_small,gpt_baby,gpt2_124m]
                        [--dtypes f32,bf16] [--batch N] [--threads 2] [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
-Both train the same network with the same updater on one batch in memory. Cohort trains small and recurrent networks with as
+Both train the same network with the same optimizer on one batch in memory. Cohort trains small and recurrent networks with as
 many workers as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps
 of Cohort, then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is
 repeated.

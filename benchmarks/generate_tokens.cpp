@@ -23,7 +23,8 @@ int main(int argc, char** argv) try {
   }
   auto const what = find_network(argv[1]);
   if (!what) {
-    std::fprintf(stderr, "generate_tokens: NET: expected gpt_small, gpt_baby or gpt2_124m, got %s\n", argv[1]);
+    std::fprintf(stderr, "generate_tokens: NET: expected gpt_small, gpt_baby or gpt2_124m, got %s\n",
+                 argv[1]);
     return 2;
   }
   int const threads = whole_number(argv[2], "THREADS");
@@ -31,7 +32,8 @@ int main(int argc, char** argv) try {
   int const window = what->net[what->net.with_role(cohort::layer_role::input)[0]].output[0];
   int const count = argc > 4 ? whole_number(argv[4], "COUNT") : window - 1;
   int const rounds = argc > 5 ? whole_number(argv[5], "ROUNDS") : 5;
-  cohort::training const net = cohort::trainer<cohort::onednn>(cohort::graph(what->net), {.threads = threads});
+  cohort::training const net =
+      cohort::trainer<cohort::onednn>(cohort::graph(what->net), {.threads = threads});
   std::vector<std::int32_t> const prompt = {0};
   auto const generate = [&](int tokens) {
     return cohort::generate_tokens(

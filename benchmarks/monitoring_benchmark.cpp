@@ -16,10 +16,10 @@
 #include <unistd.h>
 #include <cohort/data/digits.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/onednn.hpp>
 #include <cohort/monitoring/html_report_listener.hpp>
-#include <cohort/training/progress_listener.hpp>
 #include <cohort/monitoring/tensorboard_listener.hpp>
+#include <cohort/onednn.hpp>
+#include <cohort/training/progress_listener.hpp>
 #include <cohort/training/trainer.hpp>
 #include <filesystem>
 #include <string>
@@ -73,7 +73,7 @@ void beside_none(benchmark::State& state, std::string_view which) {
   timed timed_progress(progress), timed_board(board), timed_report(report);
   std::vector<cohort::listener*> const listeners = selected(which, timed_progress, timed_board, timed_report);
   cohort::training run = cohort::trainer<cohort::onednn>(
-      cohort::graph(what.net), {.updater = what.updater, .l2 = what.l2, .workers = 1});
+      cohort::graph(what.net), {.optimizer = {.rule = what.rule, .l2 = what.l2}, .workers = 1});
   auto const without = [&] { run.fit(data, {.batch = batch}); };
   auto const with = [&] { run.fit(data, {.batch = batch, .listeners = listeners}); };
   without(), with();

@@ -153,19 +153,23 @@ constexpr double standstill = 1e-6;
 
 /// Returns a network by its name; pytorch_step.py trains the same ones.
 inline std::optional<trained_network> find_network(std::string_view name) {
-  if (name == "lenet") return trained_network{name, lenet, cohort::adagrad{.rate = standstill}, 5e-4};
-  if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.rate = standstill}, 0};
-  if (name == "darknet") return trained_network{name, darknet, cohort::amsgrad{.rate = standstill}, 1e-4};
+  if (name == "lenet")
+    return trained_network{name, lenet, cohort::adagrad{.learning_rate = standstill}, 5e-4};
+  if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.learning_rate = standstill}, 0};
+  if (name == "darknet")
+    return trained_network{name, darknet, cohort::amsgrad{.learning_rate = standstill}, 1e-4};
   if (name == "resnet50")
-    return trained_network{name, resnet50(), cohort::momentum{.rate = standstill, .momentum = 0.9}, 1e-4};
-  if (name == "uci") return trained_network{name, uci, cohort::adam{.rate = standstill}, 0};
+    return trained_network{name, resnet50(), cohort::momentum{.learning_rate = standstill, .momentum = 0.9},
+                           1e-4};
+  if (name == "uci") return trained_network{name, uci, cohort::adam{.learning_rate = standstill}, 0};
   if (name == "char_lstm")
-    return trained_network{name, characters<cohort::lstm>, cohort::adam{.rate = standstill}, 0};
+    return trained_network{name, characters<cohort::lstm>, cohort::adam{.learning_rate = standstill}, 0};
   if (name == "char_gru")
-    return trained_network{name, characters<cohort::gru>, cohort::adam{.rate = standstill}, 0};
+    return trained_network{name, characters<cohort::gru>, cohort::adam{.learning_rate = standstill}, 0};
   for (transformer_extents const& one : transformers)
-    if (name == one.name) return trained_network{name, transformer(one), cohort::adam{.rate = standstill}, 0};
-  if (name == "cifar") return trained_network{name, cifar, cohort::adam{.rate = standstill}, 0};
+    if (name == one.name)
+      return trained_network{name, transformer(one), cohort::adam{.learning_rate = standstill}, 0};
+  if (name == "cifar") return trained_network{name, cifar, cohort::adam{.learning_rate = standstill}, 0};
   return std::nullopt;
 }
 

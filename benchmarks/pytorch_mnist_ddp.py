@@ -5,9 +5,9 @@
     pytorch_mnist_ddp.py --network lenet --data DIR [--epochs 5] [--evaluate-every N] [--json FILE]
     torchrun --nproc-per-node 2 pytorch_mnist_ddp.py …      or with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT set
 
-Network, initialisation, updater, rate, penalties, batch per rank and scaling are those of examples/NETWORK; the random
+Network, initialisation, optimizer, rate, penalties, batch per rank and scaling are those of examples/NETWORK; the random
 numbers differ. All ranks use one permutation of the images per epoch; each takes its part of every global batch. The images
-are one tensor in memory, convolutions are channels last, and updaters are fused: the fastest configuration found. Ranks
+are one tensor in memory, convolutions are channels last, and optimizers are fused: the fastest configuration found. Ranks
 communicate over gloo (GLOO_SOCKET_IFNAME selects the link). `seconds` count training without evaluation, until all ranks
 have finished; `curve` contains them with the accuracy after each evaluation.
 Needs `pip install torch`.
@@ -65,7 +65,7 @@ class run:
         self.ranks, self.rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
         self.train, self.train_labels = images_of(how.data, "train")
         self.test, self.test_labels = (part_of(one, self.rank, self.ranks) for one in images_of(how.data, "t10k"))
-        make, l2, seed, updater = NETWORKS[how.network]
+        make, l2, seed, optimizer = NETWORKS[how.network]
         self.seed = how.seed if how.seed is not None else seed
         torch.manual_seed(self.seed)
         net = make()
@@ -77,7 +77,7 @@ class run:
             net = net.to(memory_format=torch.channels_last)
         weights = [one for one in net.parameters() if one.dim() > 1]
         biases = [one for one in net.parameters() if one.dim() == 1]
-        self.optimizer = updater([{"params": weights, "weight_decay": l2}, {"params": biases}])
+        self.optimizer = optimizer([{"params": weights, "weight_decay": l2}, {"params": biases}])
         self.net = net
         if self.ranks > 1:
             distributed.init_process_group("gloo")

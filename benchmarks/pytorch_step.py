@@ -4,11 +4,11 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm, char_gru, gpt_small, gpt_baby or gpt2_124m: the networks, updaters
+NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm, char_gru, gpt_small, gpt_baby or gpt2_124m: the networks, optimizers
 and rates of networks.hpp. DTYPE is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place;
 weight decay includes biases, which costs the same. MODE is eager, channels_last (images only) or compile (torch.compile, images
 channels last); on a GPU also graph and graph_channels_last (a whole step as one CUDA graph). With +fused after a mode, PyTorch's
-fused updater is used. On a GPU, f32 and bf16 do not use TF32, and the host waits once per ten steps. The first line describes
+fused optimizer is used. On a GPU, f32 and bf16 do not use TF32, and the host waits once per ten steps. The first line describes
 PyTorch. With SECONDS it prints one block; otherwise one block for each line of standard input, which contains the block's
 seconds. The counterpart of train_step.cpp; needs `pip install torch`.
 """
@@ -69,7 +69,7 @@ STANDSTILL = 1e-6
 
 
 def networks(nn, optim):
-    """Returns name → (network, updater), as functions that make them."""
+    """Returns name → (network, optimizer), as functions that make them."""
     def lenet():
         return nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(True), nn.MaxPool2d(2),
                              nn.Conv2d(20, 50, 5, 2), nn.ReLU(True), nn.MaxPool2d(2),
@@ -183,16 +183,16 @@ def main():
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    form, _, updater = mode.partition("+")
+    form, _, optimizer = mode.partition("+")
     forms = ("eager", "channels_last", "compile", *(["graph", "graph_channels_last"] if on_gpu else []))
-    if form not in forms or updater not in ("", "fused"):
+    if form not in forms or optimizer not in ("", "fused"):
         sys.exit(f"pytorch_step.py: MODE: expected {' or '.join(forms)}, or one of them +fused, got {mode}")
     known = networks(torch.nn, torch.optim)
     if net_name not in known:
         sys.exit(f"pytorch_step.py: NET: expected {' or '.join(known)}, got {net_name}")
     if dtype not in ("f32", "bf16", *(["tf32"] if on_gpu else [])):
         sys.exit(f"pytorch_step.py: DTYPE: expected f32, bf16 or on a GPU tf32, got {dtype}")
-    make, updater_of = known[net_name]
+    make, optimizer_of = known[net_name]
     of_images = len(INPUTS.get(net_name, ())) == 3
     if form == "channels_last" and not of_images:
         sys.exit(f"pytorch_step.py: MODE: expected eager or compile for {net_name}, got {mode}")
@@ -206,7 +206,7 @@ def main():
     net, x, y = make().to(device), x.to(device), y.to(device)
     if of_images and form not in ("eager", "graph"):
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-    optimizer = updater_of(net.parameters(), updater == "fused" or None)
+    optimizer = optimizer_of(net.parameters(), optimizer == "fused" or None)
     if form.startswith("graph"):
         for group in optimizer.param_groups:
             group["capturable"] = True  # for Adam: keeps its step count on the GPU

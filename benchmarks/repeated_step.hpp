@@ -21,7 +21,8 @@ class repeated_step {
  public:
   repeated_step(trained_network const& what, int batch, int workers,
                 std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())
-      : repeated_step("onednn", what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers},
+      : repeated_step("onednn", what, batch,
+                      {.optimizer = {.rule = what.rule, .l2 = what.l2}, .workers = workers},
                       std::move(exchange)) {}
 
   /// Uses the backend with this name (as make_backend_handle) and custom settings.
@@ -33,8 +34,7 @@ class repeated_step {
         workers_(make_backend_handle(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
         strategy_(std::move(exchange)) {
     plan_ = workers_.plan_for({.examples = workers_.micro_batch_size(batch)});
-    update_ =
-        std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer());
+    update_ = std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer);
   }
 
   std::vector<cohort::measurement> exchange_report() const { return strategy_->report(); }
@@ -42,7 +42,7 @@ class repeated_step {
   /// Memory in use from the first step on, including the batch.
   cohort::run_memory forecast() const {
     cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
-    all.updater_state = update_->bytes();
+    all.optimizer_state = update_->bytes();
     all.batches = data_.inputs[0].memory.capacity() + data_.targets[0].memory.capacity();
     return all;
   }

@@ -44,7 +44,8 @@ std::map<std::string_view, std::string> tables;  ///< of the primitives, by netw
 void step(benchmark::State& state, std::string_view backend, std::string_view name, int batch,
           int workers) try {
   trained_network const what = *find_network(name);
-  repeated_step run(backend, what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers});
+  repeated_step run(backend, what, batch,
+                    {.optimizer = {.rule = what.rule, .l2 = what.l2}, .workers = workers});
   for (int warming = 0; warming < 20; ++warming) run();
   for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(run());
   state.counters["samples_per_second"] =

@@ -57,12 +57,12 @@ int main(int argc, char** argv) try {
   graph const net = network(static_cast<int>(seen.describe().targets[0].label_names.size()));
   auto const steps = (seen.size() + batch - 1) / batch * epochs;
   training model = trainer<onednn>(
-      net,
-      {.updater =
-           adam{.rate = schedule::polynomial{.initial = rate, .length = steps, .by = schedule::unit::step}},
-       .weights = init::xavier_uniform{},
-       .seed = static_cast<std::uint64_t>(seed),
-       .threads = usable_processors()});
+      net, {.optimizer = {adam{
+                .learning_rate =
+                    schedule::polynomial{.initial = rate, .length = steps, .by = schedule::unit::step}}},
+            .weights = init::xavier_uniform{},
+            .seed = static_cast<std::uint64_t>(seed),
+            .threads = usable_processors()});
   double const training_seconds = seconds([&] {
     model.normalise(seen);
     model.fit(seen, {.batch = batch, .epochs = epochs});

@@ -29,7 +29,7 @@ using namespace benchmarks;
 using namespace cohort;
 
 training make(std::string const& type, graph net, double rate, int workers) {
-  training_settings const settings{.updater = adam{.rate = rate}, .workers = workers};
+  training_settings const settings{.optimizer = {adam{.learning_rate = rate}}, .workers = workers};
   if (type == "f32") return trainer<onednn>(std::move(net), settings);
   if (type == "bf16") return trainer<onednn_bf16>(std::move(net), settings);
   throw setting_error({.what = "unknown type", .where = "DTYPE", .expected = "f32 or bf16", .got = type});

@@ -124,8 +124,7 @@ int main(int argc, char** argv) try {
     return 2;
   }
   int const batch = whole_number(argv[3], "BATCH");
-  cohort::training_settings settings{.updater = what->updater,
-                                     .l2 = what->l2,
+  cohort::training_settings settings{.optimizer = {.rule = what->rule, .l2 = what->l2},
                                      .workers = whole_number(argv[4], "WORKERS"),
                                      .threads = whole_number(argv[5], "THREADS"),
                                      .recompute = {.cheap = recomputes}};

@@ -64,11 +64,11 @@ int main(int argc, char** argv) try {
     });
     // scikit-learn divides the penalty's gradient by the batch, and draws weights and biases from one
     // distribution.
-    training model = trainer<onednn>(net, {.updater = adam{.rate = rate},
-                                           .l2 = penalty / batch,
-                                           .weights = init::xavier_uniform{},
-                                           .bias = init::xavier_uniform{},
-                                           .seed = static_cast<std::uint64_t>(seed)});
+    training model =
+        trainer<onednn>(net, {.optimizer = {.rule = adam{.learning_rate = rate}, .l2 = penalty / batch},
+                              .weights = init::xavier_uniform{},
+                              .bias = init::xavier_uniform{},
+                              .seed = static_cast<std::uint64_t>(seed)});
     training_seconds += seconds([&] {
       model.normalise(training_rows, {.targets = classifies ? rescaling::none : rescaling::standardise});
       model.fit(training_rows, {.batch = batch, .epochs = epochs});

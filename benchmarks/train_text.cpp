@@ -38,12 +38,13 @@ int main(int argc, char** argv) try {
   crop_settings const crops{.length = length, .vocabulary = characters.size(), .seed = seed};
   crop_settings fixed = crops;
   fixed.fixed = true;
-  updater const how = attends ? updater(adamw{.rate = 1e-3, .beta2 = 0.99, .decay = 0.1})
-                              : updater(adam{.rate = 2e-3, .beta2 = 0.99});
-  training model = trainer<onednn>(graph(net), {.updater = how,
-                                                .normalisation = normalise::clip_global_norm{1},
-                                                .seed = seed,
-                                                .workers = workers});
+  optimizer_rule const how = attends
+                                 ? optimizer_rule(adamw{.learning_rate = 1e-3, .beta2 = 0.99, .decay = 0.1})
+                                 : optimizer_rule(adam{.learning_rate = 2e-3, .beta2 = 0.99});
+  training model = trainer<onednn>(
+      graph(net), {.optimizer = {.rule = how, .normalisation = normalise::clip_global_norm{1}},
+                   .seed = seed,
+                   .workers = workers});
   loader batches(token_crops(all.part(0, cut), crops), {.batch = attends ? 12 : 32, .seed = seed});
   double loss = 0;
   double const taken = seconds([&] {

@@ -82,7 +82,7 @@ template <int Channels>
 void compare(std::string const& path, int readers, int rounds, double seconds) {
   loader batches(images(path),
                  {.batch = batch_size, .seed = 1, .drop_last = true, .prefetch = 4, .readers = readers});
-  auto run = trainer<onednn>(net<Channels>, {.updater = sgd{.rate = 0.01}, .workers = 1});
+  auto run = trainer<onednn>(net<Channels>, {.optimizer = {sgd{.learning_rate = 0.01}}, .workers = 1});
   training_loop loop(run);
   loader one_batch(images(path), {.batch = batch_size, .seed = 1, .drop_last = true});
   one_batch.start(0);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/graph.hpp>
-#include <cohort/optimizer/updater.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <string_view>
 
 namespace benchmarks {
 
-/// A network with its updater, as benchmarks train it.
+/// A network with its optimizer, as benchmarks train it.
 struct trained_network {
   std::string_view name;
   cohort::graph_view net;
-  cohort::updater updater;
+  cohort::optimizer_rule rule;
   double l2 = 0;
 };
 

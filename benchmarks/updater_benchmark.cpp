@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// updater/RULE/f32/n:ELEMENTS    each updater
+// optimizer/RULE/f32/n:ELEMENTS    each optimizer
 //
 // Compared with a copy of the bytes that it must move, interleaved. (The norms that lars and lamb need are a
 // separate pass.) bytes_per_second and copy_bytes_per_second are from medians; ratio, the main result, is
@@ -23,7 +23,7 @@ namespace {
 
 using benchmarks::median;
 using benchmarks::seconds;
-using cohort::updater;
+using cohort::optimizer_rule;
 
 struct page_aligned {
   void operator()(float* p) const { ::operator delete(p, std::align_val_t(4096)); }
@@ -36,7 +36,7 @@ array filled(std::size_t n, float value) {
   return a;
 }
 
-void update_beside_copy(benchmark::State& state, updater const& rule, std::size_t n) {
+void update_beside_copy(benchmark::State& state, optimizer_rule const& rule, std::size_t n) {
   cohort::isa const which = cohort::best_isa();
   array const w = filled(n, 0.5F);
   array const g = filled(n, 1e-3F);
@@ -84,9 +84,9 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
 }
 
 void declare(std::size_t n) {
-  for (updater const& rule : cohort::detail::default_updaters)
+  for (optimizer_rule const& rule : cohort::detail::default_rules)
     benchmark::RegisterBenchmark(
-        ("updater/" + std::string(rule.name()) + "/f32/n:" + std::to_string(n)).c_str(),
+        ("optimizer/" + std::string(rule.name()) + "/f32/n:" + std::to_string(n)).c_str(),
         [rule, n](benchmark::State& state) { update_beside_copy(state, rule, n); })
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);

@@ -28,9 +28,9 @@ PAGES = {
               "and settings. `.settings` of layers with parameters: see [layer_settings](settings.md#layer_settings).",
     "losses": "Layers that end a branch of the network. The training minimises the sum of all losses. Every loss also has `.name`, after "
               "the fields below.",
-    "updaters": "Values of `training_settings::updater`, `bias_updater` and of `layer_override`. A rate is a number or a "
+    "optimizers": "Values of `training_settings::optimizer`, `bias_rule` and of `layer_override`. A rate is a number or a "
                 "[schedule](schedules.md). g is the mean gradient with its penalties, w −= u; m̂ and v̂ are bias-corrected.",
-    "schedules": "Values of an updater's rate and momentum.",
+    "schedules": "Values of an optimizer's rate and momentum.",
     "values": "Values of fields of the [settings](settings.md): initialisers, constraints, clipping, the parts of strategies, and all "
               "enumerations.",
     "settings": "Aggregates whose fields are set by name: `{.batch = 64, .epochs = 5}`.",
@@ -321,7 +321,7 @@ VALUES = ("init::", "constraint::", "normalise::", "threshold::", "residual::", 
 ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynamic_batching", "recomputation")
 
 
-RUNS = re.compile(r"cohort/((?:training|prediction)/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
+RUNS = re.compile(r"cohort/((?:training|prediction)/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_learning_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/(launch|preflight)|execution/sink|mpi|tcp)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|io/file_reader|io/file_writer)\.hpp")
@@ -360,8 +360,8 @@ def page_of(one):
         return "values"
     if folder == "layer" and re.search(r"kind_name|constexpr Tensor operator\(\)", one.body) and "::" not in one.name:
         return "losses" if "layer_role::loss" in one.body else "layers" if one.name not in ("pointwise", "input_layer") else None
-    if one.header == "cohort/optimizer/updaters.hpp":
-        return "updaters"
+    if one.header == "cohort/optimizer/optimizers.hpp":
+        return "optimizers"
     if "on(communicator&" in one.body and folder == "strategy":
         return "strategies"
     if re.search(r"_(settings|options)$", one.name) or one.name in ALSO_SETTINGS:

@@ -9,11 +9,9 @@
 
 constexpr auto lenet = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
-  return net.input({1, 28, 28})
-       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
-       | dense{.units = 200} | relu{}
-       | dense{.units = 10} | softmax_cross_entropy{};
+  return net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+         | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+         | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 static_assert(lenet.parameter_count() == 67'780);
 
@@ -21,7 +19,7 @@ int main() try {
   return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
     auto training = cohort::trainer<cohort::onednn>(
         lenet, world, cohort::parameter_averaging{.every = 5},
-        {.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4, .seed = 123});
+        {.optimizer = {.rule = cohort::adagrad{.learning_rate = 0.02}, .l2 = 5e-4}, .seed = 123});
     training.fit(cohort::mnist::train(), {.batch = 32, .epochs = 5});
     auto const report = training.evaluate(cohort::mnist::test());
     if (world.rank() == 0) std::puts(report.stats().c_str());

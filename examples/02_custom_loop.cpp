@@ -27,7 +27,8 @@ double norm_of(std::span<float const> values) {
 }
 
 void train() {
-  auto run = cohort::trainer<cohort::onednn>(mlp, {.updater = cohort::momentum{.rate = 0.1}, .workers = 2});
+  auto run = cohort::trainer<cohort::onednn>(
+      mlp, {.optimizer = {cohort::momentum{.learning_rate = 0.1}}, .workers = 2});
   std::fputs(run.plan_table(micro_batch).c_str(), stdout);
   cohort::loader batches(cohort::mnist::train(), {.batch = micro_batch * micro_batches, .drop_last = true});
   cohort::training_loop loop(run);

@@ -64,7 +64,7 @@ int main(int argc, char** argv) try {
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
   auto const digits = cohort::mnist::real_or_drawn();
-  if (digits.drawn) std::puts("MNIST was not found: these digits are synthetic.\n");
+  if (digits.synthetic) std::puts("MNIST was not found: these digits are synthetic.\n");
 
   cohort::loader batches(digits.test, {.batch = 2 * digits_per_line, .shuffle = false});
   cohort::batch const* const ten = batches.next();

@@ -7,9 +7,9 @@
 #include <cohort/image/cifar10.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <string>
-#include "reference_program/drawn_images.hpp"
 #include "reference_program/folders.hpp"
 #include "reference_program/program.hpp"
+#include "reference_program/synthetic_images.hpp"
 
 namespace {
 
@@ -48,17 +48,18 @@ static_assert(cifar<false>.parameter_count() == 18'804'810);
 
 training_settings settings_of(options const& chosen) {
   if (chosen.original)
-    return {.updater = adam{.rate = chosen.rate},
-            .bias_updater = adam{.rate = 2 * chosen.rate},
-            .l1 = 1e-4,
-            .l2 = 5e-4,
-            .normalisation = normalise::renormalize_l2_per_layer{},
-            .layers = {{.layer = "dense_1",
-                        .updater = adam{.rate = chosen.rate / 10},
-                        .bias_updater = adam{.rate = chosen.rate / 5}}},
+    return {.optimizer = {.rule = adam{.learning_rate = chosen.learning_rate},
+                          .bias_rule = adam{.learning_rate = 2 * chosen.learning_rate},
+                          .l1 = 1e-4,
+                          .l2 = 5e-4,
+                          .normalisation = normalise::renormalize_l2_per_layer{},
+                          .layers = {{.layer = "dense_1",
+                                      .rule = adam{.learning_rate = chosen.learning_rate / 10},
+                                      .bias_rule = adam{.learning_rate = chosen.learning_rate / 5}}}},
             .weights = init::xavier_uniform{}};
-  return {.updater = adam{.rate = chosen.rate},
-          .layers = {{.layer = "dense_1", .updater = adam{.rate = chosen.rate / 10}}},
+  return {.optimizer = {.rule = adam{.learning_rate = chosen.learning_rate},
+                        .layers = {{.layer = "dense_1",
+                                    .rule = adam{.learning_rate = chosen.learning_rate / 10}}}},
           .weights = init::relu{}};
 }
 
@@ -85,11 +86,11 @@ sets images(options const& chosen) {
                                   "train and test with one folder per class",
                       .got = "neither"});
   return {
-      .train = reference_program::drawn_images(2'000, {3, 32, 32}, 10, 1),
-      .test = reference_program::drawn_images(500, {3, 32, 32}, 10, 1, 2'000),
-      .kind = "drawn",
+      .train = reference_program::synthetic_images(2'000, {3, 32, 32}, 10, 1),
+      .test = reference_program::synthetic_images(500, {3, 32, 32}, 10, 1, 2'000),
+      .kind = "synthetic",
       .notice = "CIFAR-10 was not found: these images are synthetic; the accuracy is not that of CIFAR-10.",
-      .where = "drawn, seed 1"};
+      .where = "synthetic, seed 1"};
 }
 
 reference_program::program const cifar10_program{
@@ -100,13 +101,14 @@ reference_program::program const cifar10_program{
          .data =
              R"(folder with CIFAR-10's binary files, or with folders train and test containing one folder per
                    class; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images)",
-         .rate = "Adam's learning rate; the first dense layer uses a tenth of it",
+         .learning_rate = "Adam's learning rate; the first dense layer uses a tenth of it",
          .original =
              "the settings published with this network, with which it does not learn: rate 0.01, twice that\n"
-             "                   for biases, L1 and L2 penalties, gradients normalised to norm 1, sigmoid in the dense\n"
+             "                   for biases, L1 and L2 penalties, gradients normalised to norm 1, sigmoid in "
+             "the dense\n"
              "                   layers, dropout that keeps 20 %"},
-    .defaults = {.rate = 5e-4},
-    .original_rate = 1e-2,
+    .defaults = {.learning_rate = 5e-4},
+    .original_learning_rate = 1e-2,
     .prefetch = 2,
     .data = images,
     .network = [](options const& chosen,

@@ -4,13 +4,13 @@
 // Files of records, from the command line: cohort-data --help
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/records/npy_rows.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/records/caffe_datum.hpp>
 #include <cohort/records/caffe_on_spark.hpp>
 #include <cohort/records/lmdb.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/record_writer.hpp>
 #include <cohort/records/sequence_file.hpp>

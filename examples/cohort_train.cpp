@@ -13,10 +13,10 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/training/checkpoint_listener.hpp>
-#include <cohort/transform/keep_pipeline.hpp>
 #include <cohort/training/load_parameters.hpp>
 #include <cohort/training/progress_listener.hpp>
 #include <cohort/training/stop_on_signal.hpp>
+#include <cohort/transform/keep_pipeline.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -273,10 +273,10 @@ void print_rows(cohort::transform_report const& rows) {
 /// Loads the model or parameters that the document starts from, and prepares the data. Collective.
 void start(cohort::training& training, run_document const& run, std::optional<cohort::model_file> const& from,
            document_data const& data) {
-  if (from && run.network.updater_state) {
+  if (from && run.network.optimizer_state) {
     if (!from->optimizer())
       throw cohort::setting_error({.what = "the model does not contain the state of its training",
-                                   .where = "network.updater_state",
+                                   .where = "network.optimizer_state",
                                    .expected = "false, or a model that output.model of a run has written",
                                    .got = run.network.model});
     training.load(*from);

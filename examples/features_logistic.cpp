@@ -46,7 +46,8 @@ void write_features(training& trained, std::string const& path, dataset const& i
 void regress(training& trained, options const& chosen, sets const& images) {
   if (!chosen.features.empty()) write_features(trained, chosen.features, images.test);
   training regression = reference_program::make_training(
-      graph(logistic), {.updater = adam{.rate = 1e-3}, .l2 = 1e-4}, chosen, trained.world());
+      graph(logistic), {.optimizer = {.rule = adam{.learning_rate = 1e-3}, .l2 = 1e-4}}, chosen,
+      trained.world());
   regression.fit(trained.features({"features"}, images.train), {.batch = chosen.batch, .epochs = 5});
   auto const report = regression.evaluate(trained.features({"features"}, images.test));
   std::string const path = chosen.save.empty() ? "" : chosen.save + ".logistic";
@@ -64,16 +65,17 @@ reference_program::program const features_logistic{
              "Trains LeNet on MNIST, then a logistic regression on the outputs of LeNet's dense layer.\n"
              "--save FILE writes the regression to FILE.logistic.",
          .data = reference_program::mnist_help,
-         .rate = "AdaGrad's learning rate",
+         .learning_rate = "AdaGrad's learning rate",
          .features =
              "writes the outputs of LeNet's dense layer for the test images, by all ranks, to a CSV file,\n"
              "                   or to an NPY file if its name ends with .npy; an interrupted call resumes"},
-    .defaults = {.epochs = 1, .rate = 0.02},
+    .defaults = {.epochs = 1, .learning_rate = 0.02},
     .data = reference_program::mnist_sets,
     .network = [](auto const&, auto const&) { return graph(lenet); },
     .settings =
         [](auto const& chosen) {
-          return training_settings{.updater = adagrad{.rate = chosen.rate}, .l2 = 5e-4};
+          return training_settings{
+              .optimizer = {.rule = adagrad{.learning_rate = chosen.learning_rate}, .l2 = 5e-4}};
         },
     .afterwards = regress};
 

@@ -49,13 +49,13 @@ reference_program::program const gpt{
     .text = {.name = "gpt",
              .purpose = "Trains a transformer to predict the next character of a text, and prints a sample.",
              .data = reference_program::text_help,
-             .rate = "AdamW's learning rate",
+             .learning_rate = "AdamW's learning rate",
              .size = R"(small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256;
                    gpt2: 12, 12, 768, 64 of 50,257 tokens, for --batch 4. It reads GPT-2's vocabulary
                    if gpt2/vocab.json and gpt2/merges.txt are beside the data)",
              .sizes = {"small", "baby", "gpt2"},
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
-    .defaults = {.batch = 12, .epochs = 1, .rate = 1e-3, .generate = 300},
+    .defaults = {.batch = 12, .epochs = 1, .learning_rate = 1e-3, .generate = 300},
     .evaluation_batch = 64,
     .data =
         [](options const& chosen) {
@@ -65,8 +65,9 @@ reference_program::program const gpt{
     .network = transformer,
     .settings =
         [](options const& chosen) {
-          return training_settings{.updater = adamw{.rate = chosen.rate, .beta2 = 0.99, .decay = 0.1},
-                                   .normalisation = normalise::clip_global_norm{1}};
+          return training_settings{
+              .optimizer = {.rule = adamw{.learning_rate = chosen.learning_rate, .beta2 = 0.99, .decay = 0.1},
+                            .normalisation = normalise::clip_global_norm{1}}};
         },
     .afterwards = reference_program::print_sample};
 

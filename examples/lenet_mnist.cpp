@@ -24,14 +24,15 @@ reference_program::program const lenet_mnist{
     .text = {.name = "lenet_mnist",
              .purpose = "Trains LeNet on MNIST and prints a classification report of the test images.",
              .data = reference_program::mnist_help,
-             .rate = "AdaGrad's learning rate"},
-    .defaults = {.rate = 0.02},
+             .learning_rate = "AdaGrad's learning rate"},
+    .defaults = {.learning_rate = 0.02},
     .data = reference_program::mnist_sets,
 
     .network = [](auto const&, auto const&) { return graph(lenet); },
     .settings =
         [](auto const& chosen) {
-          return training_settings{.updater = adagrad{.rate = chosen.rate}, .l2 = 5e-4};
+          return training_settings{
+              .optimizer = {.rule = adagrad{.learning_rate = chosen.learning_rate}, .l2 = 5e-4}};
         }};
 
 }  // namespace

@@ -26,14 +26,16 @@ reference_program::program const mnist_mlp{
                  "Trains a multilayer perceptron on MNIST and prints a classification report of the test "
                  "images.",
              .data = reference_program::mnist_help,
-             .rate = "the learning rate; Nesterov's momentum is 0.9"},
-    .defaults = {.rate = 0.02, .seed = 12345},
+             .learning_rate = "the learning rate; Nesterov's momentum is 0.9"},
+    .defaults = {.learning_rate = 0.02, .seed = 12345},
     .data = reference_program::mnist_sets,
 
     .network = [](auto const&, auto const&) { return graph(mlp); },
     .settings =
         [](auto const& chosen) {
-          return training_settings{.updater = nesterov{.rate = chosen.rate, .momentum = 0.9}, .l2 = 1e-4};
+          return training_settings{
+              .optimizer = {.rule = nesterov{.learning_rate = chosen.learning_rate, .momentum = 0.9},
+                            .l2 = 1e-4}};
         }};
 
 }  // namespace

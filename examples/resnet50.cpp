@@ -3,9 +3,9 @@
 // label: slow
 // ResNet-50 on synthetic images, to measure the time of a training step: resnet50 --help
 //   resnet50 --weights torchvision.safetensors --map examples/torchvision_resnet.map --epochs 0
-#include "reference_program/drawn_images.hpp"
 #include "reference_program/program.hpp"
 #include "reference_program/resnet.hpp"
+#include "reference_program/synthetic_images.hpp"
 
 namespace {
 
@@ -15,27 +15,30 @@ constexpr int drawn_train = 32, drawn_test = 8;
 
 reference_program::sets images(reference_program::options const&) {
   auto const [side, classes, blocks] = reference_program::resnet50_size;
-  return {.train = reference_program::drawn_images(drawn_train, {3, side, side}, classes, 1),
-          .test = reference_program::drawn_images(drawn_test, {3, side, side}, classes, 1, classes),
-          .kind = "drawn",
+  return {.train = reference_program::synthetic_images(drawn_train, {3, side, side}, classes, 1),
+          .test = reference_program::synthetic_images(drawn_test, {3, side, side}, classes, 1, classes),
+          .kind = "synthetic",
           .notice = "These images are synthetic; the accuracy is not that of ImageNet.",
-          .where = "drawn, seed 1"};
+          .where = "synthetic, seed 1"};
 }
 
 reference_program::program const program{
     .text = {.name = "resnet50",
              .purpose = "Trains ResNet-50 on a few synthetic images of 224x224 pixels, to measure its speed.",
-             .rate = "the learning rate; the momentum is 0.9",
+             .learning_rate = "the learning rate; the momentum is 0.9",
              .weights = "a safetensors file of another library, such as torchvision, as initial parameters"},
-    .defaults = {.batch = 8, .epochs = 1, .rate = 0.01},
+    .defaults = {.batch = 8, .epochs = 1, .learning_rate = 0.01},
     .top = 5,
     .evaluation_batch = 8,
     .data = images,
-    .network = [](auto const&, auto const&) { return reference_program::resnet(reference_program::resnet50_size); },
+    .network = [](auto const&,
+                  auto const&) { return reference_program::resnet(reference_program::resnet50_size); },
     .settings =
         [](auto const& chosen) {
           return training_settings{
-              .updater = momentum{.rate = chosen.rate, .momentum = 0.9}, .l2 = 1e-4, .weights = init::relu{}};
+              .optimizer = {.rule = momentum{.learning_rate = chosen.learning_rate, .momentum = 0.9},
+                            .l2 = 1e-4},
+              .weights = init::relu{}};
         }};
 
 }  // namespace

@@ -35,14 +35,14 @@ reference_program::program const sequence_classification{
                  "Trains LSTM layers to classify time series and prints a classification report of the test "
                  "series.",
              .data = reference_program::series_help,
-             .rate = "Adam's learning rate"},
-    .defaults = {.epochs = 40, .rate = 0.005},
+             .learning_rate = "Adam's learning rate"},
+    .defaults = {.epochs = 40, .learning_rate = 0.005},
     .normalises = true,
     .data = reference_program::series_sets,
     .network = classifier,
     .settings = [](options const& chosen) {
-      return training_settings{.updater = adam{.rate = chosen.rate},
-                               .normalisation = normalise::clip_global_norm{1}};
+      return training_settings{.optimizer = {.rule = adam{.learning_rate = chosen.learning_rate},
+                                             .normalisation = normalise::clip_global_norm{1}}};
     }};
 
 }  // namespace

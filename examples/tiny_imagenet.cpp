@@ -11,9 +11,9 @@
 #include <cohort/training/training.hpp>
 #include <cstdio>
 #include <string>
-#include "reference_program/drawn_images.hpp"
 #include "reference_program/folders.hpp"
 #include "reference_program/program.hpp"
+#include "reference_program/synthetic_images.hpp"
 
 namespace {
 
@@ -72,25 +72,24 @@ sets images(options const& chosen) {
                       .expected = "train/batch-000000.zip and so on, made by preprocess",
                       .got = "none"});
   return {
-      .train = reference_program::drawn_images(640, {3, side, side}, 20, 1),
-      .test = reference_program::drawn_images(200, {3, side, side}, 20, 1, 640),
-      .kind = "drawn",
+      .train = reference_program::synthetic_images(640, {3, side, side}, 20, 1),
+      .test = reference_program::synthetic_images(200, {3, side, side}, 20, 1, 640),
+      .kind = "synthetic",
       .notice =
           "TinyImageNet was not found: these images are synthetic; the accuracy is not that of TinyImageNet.",
-      .where = "drawn, seed 1"};
+      .where = "synthetic, seed 1"};
 }
 
 /// The original learning rates: 8e-3, then 6e-3, 3e-3, 1e-3 and 5e-4 from epochs 1, 3, 5 and 7.
 training_settings settings_of(options const& chosen) {
-  double const first = chosen.rate;
-  return {
-      .updater =
-          amsgrad{
-              .rate =
-                  schedule::map{
-                      {{0, first}, {1, first * 3 / 4}, {3, first * 3 / 8}, {5, first / 8}, {7, first / 16}}}},
-      .l2 = 1e-4,
-      .weights = init::relu{}};
+  double const first = chosen.learning_rate;
+  return {.optimizer = {.rule = amsgrad{.learning_rate = schedule::map{{{0, first},
+                                                                        {1, first * 3 / 4},
+                                                                        {3, first * 3 / 8},
+                                                                        {5, first / 8},
+                                                                        {7, first / 16}}}},
+                        .l2 = 1e-4},
+          .weights = init::relu{}};
 }
 
 /// Prints the file names and predicted classes of the first test images.
@@ -116,11 +115,12 @@ reference_program::program const tiny_imagenet{
              .data =
                  R"(folder made by preprocess: train/ and test/ with archives of images, which are scaled to
                    64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images)",
-             .rate = "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 "
-                     "from epochs\n"
-                     "                   3, 5 and 7",
+             .learning_rate =
+                 "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 "
+                 "from epochs\n"
+                 "                   3, 5 and 7",
              .cookbook = true},
-    .defaults = {.epochs = 8, .rate = 8e-3},
+    .defaults = {.epochs = 8, .learning_rate = 8e-3},
     .top = ranked,
     .prefetch = 2,
     .data = images,

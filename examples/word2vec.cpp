@@ -24,11 +24,12 @@ reference_program::program_text const text{
     .purpose =
         "Learns vectors of a text's words by skip-gram with negative sampling, and prints the nearest words.",
     .data = reference_program::text_help,
-    .rate = "learning rate of sgd, which falls to 0.0001",
+    .learning_rate = "learning rate of sgd, which falls to 0.0001",
     .words = "words, separated by commas, whose nearest words are printed",
     .flags = " data ranks communicator batch epochs rate seed load save deadline heartbeat json words "};
 
-options const defaults{.batch = 1024, .epochs = 5, .rate = 0.025, .words = "king,queen,love,death,sword"};
+options const defaults{
+    .batch = 1024, .epochs = 5, .learning_rate = 0.025, .words = "king,queen,love,death,sword"};
 
 /// Returns the text with ASCII letters in lower case. Replaces all ASCII characters except letters, digits,
 /// apostrophes and line ends by spaces, which separate words.
@@ -97,11 +98,12 @@ int run_rank(options const& chosen, communicator& world) {
   word_vocabulary const words = word_vocabulary::of(content);
   token_stream const tokens(words.encode(content));
   if (prints)
-    std::printf("%s: %lld words, vocabulary %d, %d ranks\n", path.empty() ? "drawn sentences" : path.c_str(),
-                static_cast<long long>(words.total()), words.size(), world.size());
+    std::printf("%s: %lld words, vocabulary %d, %d ranks\n",
+                path.empty() ? "synthetic sentences" : path.c_str(), static_cast<long long>(words.total()),
+                words.size(), world.size());
   word2vec run(words, world,
-               {.updater = sgd{.rate = chosen.rate},
-                .final_rate = std::min(1e-4, chosen.rate),
+               {.optimizer = sgd{.learning_rate = chosen.learning_rate},
+                .final_rate = std::min(1e-4, chosen.learning_rate),
                 .epochs = std::max(chosen.epochs, 1),
                 .windows = chosen.batch * world.size(),
                 .seed = chosen.seed});

@@ -7,9 +7,9 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>
 #include <cohort/training/load.hpp>
-#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cohort/version.hpp>
 #include <cstdint>

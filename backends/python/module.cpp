@@ -433,13 +433,13 @@ NB_MODULE(cohort_predict, module) {
       "    model = cohort_predict.Model('lenet.safetensors')\n"
       "    probabilities = model.predict(images)   # float32, n x 1 x 28 x 28\n";
   module.attr("__version__") = cohort_version();
-  error_type =
-      nb::handle(PyErr_NewExceptionWithDoc("cohort_predict.Error",
-                                           "An error of the library: problem, place, expected and actual value.\n\n"
-                                           "`code`: 'argument_error', 'file_error', 'data_error', "
-                                           "'shape_error', 'backend_error', 'memory_error',\n"
-                                           "'busy_error' or 'other_error'.",
-                                           PyExc_RuntimeError, nullptr));
+  error_type = nb::handle(
+      PyErr_NewExceptionWithDoc("cohort_predict.Error",
+                                "An error of the library: problem, place, expected and actual value.\n\n"
+                                "`code`: 'argument_error', 'file_error', 'data_error', "
+                                "'shape_error', 'backend_error', 'memory_error',\n"
+                                "'busy_error' or 'other_error'.",
+                                PyExc_RuntimeError, nullptr));
   module.attr("Error") = error_type;
 
   nb::class_<tensor_info>(module, "TensorInfo", "One input or output of a model, without the batch.")

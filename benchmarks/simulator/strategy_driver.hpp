@@ -32,14 +32,14 @@ class strategy_driver {
  public:
   strategy_driver(trained_network const& what, handle_maker backend, std::uint64_t seed, int ranks,
                   std::unique_ptr<cohort::strategy> exchange, double step_seconds, step_actions how)
-      : settings_{.updater = what.updater, .l2 = what.l2, .workers = 1},
+      : settings_{.optimizer = {.rule = what.rule, .l2 = what.l2}, .workers = 1},
         workers_(backend(what.net, settings_), settings_, std::chrono::seconds(120)),
         strategy_(std::move(exchange)),
         ranks_(ranks),
         step_seconds_(step_seconds),
         how_(std::move(how)) {
     plan_ = workers_.plan_for({.examples = 1});
-    update_ = std::make_unique<cohort::parameter_update>(parameters(), settings_.optimizer());
+    update_ = std::make_unique<cohort::parameter_update>(parameters(), settings_.optimizer);
     gradient_.resize(static_cast<std::size_t>(parameters().elements()));
     cohort::random_stream const drawn(seed, "gradient");
     for (std::size_t i = 0; i < gradient_.size(); ++i) drawn_.push_back(drawn.normal(i));

@@ -16,8 +16,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 int main() try {
   cohort::dataset const train = cohort::drawn_digits(2000, 1), validation = cohort::drawn_digits(500, 2);
   auto training = cohort::trainer<cohort::onednn>(
-      net, {.updater = cohort::adam{.rate = 1e-3, .epsilon = 0, .epsilon_hat = 1e-7},
-            .l2 = 2e-4,
+      net, {.optimizer = {.rule = cohort::adam{.learning_rate = 1e-3, .epsilon = 0, .epsilon_hat = 1e-7},
+                          .l2 = 2e-4},
             .weights = cohort::init::xavier_uniform{}});
   cohort::progress_listener progress;
   cohort::early_stopping_listener stopping(cohort::metrics::loss, {.patience = 3, .restore_best = true});

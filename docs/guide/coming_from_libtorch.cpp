@@ -38,7 +38,7 @@ struct samples {
 
 int main() try {
   samples const known(2000, 1), held(200, 2);
-  auto training = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adamw{.rate = 3e-3}});
+  auto training = cohort::trainer<cohort::onednn>(net, {.optimizer = {cohort::adamw{.learning_rate = 3e-3}}});
   cohort::score_listener score(100);
   training.fit(known.data(), {.batch = 64, .epochs = 30, .listeners = {&score}});
   training.save("net.safetensors");

@@ -15,14 +15,15 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 
 int main() try {
   auto training = cohort::trainer<cohort::onednn>(
-      net,
-      {.updater = cohort::momentum{.rate = cohort::schedule::step{.initial = 0.05, .factor = 0.1, .every = 2},
-                                   .momentum = 0.9},
-       .l2 = 5e-4,
-       .bias_l2 = 5e-4,
-       .normalisation = cohort::normalise::clip_global_norm{.at = 1},
-       .weights = cohort::init::relu_uniform{},
-       .seed = 0});
+      net, {.optimizer = {.rule = cohort::momentum{.learning_rate =
+                                                       cohort::schedule::step{
+                                                           .initial = 0.05, .factor = 0.1, .every = 2},
+                                                   .momentum = 0.9},
+                          .l2 = 5e-4,
+                          .bias_l2 = 5e-4,
+                          .normalisation = cohort::normalise::clip_global_norm{.at = 1}},
+            .weights = cohort::init::relu_uniform{},
+            .seed = 0});
   training.fit(cohort::drawn_digits(2000, 1), {.batch = 32, .epochs = 3});
   auto const report = training.evaluate(cohort::drawn_digits(500, 2));
   std::printf("accuracy %.3f\n", report.accuracy().value_or(0));

@@ -15,7 +15,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
   using namespace cohort;
   tensor const scan = b.input({lidar, 1}, "scan") | conv1d{.filters = 8, .kernel = 3} | relu{};
   tensor const state = b.input({engine}, "state") | dense{.units = 8} | relu{};
-  tensor const both = concat(scan | flatten{} | dense{.units = 16}, state) | relu{} | dense{.units = 32} | relu{};
+  tensor const both =
+      concat(scan | flatten{} | dense{.units = 16}, state) | relu{} | dense{.units = 32} | relu{};
   return std::tuple(both | dense{.units = 3} | softmax_cross_entropy{.name = "manoeuvre"},
                     both | dense{.units = 1} | mean_squared_error{.weight = 0.5, .name = "speed"});
 }>();
@@ -57,7 +58,7 @@ struct drives {
 
 int main() try {
   drives const known(1500, 1), held(300, 2);
-  auto training = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 3e-3}});
+  auto training = cohort::trainer<cohort::onednn>(net, {.optimizer = {cohort::adam{.learning_rate = 3e-3}}});
   training.fit(known.data(), {.batch = 30, .epochs = 20});
 
   cohort::classification_report manoeuvre(3);

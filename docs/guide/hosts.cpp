@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   bool stopped = false;
   int const status = cohort::launch<cohort::mpi>(argc, argv, how, [&](cohort::communicator& world) {
     auto training = cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{},
-                                                    {.updater = cohort::momentum{.rate = 0.05}});
+                                                    {.optimizer = {cohort::momentum{.learning_rate = 0.05}}});
     if (resumes) {
       auto const from = cohort::resume(training, "runs");
       if (world.rank() == 0)

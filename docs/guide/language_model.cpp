@@ -6,9 +6,9 @@
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/text/generate_tokens.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,10 +55,11 @@ void train(communicator& world, tokenizer const& pieces, double tokens_per_byte,
 
   schedule::one_cycle const rate{
       .initial = 1e-4, .peak = 5e-3, .final = 5e-4, .length = 150, .by = schedule::unit::step};
-  training model = trainer<onednn>(transformer(chosen, pieces.size()), world, allreduce{},
-                                   {.updater = adamw{.rate = rate, .beta2 = 0.99, .decay = 0.1},
-                                    .normalisation = normalise::clip_global_norm{1},
-                                    .decay_from_rank = 2});
+  training model =
+      trainer<onednn>(transformer(chosen, pieces.size()), world, allreduce{},
+                      {.optimizer = {.rule = adamw{.learning_rate = rate, .beta2 = 0.99, .decay = 0.1},
+                                     .normalisation = normalise::clip_global_norm{1},
+                                     .decay_from_rank = 2}});
   checkpoint_listener saving(folder, 25);
   fit_settings how{.batch = 8, .validation = held, .metrics = {metrics::perplexity}, .listeners = {&saving}};
   run_memory const memory = model.memory_of(text, how);

@@ -42,7 +42,7 @@ bool train(cohort::communicator& world) {
   int all = 0;
   MPI_Allreduce(&mine.count, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   auto training = cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{},
-                                                  {.updater = cohort::adam{.rate = 5e-3}});
+                                                  {.optimizer = {cohort::adam{.learning_rate = 5e-3}}});
   auto const done =
       training.fit(mine.data(), {.batch = 25, .epochs = 40, .sharding = cohort::sharding::local});
 

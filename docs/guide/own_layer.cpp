@@ -110,7 +110,7 @@ bool train() {
   }
   cohort::arrays const data(points, {2}, in_ring, 2);
 
-  auto training = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 0.01}});
+  auto training = cohort::trainer<cohort::onednn>(net, {.optimizer = {cohort::adam{.learning_rate = 0.01}}});
   training.fit(data, {.batch = 50, .epochs = 30});
   training.save("radial.safetensors");
 

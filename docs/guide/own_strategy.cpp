@@ -132,7 +132,7 @@ class periodic_mean final : public cohort::strategy {
   }
 
  private:
-  /// Reads the mean over the ranks of an array: 0 is the parameters, the others are the updater's state.
+  /// Reads the mean over the ranks of an array: 0 is the parameters, the others are the optimizer's state.
   void read_mean(cohort::replica const& mine, int array, std::byte* dense) {
     double total = weight_;
     world_->allreduce(std::span(&total, 1));
@@ -184,8 +184,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 /// Trains with a strategy. Returns whether the network has learned and all ranks have the same parameters.
 template <class Strategy>
 bool train(cohort::communicator& world, Strategy const& strategy, double rate) {
-  auto training =
-      cohort::trainer<cohort::onednn>(net, world, strategy, {.updater = cohort::sgd{.rate = rate}});
+  auto training = cohort::trainer<cohort::onednn>(net, world, strategy,
+                                                  {.optimizer = {cohort::sgd{.learning_rate = rate}}});
   training.fit(cohort::drawn_digits(2000, 1), {.batch = 16, .epochs = 3});
   auto const report = training.evaluate(cohort::drawn_digits(500, 2));
 

@@ -30,7 +30,7 @@ constexpr auto logistic = cohort::network<[](cohort::builder& b) {
   return b.input({64}) | dense{.units = 2} | softmax_cross_entropy{};
 }>();
 
-/// Drawn digits, with the label 0 for even and 1 for odd ones.
+/// Synthetic digits, with the label 0 for even and 1 for odd ones.
 struct parities {
   int count;
   std::vector<std::uint8_t> pixels;
@@ -45,31 +45,35 @@ struct parities {
 };
 
 int main() try {
-  auto source = cohort::trainer<cohort::onednn>(digits, {.updater = cohort::adam{}});
+  auto source = cohort::trainer<cohort::onednn>(digits, {.optimizer = {cohort::adam{}}});
   source.fit(cohort::drawn_digits(3000, 1), {.batch = 32, .epochs = 3});
   source.save("digits.safetensors");
 
   parities const few(30, 5), held(500, 6);
   auto tuned = cohort::trainer<cohort::onednn>(
-      parity, {.updater = cohort::adam{.rate = 0.01}, .layers = {{.layer = "features_*", .frozen = true}}});
+      parity, {.optimizer = {.rule = cohort::adam{.learning_rate = 0.01},
+                             .layers = {{.layer = "features_*", .frozen = true}}}});
   cohort::transfer_report const copied = tuned.load_matching("digits.safetensors");
   std::printf("%s\n", copied.text().c_str());
   tuned.fit(few.data(), {.batch = 10, .epochs = 40});
   double const of_tuned = tuned.evaluate(held.data()).accuracy().value_or(0);
 
   cohort::feature_set const codes = source.features({"code"}, few.data());
-  auto regression = cohort::trainer<cohort::onednn>(logistic, {.updater = cohort::adam{.rate = 0.01}});
+  auto regression =
+      cohort::trainer<cohort::onednn>(logistic, {.optimizer = {cohort::adam{.learning_rate = 0.01}}});
   regression.fit(codes, {.batch = 10, .epochs = 40});
   double const of_regression =
       regression.evaluate(source.features({"code"}, held.data())).accuracy().value_or(0);
 
-  auto scratch = cohort::trainer<cohort::onednn>(parity, {.updater = cohort::adam{.rate = 3e-3}});
+  auto scratch =
+      cohort::trainer<cohort::onednn>(parity, {.optimizer = {cohort::adam{.learning_rate = 3e-3}}});
   scratch.fit(few.data(), {.batch = 10, .epochs = 40});
   double const of_scratch = scratch.evaluate(held.data()).accuracy().value_or(0);
 
   auto fine = cohort::trainer<cohort::onednn>(
-      parity, {.updater = cohort::adam{.rate = 1e-3},
-               .layers = {{.layer = "features_*", .updater = cohort::adam{.rate = 1e-4}}}});
+      parity,
+      {.optimizer = {.rule = cohort::adam{.learning_rate = 1e-3},
+                     .layers = {{.layer = "features_*", .rule = cohort::adam{.learning_rate = 1e-4}}}}});
   fine.load_matching(tuned);
   fine.fit(few.data(), {.batch = 10, .epochs = 20});
   double const of_fine = fine.evaluate(held.data()).accuracy().value_or(0);

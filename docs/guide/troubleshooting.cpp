@@ -66,11 +66,12 @@ void training() {
     training.fit(digits);
   });
   provoke("rate", [&] {
-    auto training = cohort::trainer<cohort::onednn>(net, {.updater = cohort::sgd{.rate = 1e30}});
+    auto training = cohort::trainer<cohort::onednn>(net, {.optimizer = {cohort::sgd{.learning_rate = 1e30}}});
     training.fit(digits, {.batch = 20, .epochs = 5});
   });
-  provoke("layer name",
-          [&] { cohort::trainer<cohort::onednn>(net, {.layers = {{.layer = "hiden", .frozen = true}}}); });
+  provoke("layer name", [&] {
+    cohort::trainer<cohort::onednn>(net, {.optimizer = {.layers = {{.layer = "hiden", .frozen = true}}}});
+  });
   provoke("output name", [&] {
     auto training = cohort::trainer<cohort::onednn>(net);
     cohort::classification_report report(10);

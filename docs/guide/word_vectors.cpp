@@ -13,7 +13,8 @@ int main() try {
   token_stream const tokens(words.encode(text));
   std::printf("%d words, the most frequent one: %s\n", words.size(), words.words()[0].c_str());
 
-  word2vec_settings const how{.width = 32, .window = 3, .updater = sgd{.rate = 0.05}, .epochs = 10, .windows = 256};
+  word2vec_settings const how{
+      .width = 32, .window = 3, .rule = sgd{.learning_rate = 0.05}, .epochs = 10, .windows = 256};
   int const status = launch<threads>(2, [&](communicator& world) {
     word2vec run(words, world, how);
     double first = 0, last = 0;

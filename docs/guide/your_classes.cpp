@@ -18,7 +18,7 @@ int main() try {
     return b.input(examples.describe().inputs[0].example) | dense{.units = 16} | relu{}
            | dense{.units = encoder.classes()} | softmax_cross_entropy{};
   });
-  auto model = trainer<onednn>(net, {.updater = adam{.rate = 0.01}});
+  auto model = trainer<onednn>(net, {.optimizer = {adam{.learning_rate = 0.01}}});
   model.keep(encoder);
   model.normalise(examples);
   model.fit(examples, {.batch = 16, .epochs = 30, .validation = held, .metrics = {metrics::accuracy}});

@@ -52,7 +52,7 @@ int main() try {
     return b.input({length}) | embedding{.vocabulary = letters, .width = 8} | flatten{} | dense{.units = 64}
            | relu{} | dense{.units = letters} | softmax_cross_entropy{};
   });
-  auto model = trainer<onednn>(net, {.updater = adam{.rate = 3e-3}});
+  auto model = trainer<onednn>(net, {.optimizer = {adam{.learning_rate = 3e-3}}});
   fit_report const report = model.fit(
       train,
       {.batch = 32, .epochs = 3, .validation = held, .metrics = {metrics::accuracy, metrics::top_k(3)}});

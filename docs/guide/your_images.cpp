@@ -50,8 +50,10 @@ int main() try {
       {.padding = 4, .place = placing::anywhere, .flip = true, .colour = {.brightness = 0.2}, .seed = 1});
 
   using choice = priority<onednn_bf16, onednn>;
-  auto model = trainer<choice>(
-      net, {.updater = adam{.rate = 2e-3}, .weights = init::relu{}, .workers = 2, .log = stderr_sink()});
+  auto model = trainer<choice>(net, {.optimizer = {adam{.learning_rate = 2e-3}},
+                                     .weights = init::relu{},
+                                     .workers = 2,
+                                     .log = stderr_sink()});
   model.normalise(seen);
 
   early_stopping_listener stopping(metrics::accuracy, {.patience = 4, .restore_best = true, .lines = {}});

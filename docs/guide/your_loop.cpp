@@ -4,7 +4,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/onednn.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/training_loop.hpp>
 #include <cstdio>
 
@@ -15,14 +15,15 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 }>();
 
 cohort::training run_with(double rate, cohort::communicator& world) {
-  return cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{},
-                                         {.updater = cohort::momentum{.rate = rate, .momentum = 0.9}});
+  return cohort::trainer<cohort::onednn>(
+      net, world, cohort::allreduce{},
+      {.optimizer = {cohort::momentum{.learning_rate = rate, .momentum = 0.9}}});
 }
 
 double rate_for(cohort::dataset const& images, cohort::communicator& world) {
   cohort::training trial = run_with(1e-3, world);
   cohort::rate_table const table =
-      cohort::find_rate(trial, images, {.from = 1e-4, .to = 1, .steps = 60, .batch = 16});
+      cohort::find_learning_rate(trial, images, {.from = 1e-4, .to = 1, .steps = 60, .batch = 16});
   return table.suggested.value_or(1e-2);
 }
 

@@ -23,7 +23,8 @@ int main() try {
     return b.input(train.describe().inputs[0].example) | lstm{.units = 16, .last_step = true}
            | dense{.units = 1} | mean_squared_error{.name = "temperature"};
   });
-  auto model = trainer<onednn>(net, {.updater = adam{.rate = schedule::exponential{.initial = 3e-3}}});
+  auto model =
+      trainer<onednn>(net, {.optimizer = {adam{.learning_rate = schedule::exponential{.initial = 3e-3}}}});
   model.normalise(train, {.targets = rescaling::standardise});
   model.fit(train, {.batch = 32, .epochs = 30});
 

@@ -17,7 +17,8 @@ int main() try {
     return b.input(examples.describe().inputs[0].example) | dense{.units = 32} | relu{} | dense{.units = 1}
            | mean_squared_error{};
   });
-  auto model = trainer<onednn>(net, {.updater = adam{.rate = schedule::exponential{.initial = 0.01}}});
+  auto model =
+      trainer<onednn>(net, {.optimizer = {adam{.learning_rate = schedule::exponential{.initial = 0.01}}}});
   model.keep(encoder);
   model.normalise(examples, {.targets = rescaling::standardise});
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn text
+#include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/text/generate_tokens.hpp>
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -30,8 +30,8 @@ int main() try {
     return b.input({steps}) | embedding{.vocabulary = characters.size(), .width = 32} | gru{.units = 64}
            | dense{.units = characters.size()} | softmax_cross_entropy{};
   });
-  auto model = trainer<onednn>(
-      net, {.updater = adam{.rate = 0.01}, .normalisation = normalise::clip_global_norm{1}});
+  auto model = trainer<onednn>(net, {.optimizer = {.rule = adam{.learning_rate = 0.01},
+                                                   .normalisation = normalise::clip_global_norm{1}}});
   fit_report const report = model.fit(train, {.batch = 16, .epochs = 12, .validation = held});
   double const loss = report.history["validation loss"].back();
   std::printf("loss on held-out text: %.2f, perplexity %.2f\n", loss, std::exp(loss));
@@ -44,7 +44,8 @@ int main() try {
   characters.save("characters.json");
   auto const loaded = load_trained<onednn>("sentences.safetensors");
   tokenizer const same = tokenizer::load("characters.json");
-  bool const equal = generate_tokens(loaded, same.encode("the king "), {.count = 60, .rules = {.temperature = 0.5}}) == next;
+  bool const equal =
+      generate_tokens(loaded, same.encode("the king "), {.count = 60, .rules = {.temperature = 0.5}}) == next;
   std::printf("loaded, it writes the same text: %s\n", equal ? "yes" : "no");
   return equal ? 0 : 1;
 } catch (cohort::error const& problem) {

@@ -36,7 +36,7 @@ struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
   std::string where{};   ///< file or folder
-  std::string notice{};  ///< printed first if the data is drawn in place of the real one
+  std::string notice{};  ///< printed first if the data is synthetic in place of the real one
   std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};
   std::optional<cohort::transform_report> rows{};
@@ -56,7 +56,7 @@ inline cohort::idx_array read_array(std::string const& path) {
 }
 
 inline document_data load(cohort::digits_source const& from, std::uint64_t) {
-  document_data made{.train = cohort::drawn_digits(from.train, from.seed), .where = "drawn digits"};
+  document_data made{.train = cohort::drawn_digits(from.train, from.seed), .where = "synthetic digits"};
   if (from.test > 0) made.test = cohort::drawn_digits(from.test, from.seed, from.train);
   return made;
 }
@@ -64,7 +64,7 @@ inline document_data load(cohort::digits_source const& from, std::uint64_t) {
 inline document_data load(cohort::mnist_source const& from, std::uint64_t) {
   auto found = cohort::mnist::real_or_drawn(from.folder);
   document_data made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
-  if (found.drawn)
+  if (found.synthetic)
     made.notice = "MNIST was not found: these digits are synthetic; the accuracy is not that of MNIST.";
   return made;
 }

@@ -48,7 +48,7 @@ int accuracy_of(cohort::training const& model, grid const& asked) {
 
 int main() try {
   grid const known(64), coarse(37), fine(101);
-  auto model = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 5e-3}});
+  auto model = cohort::trainer<cohort::onednn>(net, {.optimizer = {cohort::adam{.learning_rate = 5e-3}}});
   model.fit(cohort::arrays(known.points, {2}, known.in_ring, 2), {.batch = 64, .epochs = 20});
 
   int of_coarse = 0, of_fine = 0;

@@ -50,8 +50,8 @@ inline sets mnist_sets(options const& chosen) {
               .where = folder + "/mnist_train_lmdb"};
   auto found = cohort::mnist::real_or_drawn(chosen.data);
   sets made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
-  if (found.drawn) {
-    made.kind = "drawn";
+  if (found.synthetic) {
+    made.kind = "synthetic";
     made.notice = "MNIST was not found: these digits are synthetic; the accuracy is not that of MNIST.";
   }
   return made;

@@ -102,7 +102,7 @@ constexpr flag all_flags[]{
     {"warm-up", [](options& o, text f, text v) { o.warm_up = number_of(f, v, 0, 1'000'000); }},
     {"batch", [](options& o, text f, text v) { o.batch = number_of(f, v, 1, 1'000'000); }},
     {"epochs", [](options& o, text f, text v) { o.epochs = number_of(f, v, 0, 1'000'000); }},
-    {"rate", [](options& o, text f, text v) { o.rate = number_of(f, v, 1e-9, 1e9); }},
+    {"learning-rate", [](options& o, text f, text v) { o.learning_rate = number_of(f, v, 1e-9, 1e9); }},
     {"backend",
      [](options& o, text f, text v) {
        o.backend =
@@ -178,7 +178,7 @@ constexpr char const* after_data = R"(
   --overlap        overlaps averaging with training; the mean is applied one period later
   --density X      fraction of elements that sharing and top-k send per step (0.01)
   --threshold X    fixed threshold of sharing; default: chosen by the density
-  --share NAME     what sharing and top-k exchange: gradient, or update (the ranks' updater steps) (gradient)
+  --share NAME     what sharing and top-k exchange: gradient, or update (the ranks' optimizer steps) (gradient)
   --group NAME     senders of messages: process (its ranks sum their arrays first), or each rank (process)
   --staleness N    sharing and top-k apply messages N steps later; unbounded, with --share update: on arrival (0)
   --warm-up N      sharing and top-k exchange densely in the first N steps (0)
@@ -186,7 +186,8 @@ constexpr char const* after_data = R"(
 constexpr char const* after_batch = R"()
   --epochs N       passes over the training images, including those before a resume; 0: only evaluates ()";
 constexpr char const* after_epochs = R"()
-  --rate X         )";
+  --learning-rate X
+                   )";
 constexpr char const* after_rate = R"()
   --backend NAME   auto, onednn, cudnn (GPUs), onednn_bf16 or cudnn_bf16 (mixed precision), cudnn_tf32 or reference;
                    auto: the first of cudnn, onednn and reference that is built in and usable here (auto)
@@ -195,7 +196,7 @@ constexpr char const* before_original = R"()
   --original       )";
 constexpr char const* after_seed = R"(
   --load FILE      starts from the model in FILE
-  --save FILE      writes the trained model, with the updater's state
+  --save FILE      writes the trained model, with the optimizer's state
   --checkpoints DIR  saves checkpoints in DIR; SIGTERM and SIGINT save one and stop (status 75)
   --save-every N   saves a checkpoint every N steps; 0: only on SIGTERM (0)
   --keep N         number of checkpoints to keep (3)
@@ -254,13 +255,13 @@ std::size_t bytes_of(std::string_view setting, std::string_view text) {
 }
 
 std::string help_of(program_text const& program, options const& defaults) {
-  char rate[32];
-  std::snprintf(rate, sizeof rate, "%g", defaults.rate);
+  char learning_rate[32];
+  std::snprintf(learning_rate, sizeof learning_rate, "%g", defaults.learning_rate);
   std::string all = program.purpose;
   all += '\n';
   if (program.data) all += std::string(before_data) + program.data;
   all += after_data + text_of(defaults.batch) + after_batch + text_of(defaults.epochs) + after_epochs
-         + program.rate + " (" + rate + after_rate + text_of(defaults.seed);
+         + program.learning_rate + " (" + learning_rate + after_rate + text_of(defaults.seed);
   all += program.original ? std::string(before_original) + program.original : ")";
   if (program.size)
     all += std::string("\n  --size NAME      ") + program.size + " (" + program.sizes[0] + ')';
@@ -285,7 +286,7 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   }
   known.push_back({});
   options chosen = defaults;
-  chosen.rate = 0;
+  chosen.learning_rate = 0;
   opterr = 0;  // getopt prints nothing: usage_error has the message
   while (optind < argc) {
     std::string const given = argv[optind];

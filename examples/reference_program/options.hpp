@@ -33,7 +33,7 @@ struct options {
   std::string group = "process";
   int batch = 32;
   int epochs = 5;
-  double rate = 0;
+  double learning_rate = 0;
   std::string backend = "auto";
   std::optional<std::size_t> max_bytes{};  // of training_settings; without a value: 0
   std::uint64_t seed = 123;
@@ -68,7 +68,7 @@ struct program_text {
   char const* name;                ///< prefix of error messages
   char const* purpose;             ///< first line
   char const* data = nullptr;      ///< of --data
-  char const* rate;                ///< of --rate
+  char const* learning_rate;       ///< of --learning-rate
   char const* original = nullptr;  ///< of --original
   char const* size = nullptr;      ///< of --size
   char const* sizes[3] = {};       ///< values of --size; the first is the default
@@ -97,7 +97,7 @@ std::size_t bytes_of(std::string_view setting, std::string_view text);
 /// The environment variable that limits the memory of training.
 inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
 
-/// Parses the flags.  `rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value of
+/// Parses the flags.  `learning_rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value of
 /// COHORT_MAX_BYTES.
 ///
 /// Errors    usage_error.

@@ -17,6 +17,8 @@
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
+#include <cohort/monitoring/forecast.hpp>
+#include <cohort/monitoring/timeline.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/machine_peaks.hpp>
 #include <cohort/strategy/sharing_by.hpp>
@@ -24,10 +26,8 @@
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/exchange_text.hpp>
-#include <cohort/monitoring/forecast.hpp>
 #include <cohort/training/preflight_fit.hpp>
 #include <cohort/training/stop_on_signal.hpp>
-#include <cohort/monitoring/timeline.hpp>
 #include <cohort/training/tune.hpp>
 #if HAS_CUDNN
 #include <cohort/cudnn.hpp>
@@ -177,7 +177,10 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
   out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
   out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
-  out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
+  out.field("batch", chosen.batch)
+      .field("learning_rate", chosen.learning_rate)
+      .field("seed", chosen.seed)
+      .key("loss");
   fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
   out.field("data", kind).field("checksum", training.checksum());
   if (auto const measured = training.exchange_report(); !measured.empty()) {
@@ -446,7 +449,7 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   std::error_code unknown;
   fs::path const absolute = fs::absolute(path).lexically_normal();
   if (!is_folder) return absolute.parent_path();
-  fs::path folder = absolute;  // created with its parents
+  fs::path folder = absolute;   // created with its parents
   auto const is_absent = [&] {  // also behind a file; a link without a target is not absent
     return !fs::exists(folder, unknown) && !fs::is_symlink(folder, unknown);
   };
@@ -651,7 +654,7 @@ namespace {
 /// Upper bound of the bytes of a rank's own file in a checkpoint. Not included: metadata and the states of
 /// recurrent layers.
 std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::run_memory const& memory) {
-  std::uint64_t const array = memory.parameters, replica = array + memory.updater_state;
+  std::uint64_t const array = memory.parameters, replica = array + memory.optimizer_state;
   // A message has at most 2 bits per element, and the values that top-k sends.
   auto const sharing_bytes = [&](cohort::sharing_settings const& settings, double density) {
     double const messages = settings.max_staleness == cohort::unbounded
@@ -687,7 +690,7 @@ void check_run(cohort::training& training, cohort::dataset const& train, cohort:
     cohort::run_memory const memory = training.memory_of(train, how);
     auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
     std::uint64_t bytes = rank_file_bytes(strategy, memory);
-    if (training.world().rank() == 0) bytes += memory.parameters + memory.updater_state;  // the shared file
+    if (training.world().rank() == 0) bytes += memory.parameters + memory.optimizer_state;  // the shared file
     what.disk = static_cast<std::uint64_t>(keep + 1 - present) * bytes;
   }
   print_preflight(training.world(), "the run on ", preflight_fit(training, train, how, what));
@@ -746,7 +749,7 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
 int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
               std::function<int(options const&, cohort::communicator&)> const& body) {
   return guarded(text, defaults, argc, argv, [&](options& chosen) {
-    if (chosen.rate == 0) chosen.rate = defaults.rate;
+    if (chosen.learning_rate == 0) chosen.learning_rate = defaults.learning_rate;
     return launch(chosen, argc, argv, [&](cohort::communicator& world) {
       require_outputs(chosen, world);
       return body(chosen, world);
@@ -756,7 +759,8 @@ int run_ranks(program_text const& text, options const& defaults, int argc, char*
 
 int run(program const& what, int argc, char** argv) {
   return guarded(what.text, what.defaults, argc, argv, [&](options& chosen) {
-    if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
+    if (chosen.learning_rate == 0)
+      chosen.learning_rate = chosen.original ? what.original_learning_rate : what.defaults.learning_rate;
     factory_for(chosen.backend);  // throws before any work starts
     // Loaded after the ranks have joined, so that all end at once, with one status, if a host has no data.
     // Ranks that are threads share the data.

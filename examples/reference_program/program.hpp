@@ -28,7 +28,7 @@ namespace reference_program {
 struct sets {
   cohort::dataset train;
   cohort::dataset test;
-  std::string kind = "real";  ///< in the report: real, scaled, or drawn (synthetic)
+  std::string kind = "real";  ///< in the report: real, scaled or synthetic
   std::string notice{};       ///< printed first if the data differ from the published data set
   std::string where{};        ///< folder or file of the data, which is printed
 };
@@ -36,9 +36,9 @@ struct sets {
 struct program {
   program_text text;
   options defaults;
-  double original_rate = 0;  ///< learning rate with --original
-  int top = 1;               ///< also reports top-N accuracy
-  int prefetch = 0;          ///< batches prepared ahead
+  double original_learning_rate = 0;  ///< learning rate with --original
+  int top = 1;                        ///< also reports top-N accuracy
+  int prefetch = 0;                   ///< batches prepared ahead
   int evaluation_batch = 256;
   bool normalises = false;  ///< rescales inputs by the statistics of the training set
   sets (*data)(options const&);
@@ -145,7 +145,7 @@ int report_stop(cohort::training const& training, cohort::checkpoint_listener co
 int launch(options const& chosen, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body, setting_names const& named = {});
 
-/// Writes the parameters and the updater's state to a file.
+/// Writes the parameters and the optimizer's state to a file.
 void save(cohort::training& trained, std::string const& path);
 
 /// Parses the flags, and calls `body` on the ranks that they request. Returns the exit status: that of

@@ -3,11 +3,11 @@
 #include <array>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/text/generate_tokens.hpp>
-#include <cohort/prediction/stateful_predictions.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,14 +19,14 @@ namespace reference_program {
 
 constexpr char const* text_help =
     R"(a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache,
-                   otherwise drawn sentences)";
+                   otherwise synthetic sentences)";
 
 /// A text, its tokenizer, and its source.
 struct characters_of_text {
   std::string text;
   cohort::tokenizer tokens;
   std::string where;
-  bool drawn;
+  bool synthetic;
 };
 
 /// Synthetic sentences of a few words, for machines without the text file.
@@ -67,7 +67,7 @@ inline characters_of_text characters_of(options const& chosen) {
   std::string const path = text_path(chosen.data);
   std::string text = path.empty() ? drawn_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
   cohort::tokenizer tokens = tokens_of(chosen, text);
-  return {std::move(text), std::move(tokens), path.empty() ? "drawn sentences" : path, path.empty()};
+  return {std::move(text), std::move(tokens), path.empty() ? "synthetic sentences" : path, path.empty()};
 }
 
 /// Crops of `length` tokens: from the first 90 % of the text for training, from the rest for the test.
@@ -76,16 +76,15 @@ inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
   std::int64_t const cut = all.size() * 9 / 10;
-  cohort::crop_settings const crops{.length = length,
-                                    .vocabulary = vocabulary > 0 ? vocabulary : read.tokens.size(),
-                                    .seed = chosen.seed};
+  cohort::crop_settings const crops{
+      .length = length, .vocabulary = vocabulary > 0 ? vocabulary : read.tokens.size(), .seed = chosen.seed};
   cohort::crop_settings fixed = crops;
   fixed.fixed = true;
   sets made{.train = cohort::token_crops(all.part(0, cut), crops),
             .test = cohort::token_crops(all.part(cut, all.size()), fixed),
             .where = read.where};
-  if (read.drawn) {
-    made.kind = "drawn";
+  if (read.synthetic) {
+    made.kind = "synthetic";
     made.notice = "tinyshakespeare.txt was not found: these sentences are synthetic.";
   }
   return made;

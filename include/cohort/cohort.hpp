@@ -6,7 +6,7 @@
 //
 // Optional features have separate headers. Those in monitoring, text, transform and interchange belong to
 // components:
-//   <cohort/training/training_loop.hpp>, <cohort/training/find_rate.hpp>
+//   <cohort/training/training_loop.hpp>, <cohort/training/find_learning_rate.hpp>
 //                                      a user-written training loop; a range test of learning rates
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
 //                                      plans and parameters below the trainer
@@ -43,8 +43,8 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/concat.hpp>
-#include <cohort/data/idx.hpp>
 #include <cohort/data/fit_normalisation.hpp>
+#include <cohort/data/idx.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/mapped.hpp>
 #include <cohort/data/read_table.hpp>
@@ -60,6 +60,7 @@
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/plan/plan_text.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
@@ -67,7 +68,6 @@
 #include <cohort/training/checkpoints.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
 #include <cohort/training/evaluation_listener.hpp>
-#include <cohort/prediction/features.hpp>
 #include <cohort/training/load.hpp>
 #include <cohort/training/metric.hpp>
 #include <cohort/training/performance_listener.hpp>

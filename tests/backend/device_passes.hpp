@@ -129,8 +129,8 @@ class locked_memory_passes final : public cohort::arena_passes {
     locked_memory::opened const now(*memory_);
     own_->square_sums(parts, begin, n, sums);
   }
-  void step_square_sums(cohort::updater const& rule, cohort::update_scalars const& scalars, bytes master,
-                        parts_of parts, parts_of state, std::size_t begin, std::size_t n,
+  void step_square_sums(cohort::optimizer_rule const& rule, cohort::update_scalars const& scalars,
+                        bytes master, parts_of parts, parts_of state, std::size_t begin, std::size_t n,
                         double* sums) override {
     open({master});
     open(parts);

@@ -25,7 +25,7 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
   return b.input({1, 16, 16}) | dense{.units = 300} | batch_norm{} | relu{} | dense{.units = 200} | relu{}
          | dense{.units = 10} | softmax_cross_entropy{};
 }>();
-trained_network const trained{"small", net, cohort::nesterov{.rate = 1e-3}};
+trained_network const trained{"small", net, cohort::nesterov{.learning_rate = 1e-3}};
 handle_maker const backend = cohort::detail::make_backend_handle<cohort::onednn>;
 
 struct traffic_of_a_step {

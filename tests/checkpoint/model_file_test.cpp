@@ -78,7 +78,7 @@ std::vector<T> numbers(parameter_set const& from, std::byte const* arena = nullp
   return dense;
 }
 
-/// The updaters' state of a trial: arrays with distinct numbers.
+/// The optimizers' state of a trial: arrays with distinct numbers.
 struct trial_state {
   std::vector<buffer> memory;
   std::vector<std::byte*> arrays;
@@ -97,7 +97,7 @@ struct trial_state {
 };
 
 std::string written(graph_view net, parameter_set const& from,
-                    std::optional<updater_state_view> const& state = {}) {
+                    std::optional<optimizer_state_view> const& state = {}) {
   std::ostringstream out;
   write_model(out, net, from, state);
   return out.str();
@@ -182,17 +182,17 @@ TEST(model_file, converts_between_float_and_double) {
   EXPECT_EQ(numbers<float>(narrow), std::vector<float>(exact.begin(), exact.end()));
 }
 
-TEST(model_file, round_trips_the_updaters_state_in_other_layouts_and_types) {
+TEST(model_file, round_trips_the_optimizers_state_in_other_layouts_and_types) {
   graph const net = small();
   stored<float> from(net);
   from.initialise(7);
   optimizer_settings const settings{
-      .updater = adam{.rate = schedule::step{.initial = 0.01, .factor = 0.5, .every = 3}},
-      .bias_updater = nesterov{.rate = 0.02, .momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
+      .rule = adam{.learning_rate = schedule::step{.initial = 0.01, .factor = 0.5, .every = 3}},
+      .bias_rule = nesterov{.learning_rate = 0.02, .momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
       .l2 = 5e-4,
       .normalisation = normalise::clip_global_norm{3}};
   trial_state const state(from, 2);
-  std::string const bytes = written(net, from, updater_state_view{settings, {1234, 5}, state.arrays});
+  std::string const bytes = written(net, from, optimizer_state_view{settings, {1234, 5}, state.arrays});
   model_file const saved = opened(bytes);
   ASSERT_TRUE(saved.optimizer());
   EXPECT_EQ(*saved.optimizer(), settings);
@@ -228,7 +228,7 @@ TEST(model_file, contains_the_position_in_an_epoch_unlike_older_files) {
   graph const net = small();
   stored<float> from(net);
   std::string bytes =
-      written(net, from, updater_state_view{.settings = {.updater = sgd{}}, .position = {9, 1, 640}});
+      written(net, from, optimizer_state_view{.settings = {.rule = sgd{}}, .position = {9, 1, 640}});
   EXPECT_EQ(opened(bytes).position(), (training_position{9, 1, 640}));
   model_file const whole = opened(bytes);
   safetensors_metadata metadata = whole.file().metadata();
@@ -268,13 +268,13 @@ TEST(model_file, ignores_the_state_of_a_strategy) {
   EXPECT_FALSE(opened(nothing_else.str()).has_parameters());
 }
 
-TEST(model_file, writes_state_whose_updater_has_no_array) {
+TEST(model_file, writes_state_whose_optimizer_has_no_array) {
   graph const net = small();
   stored<float> from(net);
   model_file const saved =
-      opened(written(net, from, updater_state_view{.settings = {.updater = sgd{}}, .position = {9, 1}}));
+      opened(written(net, from, optimizer_state_view{.settings = {.rule = sgd{}}, .position = {9, 1}}));
   EXPECT_EQ(saved.file().tensors().size(), 4u);
-  EXPECT_EQ(saved.read_state(from, {.updater = sgd{.rate = 3}}, {}), (training_position{9, 1}));
+  EXPECT_EQ(saved.read_state(from, {.rule = sgd{.learning_rate = 3}}, {}), (training_position{9, 1}));
 }
 
 TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
@@ -315,23 +315,25 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   EXPECT_EQ(numbers<float>(same), numbers<float>(from));
 }
 
-TEST(model_file, refuses_missing_state_and_state_of_other_updaters) {
+TEST(model_file, refuses_missing_state_and_state_of_other_optimizers) {
   graph const net = small();
   stored<float> from(net);
   trial_state state(from, 2);
-  optimizer_settings const momentum_for_all{.updater = momentum{}};
+  optimizer_settings const momentum_for_all{.rule = momentum{}};
   model_file const without = opened(written(net, from));
   EXPECT_EQ(refusal_of<data_error>([&] { without.read_state(from, momentum_for_all, state.arrays); }),
-            "cannot read the updaters' state (model): expected a model saved with updater state, got "
+            "cannot read the optimizers' state (model): expected a model saved with optimizer state, got "
             "parameters only");
-  model_file const saved = opened(written(net, from, updater_state_view{momentum_for_all, {}, state.arrays}));
-  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_state(from, {.updater = adagrad{}}, state.arrays); }),
-            "cannot read the updaters' state (model, conv2d_1.weights): expected state of adagrad, got state "
-            "of momentum");
+  model_file const saved =
+      opened(written(net, from, optimizer_state_view{momentum_for_all, {}, state.arrays}));
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { saved.read_state(from, {.rule = adagrad{}}, state.arrays); }),
+      "cannot read the optimizers' state (model, conv2d_1.weights): expected state of adagrad, got state "
+      "of momentum");
   EXPECT_EQ(refusal_of<setting_error>([&] { saved.read_state(from, momentum_for_all, {}); }),
-            "too few arrays of updater state (conv2d_1.weights): expected 1 for momentum, got 0");
+            "too few arrays of optimizer state (conv2d_1.weights): expected 1 for momentum, got 0");
   EXPECT_NE(refusal_of<setting_error>(
-                [&] { written(net, from, updater_state_view{.settings = {.updater = adam{}}}); }),
+                [&] { written(net, from, optimizer_state_view{.settings = {.rule = adam{}}}); }),
             "");
   stored<float> larger(small(4));
   EXPECT_EQ(refusal_of<shape_error>([&] { written(net, larger); }),
@@ -344,7 +346,7 @@ TEST(model_file, detects_every_changed_byte) {
   from.initialise(7);
   trial_state const state(from, 1);
   std::string const bytes =
-      written(net, from, updater_state_view{{.updater = momentum{}}, {10, 2}, state.arrays});
+      written(net, from, optimizer_state_view{{.rule = momentum{}}, {10, 2}, state.arrays});
   ASSERT_EQ(refusal_of<error>([&] { opened(bytes).read_parameters(net, to); }), "");
   std::size_t const hash_key = bytes.find("content_hash");
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -384,10 +386,10 @@ TEST(model_file, refuses_invalid_metadata) {
             std::string::npos);
   EXPECT_NE(with("content_hash", "12").find("metadata \"content_hash\"): expected the content's hash "),
             std::string::npos);
-  EXPECT_NE(with("optimizer", "{}").find("model optimizer:1:1, $): expected a field \"updater\""),
+  EXPECT_NE(with("optimizer", "{}").find("model optimizer:1:1, $): expected a field \"optimizer\""),
             std::string::npos);
   std::string const rule =
-      R"({"updater": {"name": "adam", "rate": {"name": "fixed", "fields": {"value": 0.1}}, "fields": {"beta1": 0.9}}, "l1": 0, "l2": 0, "bias_l1": 0, "bias_l2": 0})";
+      R"({"rule": {"name": "adam", "learning_rate": {"name": "fixed", "fields": {"value": 0.1}}, "fields": {"beta1": 0.9}}, "l1": 0, "l2": 0, "bias_l1": 0, "bias_l2": 0})";
   auto const changed = [&](std::string const& from, std::string const& to) {
     std::string text = rule;
     return text.replace(text.find(from), from.size(), to);
@@ -395,16 +397,17 @@ TEST(model_file, refuses_invalid_metadata) {
   EXPECT_EQ(with("optimizer", rule),
             "cannot read the model (model, metadata): expected an entry \"step\", got no such entry");
   std::string const misspelt = with("optimizer", changed("adam", "adem"));
-  EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
-  EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);
-  EXPECT_NE(with("optimizer", changed("beta1", "beta9"))
-                .find("$.updater): expected one of beta1, beta2, epsilon, epsilon_hat, got updater adam beta9"),
-            std::string::npos);
+  EXPECT_NE(misspelt.find("$.rule): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
+  EXPECT_NE(misspelt.find(", got unknown optimizer adem"), std::string::npos);
+  EXPECT_NE(
+      with("optimizer", changed("beta1", "beta9"))
+          .find("$.rule): expected one of beta1, beta2, epsilon, epsilon_hat, got optimizer adam beta9"),
+      std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.9", "1.9"))
-                .find("$.updater): expected at least 0 and below 1, got adam.beta1 1.9"),
+                .find("$.rule): expected at least 0 and below 1, got adam.beta1 1.9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.1", "-1"))
-                .find("$.updater.rate): expected a finite number, at least 0, got rate.value -1"),
+                .find("$.rule.rate): expected a finite number, at least 0, got rate.value -1"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("\"l1\": 0", "\"l1\": -2"))
                 .find("$): expected a finite number, at least 0, got weights.l1 -2"),

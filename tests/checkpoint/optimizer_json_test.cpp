@@ -20,8 +20,8 @@ plateau read_plateau(std::string const& text) {
 }
 
 optimizer_settings const everything{
-    .updater = adam{},
-    .bias_updater = nesterov{.momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
+    .rule = adam{},
+    .bias_rule = nesterov{.momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
     .l1 = 1e-4,
     .bias_l2 = 0.1,
     .normalisation = normalise::clip_global_norm{3},
@@ -30,8 +30,8 @@ optimizer_settings const everything{
     .decay_from_rank = 2,
     .layers = {{.layer = "features_*", .frozen = true},
                {.layer = "features_9",
-                .updater = lion{.rate = 0.1},
-                .bias_updater = sgd{},
+                .rule = lion{.learning_rate = 0.1},
+                .bias_rule = sgd{},
                 .l1 = 0,
                 .l2 = 1,
                 .bias_l1 = 2,

@@ -134,7 +134,8 @@ TEST(message, with_inconsistent_numbers_is_refused) {
       {"weight"});
   expect_parts(refusal_of_header([](message_header& h) { h.payload_bytes = huge; }),
                {"payload bytes after the tables"});
-  expect_parts(refusal_of_header([](message_header& h) { h.blocks = ~0U; }), {"payload bytes after the tables"});
+  expect_parts(refusal_of_header([](message_header& h) { h.blocks = ~0U; }),
+               {"payload bytes after the tables"});
   expect_parts(refusal_of_header([](message_header& h) { h.blocks = 1, h.payload_bytes += 8; }), {"blocks"});
   expect_parts(refusal_of_header([](message_header& h) { h.thresholds = 2, h.payload_bytes += 2; }),
                {"thresholds"});

@@ -23,7 +23,8 @@ struct taken {
 taken take(isa which, std::vector<float> r, std::vector<float> const& x, float t, std::uint64_t first = 0) {
   taken result{std::move(r), std::vector<sent_element>(x.size() + detail::list_slack), {}};
   sent_element* end = result.list.data();
-  detail::extract_above_threshold(which, result.r.data(), x.data(), x.size(), t, first, end, result.multiples);
+  detail::extract_above_threshold(which, result.r.data(), x.data(), x.size(), t, first, end,
+                                  result.multiples);
   result.list.resize(static_cast<std::size_t>(end - result.list.data()));
   return result;
 }
@@ -110,7 +111,7 @@ TEST(threshold_simd, is_bitwise_equal_on_every_instruction_set_and_for_any_split
       for (std::size_t from = 0, size = 1; from < n; from += size, size = size * 2 + 1) {
         size = std::min(size, n - from);
         detail::extract_above_threshold(which, pieces.r.data() + from, x.data() + from, size, rounded,
-                               block_elements - n + from, end, pieces.multiples);
+                                        block_elements - n + from, end, pieces.multiples);
       }
       pieces.list.resize(static_cast<std::size_t>(end - pieces.list.data()));
       expect_same(pieces, expected);

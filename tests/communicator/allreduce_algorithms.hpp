@@ -35,7 +35,8 @@ constexpr bool halves_up_to(std::size_t most, int ranks) {
 }
 static_assert(halves_up_to(512 << 10, 4) && halves_up_to(512 << 10, 16));
 static_assert(halves_up_to(64 << 10, 3) && halves_up_to(64 << 10, 15));
-static_assert(halves_up_to(12 * 12'500, 17) && halves_up_to(26 * 50'000, 32) && halves_up_to(57 * 50'000, 64));
+static_assert(halves_up_to(12 * 12'500, 17) && halves_up_to(26 * 50'000, 32)
+              && halves_up_to(57 * 50'000, 64));
 static_assert(halves_up_to(89 * 12'500, 96) && halves_up_to(1013 * 50'000, 1024));
 
 inline constexpr detail::allreduce_algorithm all_ways[] = {detail::allreduce_algorithm::ring,

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/communicator/detail/memory_ring.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <thread>
 #include <vector>
 

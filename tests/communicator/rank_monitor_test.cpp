@@ -77,7 +77,8 @@ class posted_monitor final : public rank_monitor {
 };
 
 struct three_ranks {
-  explicit three_ranks(std::chrono::milliseconds heartbeat = 10s, time_source& time = system_time()) : time(time) {
+  explicit three_ranks(std::chrono::milliseconds heartbeat = 10s, time_source& time = system_time())
+      : time(time) {
     for (int r = 0; r < 3; ++r) all.push_back(std::make_unique<posted_monitor>(messages, r, heartbeat, time));
   }
   posted_monitor& operator[](std::size_t r) { return *all[r]; }
@@ -132,8 +133,10 @@ TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
   ranks.run(100ms);
   ranks.run(400ms, 2);
   ASSERT_TRUE(ranks[0].trouble());
-  EXPECT_EQ(ranks[0].trouble()->text.find("rank 2 has sent no heartbeat for 0."), 0U) << ranks[0].trouble()->text;
-  EXPECT_NE(ranks[0].trouble()->text.find("it was last at step 3"), std::string::npos) << ranks[0].trouble()->text;
+  EXPECT_EQ(ranks[0].trouble()->text.find("rank 2 has sent no heartbeat for 0."), 0U)
+      << ranks[0].trouble()->text;
+  EXPECT_NE(ranks[0].trouble()->text.find("it was last at step 3"), std::string::npos)
+      << ranks[0].trouble()->text;
   EXPECT_EQ(ranks[0].trouble()->exit_status, cohort::communicator_exit_status);
   EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
 }
@@ -153,7 +156,8 @@ TEST(rank_monitor, forwards_a_report_before_it_ends) {
   ranks.messages.cut = {{1, 2}};
   ranks[1].announce({"rank 1 failed: the disk is full"});
   ranks.run(20ms);
-  for (auto& one : ranks.all) EXPECT_EQ(one->trouble()->text, "rank 1 failed: the disk is full") << one->rank();
+  for (auto& one : ranks.all)
+    EXPECT_EQ(one->trouble()->text, "rank 1 failed: the disk is full") << one->rank();
   for (auto& one : ranks.all) EXPECT_TRUE(one->delivered()) << one->rank();
   ranks[2].announce({"rank 2 failed: it follows from the first failure"});
   ranks.run(20ms);
@@ -168,7 +172,8 @@ TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) 
   ranks.run(100ms);
   EXPECT_FALSE(ranks[0].trouble());
   ranks.messages.boxes[0].push_back(
-      {1, control_message::failure, failure_report{.text = "rank 2 has closed its connection", .lost = {2}}.encoded()});
+      {1, control_message::failure,
+       failure_report{.text = "rank 2 has closed its connection", .lost = {2}}.encoded()});
   ranks.run(300ms);
   EXPECT_EQ(ranks[0].trouble()->text, "rank 2 has closed its connection");
 
@@ -176,7 +181,8 @@ TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) 
   others[0].report_lost(1, "has closed its connection");
   others.run(300ms);
   for (std::size_t r : {0U, 1U, 2U})
-    others.expect_trouble(r, r == 1 ? "rank 1 was given up by other ranks: " : "rank 1 has closed its connection");
+    others.expect_trouble(
+        r, r == 1 ? "rank 1 was given up by other ranks: " : "rank 1 has closed its connection");
 }
 
 TEST(rank_monitor, names_both_ends_of_a_link_if_others_reach_them) {

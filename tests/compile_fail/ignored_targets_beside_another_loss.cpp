@@ -9,13 +9,12 @@ using namespace cohort;
 
 constexpr auto net = network<[](builder& b) {
   tensor const x = b.input({12, 3}) | dense{.units = 5};
-  return std::array{
-      x | mean_squared_error{},
+  return std::array{x | mean_squared_error{},
 #ifdef MUST_FAIL
 #line 4711
-      x | softmax_cross_entropy{.ignore_index = -1}
+                    x | softmax_cross_entropy{.ignore_index = -1}
 #else
-      x | softmax_cross_entropy{.sum_steps = true, .ignore_index = -1}
+                     x | softmax_cross_entropy{.sum_steps = true, .ignore_index = -1}
 #endif
   };
 }>();

@@ -9,13 +9,12 @@ using namespace cohort;
 
 constexpr auto net = network<[](builder& b) {
   tensor const x = b.masked_input({12, 3});
-  return std::array{
-      x | global_max_pool{} | mean_squared_error{},
+  return std::array{x | global_max_pool{} | mean_squared_error{},
 #ifdef MUST_FAIL
 #line 4711
-      x | mean_squared_error{}
+                    x | mean_squared_error{}
 #else
-      x | mean_squared_error{.sum_steps = true}
+                     x | mean_squared_error{.sum_steps = true}
 #endif
   };
 }>();

@@ -12,8 +12,7 @@ constexpr auto net = network<[](builder& b) {
 #line 4711
   tensor const gate = x | global_avg_pool{} | dense{.units = 8} | sigmoid{};
 #else
-  tensor const gate =
-      x | global_avg_pool{} | dense{.units = 8} | sigmoid{} | reshape{.extents = {8, 1, 1}};
+  tensor const gate = x | global_avg_pool{} | dense{.units = 8} | sigmoid{} | reshape{.extents = {8, 1, 1}};
 #endif
   return x * gate;
 }>();

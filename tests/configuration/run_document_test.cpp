@@ -28,7 +28,7 @@ constexpr std::string_view lenet_text = R"({
     {"conv2d": {"filters": 50, "kernel": 5, "stride": 2}}, "relu", {"max_pool": {"window": 2}},
     {"dense": 200}, "relu",
     {"dense": 10}, "softmax_cross_entropy"]},
-  "optimizer": {"updater": {"adagrad": {"rate": 0.02}}, "l2": 0.0005}
+  "optimizer": {"rule": {"adagrad": {"learning_rate": 0.02}}, "l2": 0.0005}
 })";
 
 // clang-format off
@@ -54,7 +54,7 @@ TEST(run_document, has_the_network_and_the_settings_of_a_program) {
   run_document const run = run_document::from_json(lenet_text);
   ASSERT_TRUE(run.network.layers);
   EXPECT_EQ(run.network.layers->hash(), lenet.hash());
-  EXPECT_EQ(run.training.updater, updater(adagrad{.rate = 0.02}));
+  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02}));
   EXPECT_EQ(run.training.l2, 5e-4);
   run.check();
 }
@@ -112,9 +112,9 @@ TEST(run_document, reads_schedules_and_choices) {
   run_document const run = run_document::from_json(with(R"(
     "initial": {"weights": "relu", "bias": {"normal": {"deviation": 0.5}}},
     "optimizer": {
-      "updater": {"nesterov": {"rate": {"cosine": {"initial": 0.2, "length": 10, "restarts": true, "warm_up": 3}},
+      "rule": {"nesterov": {"learning_rate": {"cosine": {"initial": 0.2, "length": 10, "restarts": true, "warm_up": 3}},
                                "momentum": {"map": {"values": [{"from": 0, "value": 0.5}, {"from": 4, "value": 0.9}]}}}},
-      "bias_updater": "sgd",
+      "bias_rule": "sgd",
       "normalisation": {"clip_global_norm": {"at": 5}}, "constraint": "unit_norm",
       "layers": [{"layer": "dense_*", "l1": 0.25, "frozen": true}],
       "plateau": {"patience": 3}},
@@ -127,12 +127,13 @@ TEST(run_document, reads_schedules_and_choices) {
   momentum_of_epoch.values[0] = {0, 0.5};
   momentum_of_epoch.values[1] = {4, 0.9};
   EXPECT_EQ(
-      s.updater,
-      updater(nesterov{
-          .rate = schedule::warm_up{.length = 3,
-                                    .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
+      s.rule,
+      optimizer_rule(nesterov{
+          .learning_rate =
+              schedule::warm_up{.length = 3,
+                                .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
           .momentum = momentum_of_epoch}));
-  EXPECT_EQ(*s.bias_updater, updater(sgd{}));
+  EXPECT_EQ(*s.bias_rule, optimizer_rule(sgd{}));
   EXPECT_EQ(s.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
   EXPECT_EQ(s.constraint, parameter_constraint(constraint::unit_norm{}));
   ASSERT_EQ(s.layers.size(), 1u);
@@ -171,16 +172,16 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
             "cannot read the document (run.json:1:108, $.strategy): expected one of the strategies: a name, "
             "or an object "
             "with one field of that name, got an object");
-  EXPECT_EQ(refused(with(R"("optimizer": {"updater": {"adam": {"beta": 0.5}}})")),
-            "cannot read the document (run.json:1:139, $.optimizer.updater.adam.beta): expected one of the "
+  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"adam": {"beta": 0.5}}})")),
+            "cannot read the document (run.json:1:139, $.optimizer.rule.adam.beta): expected one of the "
             "fields rate, "
             "beta1, beta2, epsilon, epsilon_hat; the nearest name is beta1, got \"beta\"");
   EXPECT_EQ(
-      refused(with(R"("optimizer": {"updater": {"adam": {"beta1": 2}}})")),
-      "cannot read the document (run.json:1:121, $.optimizer.updater): expected at least 0 and below 1, got "
+      refused(with(R"("optimizer": {"rule": {"adam": {"beta1": 2}}})")),
+      "cannot read the document (run.json:1:121, $.optimizer.rule): expected at least 0 and below 1, got "
       "adam.beta1 2");
-  EXPECT_EQ(refused(with(R"("optimizer": {"updater": {"sgd": {"rate": {"step": {"evry": 2}}}}})")),
-            "cannot read the document (run.json:1:156, $.optimizer.updater.sgd.rate.step.evry): expected one "
+  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
+            "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.rate.step.evry): expected one "
             "of the fields "
             "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
@@ -189,10 +190,9 @@ TEST(run_document, says_that_a_name_has_no_fields) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
-  EXPECT_EQ(
-      refused(with(R"("optimizer": {"updater": {"no_op": {"rate": 2}}})")),
-      "cannot read the document (run.json:1:140, $.optimizer.updater.no_op.rate): expected no field, got "
-      "\"rate\"");
+  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"no_op": {"learning_rate": 2}}})")),
+            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.rate): expected no field, got "
+            "\"rate\"");
   EXPECT_EQ(
       refused(with(R"("initial": {"weights": {"zeros": {"value": 2}}})")),
       "cannot read the document (run.json:1:139, $.initial.weights.zeros.value): expected no field, got "
@@ -213,9 +213,9 @@ TEST(run_document, reads_integers_with_an_exponent) {
 
 TEST(run_document, a_choice_may_have_no_value) {
   run_document const run = run_document::from_json(with(
-      R"("strategy": {"averaging": null}, "optimizer": {"updater": {"adam": null}}, "data": {"mnist": null})"));
+      R"("strategy": {"averaging": null}, "optimizer": {"rule": {"adam": null}}, "data": {"mnist": null})"));
   EXPECT_EQ(run, run_document::from_json(
-                     with(R"("strategy": "averaging", "optimizer": {"updater": "adam"}, "data": "mnist")")));
+                     with(R"("strategy": "averaging", "optimizer": {"rule": "adam"}, "data": "mnist")")));
 }
 
 TEST(run_document, ignores_the_name_of_a_schema) {
@@ -341,12 +341,12 @@ TEST(run_document, is_checked_as_a_whole) {
             "a document does not describe a run (output.checkpoints): expected a folder, because resume or "
             "checkpoint_every is set, got none");
   EXPECT_EQ(
-      problem("network.updater_state", "true"),
-      "a document does not describe a run (network.updater_state): expected false, because layers have no "
-      "updaters' state, got true");
+      problem("network.optimizer_state", "true"),
+      "a document does not describe a run (network.optimizer_state): expected false, because layers have no "
+      "optimizers' state, got true");
   EXPECT_EQ(
-      problem("network", R"({"layers": null, "model": "a", "parameters": false, "updater_state": true})"),
-      "a document does not describe a run (network.parameters): expected true, because updater_state "
+      problem("network", R"({"layers": null, "model": "a", "parameters": false, "optimizer_state": true})"),
+      "a document does not describe a run (network.parameters): expected true, because optimizer_state "
       "continues the model's training, got false");
   EXPECT_EQ(problem("ranks", R"({"communicator": "self", "count": 2})"),
             "a document does not describe a run (ranks.count): expected 1 with communicator self, got 2");
@@ -442,9 +442,9 @@ TEST(run_document, records_need_files_classes_and_fields_of_their_format) {
 TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   run_document run = run_document::from_json(lenet_text);
   run.set("training.batch", "64", "--set");
-  run.set("optimizer.updater.adagrad.epsilon", "0.5", "--set");
+  run.set("optimizer.rule.adagrad.epsilon", "0.5", "--set");
   EXPECT_EQ(run.fit.batch, 64);
-  EXPECT_EQ(run.training.updater, updater(adagrad{.rate = 0.02, .epsilon = 0.5}));
+  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02, .epsilon = 0.5}));
   run.set("strategy.averaging.every", "3", "--set");
   run.set("strategy.averaging.overlap", "true", "--set");
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
@@ -473,7 +473,8 @@ TEST(run_document, set_names_the_origin_and_the_path) {
       refused_set("training.batches", "1"),
       "cannot set a field of the document (--set x, $.training.batches): expected one of the fields seed, "
       "batch, "
-      "epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, "
+      "epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, workers, threads, "
+      "max_bytes, "
       "recompute, tune, "
       "not_finite, deadline; the nearest name is batch, got \"batches\"");
   EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
@@ -646,7 +647,7 @@ struct chance {
       made = schedule::warm_up{1 + below(9), made, of({schedule::unit::step, schedule::unit::epoch})};
     return made;
   }
-  cohort::updater updater() {
+  cohort::optimizer_rule rule() {
     double const a = share(), b = share(), e = share();
     switch (below(16)) {
       case 0:
@@ -769,9 +770,9 @@ struct chance {
   run_document document() {
     run_document run;
     if (coin())
-      run.network = {.layers = layers(), .parameters = coin(), .updater_state = coin()};
+      run.network = {.layers = layers(), .parameters = coin(), .optimizer_state = coin()};
     else
-      run.network = {.model = text(), .parameters = coin(), .updater_state = coin()};
+      run.network = {.model = text(), .parameters = coin(), .optimizer_state = coin()};
     switch (below(8)) {
       case 0:
         run.data = digits_source{1 + below(99), 1 + below(99), engine()};
@@ -856,16 +857,16 @@ struct chance {
     run.normalise = {of({rescaling::none, rescaling::min_max}),
                      of({rescaling::none, rescaling::standardise})};
     training_settings& s = run.training;
-    s.updater = updater();
-    if (coin()) s.bias_updater = updater();
+    s.rule = optimizer_rule();
+    if (coin()) s.bias_rule = optimizer_rule();
     s.l1 = real(), s.l2 = real(), s.bias_l1 = real(), s.bias_l2 = real();
     s.normalisation = normalisation();
     s.constraint = constrained(), s.bias_constraint = constrained();
     s.decay_from_rank = below(3);
     for (int k = below(3); k > 0; --k)
       s.layers.push_back({.layer = text(),
-                          .updater = maybe([&] { return updater(); }),
-                          .bias_updater = maybe([&] { return updater(); }),
+                          .rule = maybe([&] { return optimizer_rule(); }),
+                          .bias_rule = maybe([&] { return optimizer_rule(); }),
                           .l1 = maybe([&] { return real(); }),
                           .l2 = maybe([&] { return real(); }),
                           .bias_l1 = maybe([&] { return real(); }),
@@ -897,7 +898,8 @@ struct chance {
         run.strategy = no_strategy{};
         break;
       case 1:
-        run.strategy = allreduce{below(9), of({when_diverged::stop, when_diverged::repair}), maybe([&] { return element_type::bf16; }), coin()};
+        run.strategy = allreduce{below(9), of({when_diverged::stop, when_diverged::repair}),
+                                 maybe([&] { return element_type::bf16; }), coin()};
         break;
       case 2:
         run.strategy = parameter_averaging{
@@ -935,7 +937,7 @@ TEST(run_document, random_documents_are_read_as_written) {
     std::string const text = to_json(run);
     run_document const again = run_document::from_json(text);
     ASSERT_EQ(to_json(again), text);
-    EXPECT_EQ(again.training.optimizer(), run.training.optimizer());
+    EXPECT_EQ(again.training.optimizer, run.training.optimizer);
     EXPECT_EQ(again.training.plateau, run.training.plateau);
     EXPECT_EQ(again.training.weights, run.training.weights);
     if (run.network.layers) {

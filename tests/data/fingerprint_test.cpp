@@ -35,8 +35,6 @@ TEST(fingerprint, covers_the_first_the_last_and_some_examples_between) {
   EXPECT_NE(print_of(rows, labels), first);
 }
 
-TEST(fingerprint, of_one_example) {
-  EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1}));
-}
+TEST(fingerprint, of_one_example) { EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1})); }
 
 }  // namespace fingerprint_test

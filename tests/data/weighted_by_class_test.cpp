@@ -102,7 +102,8 @@ TEST(weighted_by_class, refuses_weights_that_do_not_match_the_classes) {
                  }),
                  {"finite weights of at least 0"});
   arrays const without({array_view{.values = {pixels.data(), {6, 1}}}});
-  expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got no class label"});
+  expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }),
+               {"a class label, got no class label"});
 }
 
 }  // namespace weighted_by_class_test

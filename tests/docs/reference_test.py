@@ -50,7 +50,7 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "models", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "models", "networks", "layers", "losses", "optimizers", "schedules", "values", "settings",
                                            "listeners", "metrics", "strategies", "backends", "errors", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
@@ -61,8 +61,8 @@ class reference(unittest.TestCase):
         self.assertNotIn("settings", rows(entry(self.pages["layers"], "dropout")))
         self.assertNotIn("```cpp", self.pages["layers"])  # members for kernels: see `layer`
 
-    def test_has_an_updater_with_its_formula_and_defaults(self):
-        text = entry(self.pages["updaters"], "adam")
+    def test_has_an_optimizer_with_its_formula_and_defaults(self):
+        text = entry(self.pages["optimizers"], "adam")
         self.assertIn("u = rate·m̂ / (√v̂ + epsilon)", text)
         self.assertEqual(rows(text), {"rate": ("rate_schedule", "1e-3"), "beta1": ("double", "0.9"), "beta2": ("double", "0.999"),
                                       "epsilon": ("double", "1e-8"), "epsilon_hat": ("double", "0")})
@@ -106,15 +106,15 @@ class reference(unittest.TestCase):
         self.assertIn("enum class rescaling {", entry(self.pages["values"], "rescaling"))
         self.assertIn("sides     the given number of elements per side", entry(self.pages["values"], "padding"))
 
-    def test_has_every_layer_updater_and_listener(self):
+    def test_has_every_layer_optimizer_and_listener(self):
         header = (ROOT / "include/cohort/layer/detail/built_in_layers.hpp").read_text(encoding="utf-8")
         kinds = set(re.findall(r"\w+", re.search(r"layer_list<\s([^>]*)>;", header).group(1)))
         self.assertGreater(len(kinds), 40)
         titles = set(re.findall(r"^## (\w+)$", self.pages["layers"] + self.pages["losses"], re.MULTILINE))
         self.assertEqual((kinds | {"separable_conv2d"}) - titles, set())
-        rules = re.search(r"enum class update_rule.*?\{(.*?)\}", (ROOT / "include/cohort/optimizer/updater.hpp").read_text(encoding="utf-8"),
+        rules = re.search(r"enum class update_rule.*?\{(.*?)\}", (ROOT / "include/cohort/optimizer/optimizer_rule.hpp").read_text(encoding="utf-8"),
                           re.DOTALL).group(1)
-        self.assertEqual(set(re.findall(r"^## (\w+)$", self.pages["updaters"], re.MULTILINE)), set(re.findall(r"\w+", rules)))
+        self.assertEqual(set(re.findall(r"^## (\w+)$", self.pages["optimizers"], re.MULTILINE)), set(re.findall(r"\w+", rules)))
         for header in (ROOT / "include/cohort").glob("*/*_listener.hpp"):
             self.assertIn(f"## {header.stem}\n", self.pages["listeners"])
 

@@ -61,9 +61,9 @@ TEST(report_bytes, refuses_numbers_out_of_range) {
   EXPECT_NE(natural(endless, 0, all).find("expected a number of at most 64 bits"), std::string::npos);
   for (double number :
        {-0.1, 1.1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
-    EXPECT_NE(
-        refusal_of<data_error>([&] { report_reader(report_writer().real(number).release()).real("x", 0, 1); }),
-        "")
+    EXPECT_NE(refusal_of<data_error>(
+                  [&] { report_reader(report_writer().real(number).release()).real("x", 0, 1); }),
+              "")
         << number;
 }
 

@@ -47,7 +47,7 @@ class cifar10(program.cases, unittest.TestCase):
 
     def test_takes_the_settings_of_the_page(self):
         made, _ = program.report(self.name, self.folder, *self.few, "--original")
-        self.assertEqual((made["rate"], made["steps"]), (0.01, 5))
+        self.assertEqual((made["learning_rate"], made["steps"]), (0.01, 5))
 
     def test_a_folder_without_images_is_refused(self):
         done = program.run(self.name, "--data", self.folder / "nowhere", expect=1)

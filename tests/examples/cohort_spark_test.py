@@ -22,7 +22,7 @@ DOCUMENT = {
     "network": {"layers": [{"input": {"extents": [1, 4, 4]}}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
     "data": {"idx": {"images": "images.idx", "labels": "labels.idx", "classes": 2}},
     "training": {"batch": 8, "epochs": 3, "sharding": "local"},
-    "optimizer": {"updater": {"sgd": {"rate": 0.5}}},
+    "optimizer": {"rule": {"sgd": {"learning_rate": 0.5}}},
     "output": {"model": "model.cohort", "report": "report.json"},
 }
 

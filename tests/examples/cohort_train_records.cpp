@@ -24,7 +24,7 @@ int main(int count, char** words) {
       graph::build([](builder& net) {
         return net.input({3, 8, 8}) | flatten{} | dense{.units = 2} | softmax_cross_entropy{};
       }),
-      {.updater = adam{.rate = 0.02}});
+      {.optimizer = {adam{.learning_rate = 0.02}}});
   run.fit(images, {.batch = 5, .epochs = 3});
   std::puts(run.checksum().c_str());
 }

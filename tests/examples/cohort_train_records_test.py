@@ -110,7 +110,7 @@ class records(unittest.TestCase):
 
     def document(self, source, **more):
         return {"version": 1, "backend": "reference", "network": {"layers": LAYERS}, "data": {"records": source},
-                "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"batch": 5, "epochs": 3}, **more}
+                "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"batch": 5, "epochs": 3}, **more}
 
     def run_it(self, source, *flags, expect=0):
         path = self.folder / "run.json"

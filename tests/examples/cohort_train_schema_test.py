@@ -96,10 +96,10 @@ PARTS = [
                           "content": {"images": {"image": "jpg", "mean": [0.5, 0.5, 0.5], "deviation": [1, 1, 1]}}}}},
     {"data": {"records": {"format": "tfrecord", "files": ["a"], "classes": ["x", "y", "z"],
                           "content": {"numbers": {"extents": [1, 8, 8], "values": "x", "type": "f32"}}}}},
-    {"optimizer": {"updater": {"lars": {"rate": {"map": {"values": [{"from": 0, "value": 0.1}], "warm_up": 3}},
+    {"optimizer": {"rule": {"lars": {"learning_rate": {"map": {"values": [{"from": 0, "value": 0.1}], "warm_up": 3}},
                                         "momentum": {"cosine": {"initial": 0.5, "length": 9, "restarts": True}}}},
-                   "bias_updater": "no_op", "normalisation": {"clip_elementwise": {"at": 2}}, "constraint": {"max_norm": {}},
-                   "layers": [{"layer": "first", "updater": "sgd", "l2": 0.5, "frozen": False}], "plateau": {}}},
+                   "bias_rule": "no_op", "normalisation": {"clip_elementwise": {"at": 2}}, "constraint": {"max_norm": {}},
+                   "layers": [{"layer": "first", "rule": "sgd", "l2": 0.5, "frozen": False}], "plateau": {}}},
 ]
 
 
@@ -143,7 +143,7 @@ class schema(unittest.TestCase):
             self.assertTrue(self.accepts(document), part)
 
     def test_accepts_every_choice_by_name(self):
-        for path in (("data",), ("strategy",), ("optimizer", "updater"), ("optimizer", "normalisation"), ("optimizer", "constraint"),
+        for path in (("data",), ("strategy",), ("optimizer", "rule"), ("optimizer", "normalisation"), ("optimizer", "constraint"),
                      ("initial", "weights"), ("initial", "bias")):
             node = self.schema
             for key in path:

@@ -20,7 +20,7 @@ LAYERS = [{"input": [1, 28, 28]},
           {"conv2d": {"filters": 50, "kernel": 5, "stride": 2}}, "relu", {"max_pool": {"window": 2}},
           {"dense": 200}, "relu",
           {"dense": 10}, "softmax_cross_entropy"]
-OPTIMIZER = {"updater": {"adagrad": {"rate": 0.02}}, "l2": 0.0005}
+OPTIMIZER = {"rule": {"adagrad": {"learning_rate": 0.02}}, "l2": 0.0005}
 SMALL = {"version": 1, "network": {"layers": [{"input": [1, 28, 28]}, "flatten", {"dense": 10}, "softmax_cross_entropy"]},
          "data": {"digits": {"train": 128, "test": 64}}}
 
@@ -85,34 +85,34 @@ class cohort_train(unittest.TestCase):
         initial, _ = self.report(SMALL, "--set", "training.epochs=0")
         self.assertEqual(fresh["checksum"], initial["checksum"])
 
-    def test_starts_from_parameters_with_another_updater(self):
+    def test_starts_from_parameters_with_another_optimizer(self):
         model = os.path.join(self.folder, "adam.safetensors")
-        adam = {**SMALL, "optimizer": {"updater": {"adam": {"rate": 0.01}}}}
+        adam = {**SMALL, "optimizer": {"rule": {"adam": {"learning_rate": 0.01}}}}
         first, _ = self.report(adam, "--set", f"output.model={model}", "--set", "training.epochs=2")
         from_model = {"version": 1, "network": {"model": model}, "data": SMALL["data"]}
         rate = {"exponential": {"initial": 0.5, "factor": 0.1, "by": "epoch"}}
-        sgd = {**from_model, "optimizer": {"updater": {"sgd": {"rate": rate}}}}
+        sgd = {**from_model, "optimizer": {"rule": {"sgd": {"learning_rate": rate}}}}
         made, _ = self.report(sgd, "--set", "training.epochs=0")
         self.assertEqual((made["checksum"], made["epochs"]), (first["checksum"], 0))
         made, _ = self.report(sgd, "--set", "training.epochs=1")
         self.assertEqual((made["steps"], made["epochs"]), (4, 1))
         # The schedule begins again: without a schedule, the rate of epoch 0 gives the same bits.
-        fixed, _ = self.report({**from_model, "optimizer": {"updater": {"sgd": {"rate": 0.5}}}}, "--set", "training.epochs=1")
+        fixed, _ = self.report({**from_model, "optimizer": {"rule": {"sgd": {"learning_rate": 0.5}}}}, "--set", "training.epochs=1")
         self.assertEqual(made["checksum"], fixed["checksum"])
 
-    def test_continues_with_the_updaters_state_if_asked(self):
+    def test_continues_with_the_optimizers_state_if_asked(self):
         model = os.path.join(self.folder, "state.safetensors")
-        adam = {**SMALL, "optimizer": {"updater": {"adam": {"rate": 0.01}}}}
+        adam = {**SMALL, "optimizer": {"rule": {"adam": {"learning_rate": 0.01}}}}
         whole, _ = self.report(adam, "--set", "training.epochs=3")
         self.report(adam, "--set", "training.epochs=2", "--set", f"output.model={model}")
         further = {**adam, "network": {"model": model}}
-        rest, _ = self.report(further, "--set", "training.epochs=1", "--set", "network.updater_state=true")
+        rest, _ = self.report(further, "--set", "training.epochs=1", "--set", "network.optimizer_state=true")
         self.assertEqual((rest["checksum"], rest["epochs"]), (whole["checksum"], 3))
         anew, _ = self.report(further, "--set", "training.epochs=1")
         self.assertNotEqual(anew["checksum"], whole["checksum"])
         self.assertEqual(anew["epochs"], 1)
-        other = {**further, "optimizer": {"updater": "sgd"}}
-        self.assertIn("cannot read the updaters' state", self.refused("--set", "network.updater_state=true", document=other, status=1))
+        other = {**further, "optimizer": {"rule": "sgd"}}
+        self.assertIn("cannot read the optimizers' state", self.refused("--set", "network.optimizer_state=true", document=other, status=1))
 
     def rows(self, name, colours, count=200, seed=1):
         """A table whose class depends on a number, which is far from 0, and on a colour."""
@@ -126,7 +126,7 @@ class cohort_train(unittest.TestCase):
     def table(self, file, **more):
         return {"version": 1, "backend": "reference",
                 "network": {"layers": [{"input": [3]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
-                "data": {"table": {"file": file, "target": "kind"}}, "optimizer": {"updater": {"adam": {"rate": 0.02}}},
+                "data": {"table": {"file": file, "target": "kind"}}, "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}},
                 "training": {"epochs": 10}, **more}
 
     def test_normalises_data_for_a_model_without_a_normalisation(self):
@@ -190,7 +190,7 @@ class cohort_train(unittest.TestCase):
         return {"version": 1, "backend": "reference",
                 "network": {"layers": [{"input": [6]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
                 "data": {"table": {"file": file, "target": "answer", "transform": self.PIPELINE}},
-                "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 40}, **more}
+                "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 40}, **more}
 
     def test_prepares_the_rows_of_a_table(self):
         model = os.path.join(self.folder, "prepared.safetensors")
@@ -331,7 +331,7 @@ class cohort_train(unittest.TestCase):
             with file.open("rb") as stream:
                 return file.stat().st_size - 8 - int.from_bytes(stream.read(8), "little")
         training = {"network": {"layers": [{"input": [1, 28, 28]}, "flatten", {"dense": 64}, {"dense": 10}, "softmax_cross_entropy"]},
-                    "optimizer": {"updater": {"adam": {"rate": 0.001}}}, "training": {"batch": 4, "epochs": 1}}
+                    "optimizer": {"rule": {"adam": {"learning_rate": 0.001}}}, "training": {"batch": 4, "epochs": 1}}
         for strategy, most in (("allreduce", 1.1), ({"allreduce": {"wire": "bf16"}}, 1.1), ({"averaging": {"every": 5}}, 1.1),
                                ({"averaging": {"every": 5, "overlap": True, "outer": "bmuf"}}, 1.1),
                                ({"sharing": {"share": "update", "max_staleness": 2}}, 1.2), ({"sharing": {"max_staleness": 0}}, 4),
@@ -391,7 +391,7 @@ class cohort_train(unittest.TestCase):
         document = {"version": 1, "backend": "reference",
                     "network": {"layers": [{"input": [3]}, {"dense": 16}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
                     "data": {"table": {"file": table, "target": "kind", "inputs": ["x", "colour"]}},
-                    "normalise": {"inputs": "standardise"}, "optimizer": {"updater": {"adam": {"rate": 0.02}}},
+                    "normalise": {"inputs": "standardise"}, "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}},
                     "training": {"epochs": 15}}
         made, _ = self.report(document)
         self.assertGreater(made["accuracy"], 0.9)
@@ -415,7 +415,7 @@ class cohort_train(unittest.TestCase):
                 "data": {"table": {"file": file, "target": "y", "regression": True, "impute": "mean", "other": True,
                                    "format": {"missing": "keep"}, **more}},
                 "normalise": {"inputs": "standardise", "targets": "standardise"},
-                "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 30}}
+                "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 30}}
 
     def test_one_odd_field_does_not_make_texts_of_a_column_of_numbers(self):
         for odd in ("n/a", "None", "-nan", "#N/A", "<NA>"):
@@ -448,7 +448,7 @@ class cohort_train(unittest.TestCase):
         text = self.write("the king sees the sea. a sailor hears the king. " * 60, "words.txt")
         layers = [{"input": [16]}, {"embedding": {"vocabulary": 17, "width": 8}}, {"lstm": 24}, {"dense": 17}, "softmax_cross_entropy"]
         document = {"version": 1, "network": {"layers": layers}, "data": {"text": {"file": text, "length": 16}},
-                    "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 8}}
+                    "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 8}}
         characters = len(set(pathlib.Path(text).read_text(encoding="utf-8")))
         layers[1]["embedding"]["vocabulary"] = layers[3]["dense"] = characters
         made, _ = self.report(document)
@@ -463,7 +463,7 @@ class cohort_train(unittest.TestCase):
         rows = self.write("t\n" + "\n".join(str(i % 7) for i in range(300)) + "\n", "series.csv")
         document = {"version": 1, "network": {"layers": [{"input": [8, 1]}, "flatten", {"dense": 16}, "relu", {"dense": 1},
                                                          "mean_squared_error"]},
-                    "data": {"series": {"file": rows, "length": 8}}, "optimizer": {"updater": {"adam": {"rate": 0.01}}},
+                    "data": {"series": {"file": rows, "length": 8}}, "optimizer": {"rule": {"adam": {"learning_rate": 0.01}}},
                     "training": {"epochs": 20}}
         made, _ = self.report(document)
         self.assertLess(made["rmse"], 1)
@@ -482,7 +482,7 @@ class cohort_train(unittest.TestCase):
         reference_program.write_images(folder, 2, 20, 8)
         document = {"version": 1, "network": {"layers": [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]},
                     "data": {"images": {"folder": folder, "flip": True, "padding": 1}},
-                    "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 40, "batch": 8}}
+                    "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 40, "batch": 8}}
         done = self.run_it(self.write(document), "--set", f"output.report={self.folder}/images.json", expect=(0, 1))
         if "without it: install libturbojpeg0-dev" in done.stderr:
             return
@@ -540,8 +540,8 @@ class cohort_train(unittest.TestCase):
 
     def test_a_path_selects_in_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
-        self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__UPDATER": '{"sgd": {"rate": 0.5}}'})["optimizer"]["updater"],
-                         {"sgd": {"rate": 0.5}})
+        self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__UPDATER": '{"sgd": {"learning_rate": 0.5}}'})["optimizer"]["rule"],
+                         {"sgd": {"learning_rate": 0.5}})
 
     def test_print_config_is_a_document_with_all_fields(self):
         text = self.run_it(self.write(SMALL), "--print-config").stdout

@@ -67,7 +67,7 @@ class ranks(unittest.TestCase):
         fewer = program.write_digits(os.path.join(self.folder, "fewer"), train=320)
         model = os.path.join(self.folder, "model.safetensors")
         program.run(*self.flags, "--save", model)
-        for flags, what in ((("--batch", "16", "--seed", "2", "--rate", "0.1", "--epochs", "3"), "seed, settings, batch, epochs"),
+        for flags, what in ((("--batch", "16", "--seed", "2", "--learning-rate", "0.1", "--epochs", "3"), "seed, settings, batch, epochs"),
                             (("--strategy", "averaging"), "strategy"), (("--load", model), "beginning"),
                             (("--checkpoints", os.path.join(self.folder, "kept"), "--save-every", "5"), "listeners")):
             with self.subTest(flags):

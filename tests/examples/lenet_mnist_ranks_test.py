@@ -98,7 +98,7 @@ class ranks(unittest.TestCase):
     def test_sharing_repeats_itself_and_reports_what_it_sends(self):
         for strategy, share in (("sharing", "gradient"), ("sharing", "update"), ("top-k", "gradient")):
             flags = ("--ranks", "2", "--strategy", strategy, "--share", share, "--density", "0.01", "--warm-up", "2",
-                     "--rate", "0.01")
+                     "--learning-rate", "0.01")
             first, _ = self.report(*flags)
             self.assertEqual(first["strategy"], strategy)
             measured = first["exchange"]
@@ -116,7 +116,7 @@ class ranks(unittest.TestCase):
         self.assertEqual(fixed["exchange"]["threshold"], 0.5)
 
     def test_steps_are_shared_as_late_as_it_is_said(self):
-        flags = ("--ranks", "2", "--strategy", "sharing", "--share", "update", "--density", "0.01", "--rate", "0.01")
+        flags = ("--ranks", "2", "--strategy", "sharing", "--share", "update", "--density", "0.01", "--learning-rate", "0.01")
         late, _ = self.report(*flags, "--staleness", "2")
         self.assertEqual(late["exchange"]["staleness"], 2)
         self.assertEqual(self.report(*flags, "--staleness", "2")[0]["checksum"], late["checksum"])
@@ -201,7 +201,7 @@ class ranks(unittest.TestCase):
 
     def test_what_diverges_names_each_rank_its_step_and_its_layer(self):
         self.refuses(r"the loss is not finite \(rank 0: step \d+, .*; rank 1: step \d+, ",
-                     "--ranks", "2", "--rate", "1e9", code=1)
+                     "--ranks", "2", "--learning-rate", "1e9", code=1)
 
     def test_refuses_flags_that_make_no_sense(self):
         for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("udp", "")),

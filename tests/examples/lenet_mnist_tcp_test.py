@@ -95,9 +95,9 @@ class processes(unittest.TestCase):
         return ended
 
     def test_end_with_the_status_of_the_first_failure(self):
-        self.all_fail(1, "not finite", "--rate", "1e9")
+        self.all_fail(1, "not finite", "--learning-rate", "1e9")
         self.all_fail(1, "MNIST not found (/no/such)", odd=("--data", "/no/such"))
-        self.all_fail(1, "the ranks of this run differ (settings): ", odd=("--rate", "0.1"))
+        self.all_fail(1, "the ranks of this run differ (settings): ", odd=("--learning-rate", "0.1"))
         self.all_fail(2, "expected a folder that can be written, got '/proc/self/no'", "--save", "/proc/self/no/model")
         file = os.path.join(self.folder, "file")
         open(file, "w", encoding="utf-8").close()
@@ -127,7 +127,7 @@ class processes(unittest.TestCase):
         self.assertIn("preflight: the run on 2 ranks (tcp)\n", ended[0][0])
         self.assertNotIn("problem", ended[0][0])
         few = ("--preflight",)
-        for odd, name in ((("--rate", "0.1"), "settings"), (("--seed", "9"), "seed"), (("--batch", "16"), "batch"),
+        for odd, name in ((("--learning-rate", "0.1"), "settings"), (("--seed", "9"), "seed"), (("--batch", "16"), "batch"),
                           (("--strategy", "averaging"), "strategy")):
             ended = self.all_fail(1, "the job cannot run on these hosts (preflight)", *few, odd=odd, count=2)
             self.assertRegex(ended[0][0], rf"(?m)^problem: the ranks of this run differ \({name}\): .* on rank 0; .* on rank 1; start all")

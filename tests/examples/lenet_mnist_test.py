@@ -144,7 +144,7 @@ class lenet_mnist(unittest.TestCase):
 
     def test_refuses_in_one_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
-                            (["--rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
+                            (["--learning-rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
             done = run(*flags, expect=code)
             sentences = [line for line in done.stderr.strip().splitlines() if line.startswith("lenet_mnist: ")]
             self.assertEqual(len(sentences), 1, f"{flags}: {done.stderr}")
@@ -152,7 +152,7 @@ class lenet_mnist(unittest.TestCase):
 
     def test_help_shows_the_defaults(self):
         text = run("--help").stdout
-        for flag in ("--data", "--workers", "--threads", "--max-bytes", "--tune", "--batch", "--epochs", "--rate", "--backend", "--seed",
+        for flag in ("--data", "--workers", "--threads", "--max-bytes", "--tune", "--batch", "--epochs", "--learning-rate", "--backend", "--seed",
                      "--save", "--load", "--json"):
             self.assertIn(flag, text)
         for default in ("32", "0.02", "123"):

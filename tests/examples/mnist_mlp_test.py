@@ -21,7 +21,7 @@ class mnist_mlp(program.cases, unittest.TestCase):
     def test_learns_and_a_saved_model_is_the_same_model(self):
         model = os.path.join(self.folder, "mlp.safetensors")
         once, _ = program.report(self.name, self.folder, *self.few, "--save", model)
-        self.assertEqual((once["steps"], once["rate"], once["seed"]), (40, 0.02, 12345))
+        self.assertEqual((once["steps"], once["learning_rate"], once["seed"]), (40, 0.02, 12345))
         self.assertLess(once["loss"], 2)  # from ln 10
         loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["accuracy"]), (once["checksum"], once["accuracy"]))

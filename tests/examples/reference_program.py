@@ -65,7 +65,7 @@ class cases:
 
     def test_help_shows_flags_and_defaults(self):
         text = run(self.name, "--help").stdout
-        for flag in ("--ranks", "--workers", "--strategy", "--batch", "--epochs", "--rate", "--backend", "--seed",
+        for flag in ("--ranks", "--workers", "--strategy", "--batch", "--epochs", "--learning-rate", "--backend", "--seed",
                      "--save", "--load", "--checkpoints", "--resume", "--json", "--profile"):
             self.assertIn(flag, text)
         self.assertTrue(all(len(line) <= 120 for line in text.splitlines()))
@@ -73,7 +73,7 @@ class cases:
             self.assertIn(f"({default})", text)
 
     def test_refuses_in_one_sentence(self):
-        for flags, code in ((["--wrokers", "2"], 2), (["--batch", "0"], 2), (["--rate"], 2), (["--resume"], 2),
+        for flags, code in ((["--wrokers", "2"], 2), (["--batch", "0"], 2), (["--learning-rate"], 2), (["--resume"], 2),
                             ([*self.few, "--load", "/nowhere/x"], 1)):
             done = run(self.name, *flags, expect=code)
             sentences = [line for line in done.stderr.strip().splitlines() if line.startswith(f"{self.name}: ")]

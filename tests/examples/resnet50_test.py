@@ -54,7 +54,7 @@ class resnet50(program.cases, unittest.TestCase):
                 self.assertRegex(said.stderr, r"; recomputation: \d+ kernels run again, ")
         self.assertEqual(done.stdout.splitlines()[0],
                          "These images are synthetic; the accuracy is not that of ImageNet.")
-        self.assertEqual((made["steps"], made["data"]), (8, "drawn"))
+        self.assertEqual((made["steps"], made["data"]), (8, "synthetic"))
         first = re.search(r"epoch 1: loss ([\d.]+),", done.stderr)
         self.assertLess(made["loss"], float(first.group(1)))
 

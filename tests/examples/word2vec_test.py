@@ -57,7 +57,7 @@ class word2vec(unittest.TestCase):
 
     def test_help_lists_only_its_flags(self):
         text = program.run("word2vec", "--help").stdout
-        for flag in ("--data", "--ranks", "--batch", "--epochs", "--rate", "--seed", "--save", "--load", "--words", "--deadline"):
+        for flag in ("--data", "--ranks", "--batch", "--epochs", "--learning-rate", "--seed", "--save", "--load", "--words", "--deadline"):
             self.assertIn(flag, text)
         for flag in ("--strategy", "--backend", "--checkpoints", "--workers ", "--profile", "--generate"):
             self.assertNotIn(f"\n  {flag}", text)

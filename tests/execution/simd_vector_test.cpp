@@ -14,7 +14,7 @@ using cohort::isa;
 // outside, on each instruction set, for most exponents of a float.
 TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
-  cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
+  cohort::optimizer_rule const rule = cohort::adagrad{.learning_rate = 1, .epsilon = 1e-30, .initial = 0};
   std::vector<float> g(n);
   for (std::size_t i = 0; i < n; ++i)
     g[i] = static_cast<float>((i % 2 ? -1 : 1) * std::pow(10.0, static_cast<double>(i) / n * 34 - 17));
@@ -36,7 +36,7 @@ TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place)
 }
 
 TEST(simd_vector, divides_zero_only_by_epsilon) {
-  cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
+  cohort::optimizer_rule const rule = cohort::adagrad{.learning_rate = 1, .epsilon = 1e-30, .initial = 0};
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;
     std::vector<float> w(16), g(16), h(16);

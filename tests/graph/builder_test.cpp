@@ -80,9 +80,9 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
   };
   std::string const operands =
       " (left 4x6x6 from " + line(here + 3) + ", right 4x8x8 from " + line(here + 4) + ")";
-  EXPECT_EQ(said(described(false)),
-            line(here + 5) + ": concatenate: concatenated tensors may differ in their channels only"
-                + operands);
+  EXPECT_EQ(
+      said(described(false)),
+      line(here + 5) + ": concatenate: concatenated tensors may differ in their channels only" + operands);
   EXPECT_EQ(said(described(true)),
             line(here + 7)
                 + ": add: tensors cannot be added: from the last axis on, their extents must be equal or 1"
@@ -138,8 +138,7 @@ TEST(builder, has_several_inputs_and_outputs) {
     tensor const picture =
         b.input({1, 6, 6}, "picture") | conv2d{.filters = 2, .kernel = 3} | dense{.units = 4};
     tensor const facts = b.input({3}, "facts");
-    tensor const loss =
-        concat(picture, facts) | dense{.units = 5} | softmax_cross_entropy{.name = "loss"};
+    tensor const loss = concat(picture, facts) | dense{.units = 5} | softmax_cross_entropy{.name = "loss"};
     return std::pair(facts | dense{.units = 2, .name = "side"}, loss);
   });
   EXPECT_EQ(net.view().with_role(layer_role::input).size(), 2U);
@@ -174,12 +173,11 @@ TEST(builder, refuses_a_tensor_that_is_neither_read_nor_returned) {
     return x | dense{.units = 3} | softmax_cross_entropy{};
   };
   std::string const wrong = refused<graph_error>([&] { graph::build(forgotten); });
-  EXPECT_NE(wrong.find("builder_test.cpp:" + std::to_string(here + 3) + ": dense: no layer reads this tensor"),
-            std::string::npos)
+  EXPECT_NE(
+      wrong.find("builder_test.cpp:" + std::to_string(here + 3) + ": dense: no layer reads this tensor"),
+      std::string::npos)
       << wrong;
-  auto const sentence = [](auto describe) {
-    return refused<graph_error>([&] { graph::build(describe); });
-  };
+  auto const sentence = [](auto describe) { return refused<graph_error>([&] { graph::build(describe); }); };
   EXPECT_NE(sentence([](builder& net) {
               net.input({2});
               return net.input({4}) | relu{};
@@ -210,7 +208,7 @@ TEST(builder, accepts_nested_blocks) {
 TEST(builder, keeps_a_layers_own_initialisers) {
   graph const net = graph::build([](builder& b) {
     return b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}}
-        | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
+           | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
   });
   parameter_list const first = net.view().parameters(1), second = net.view().parameters(2);
   EXPECT_EQ(first.specs[0].initial, initialiser(init::relu{}));

@@ -121,7 +121,7 @@ TEST(import_onnx, gives_parameters_to_a_network_with_a_loss) {
                                                       | tanh_activation{} | dense{.units = 1}
                                                       | mean_squared_error{};
                                              }),
-                                             {.updater = sgd{.rate = 0.1}});
+                                             {.optimizer = {sgd{.learning_rate = 0.1}}});
   made.read_parameters(again.parameters());
   EXPECT_EQ(again.checksum(), run.checksum());
   batch_view const batch(tensor_view(x.data(), shape{4, 2}), tensor_view(y.data(), shape{4, 1}));

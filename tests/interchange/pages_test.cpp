@@ -8,8 +8,8 @@
 #include <cohort/data/with_keys.hpp>
 #include <cohort/interchange/export_onnx.hpp>
 #include <cohort/interchange/import_onnx.hpp>
-#include <cohort/io/npy.hpp>
 #include <cohort/interchange/write_predictions.hpp>
+#include <cohort/io/npy.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -11,11 +11,11 @@
 #include <cohort/data/select.hpp>
 #include <cohort/data/with_keys.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/io/npy.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/npy.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/training/trainer.hpp>
 #include <csignal>

@@ -159,7 +159,7 @@ TEST(event_file, histograms_skip_numbers_that_are_not_finite_and_have_one_interv
 
 TEST(event_file, stores_texts_and_hyperparameters_for_their_plugins) {
   std::vector<io::hyperparameter> const settings{
-      {"rate", 0.25}, {"shuffle", true}, {"updater", std::string("adam")}};
+      {"rate", 0.25}, {"shuffle", true}, {"rule", std::string("adam")}};
   std::vector<std::string> const tags{"epoch/loss"};
   auto const made = events_of([&](io::event_file& file) {
     file.text("note", 3, "*a*");

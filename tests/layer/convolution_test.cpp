@@ -25,7 +25,8 @@ constexpr bool is(parameter_spec const& spec, shape const& dims, int fan_in, int
 template <class Layer>
 std::vector<double> output(Layer const& l, shape const& dims, std::vector<double> const& input,
                            std::vector<std::vector<double>> const& parameters) {
-  trial<B> t(graph::build([&](builder& net) { return net.input(dims) | l; }), {.batch = 1, .training = false});
+  trial<B> t(graph::build([&](builder& net) { return net.input(dims) | l; }),
+             {.batch = 1, .training = false});
   for (std::size_t p = 0; p < parameters.size(); ++p)
     t.store->write(static_cast<int>(p), reinterpret_cast<std::byte const*>(parameters[p].data()),
                    t.store->master());
@@ -121,7 +122,7 @@ TEST(convolution, transposed_adds_its_kernel_at_every_input) {
 TEST(convolution, separable_is_a_depthwise_and_a_pointwise_layer) {
   graph const net = graph::build([](builder& b) {
     return b.input({3, 8, 8})
-        | separable_conv2d{.filters = 7, .kernel = 3, .stride = 2, .multiplier = 2, .name = "mixed"};
+           | separable_conv2d{.filters = 7, .kernel = 3, .stride = 2, .multiplier = 2, .name = "mixed"};
   });
   graph_view const view = net;
   ASSERT_EQ(view.size(), 3);

@@ -66,7 +66,8 @@ TEST(embedding, makes_an_image_of_the_vectors_of_an_image_of_indices) {
 }
 
 TEST(embedding, names_the_example_and_index_outside_its_vocabulary) {
-  graph const net = graph::build([](builder& b) { return b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
+  graph const net =
+      graph::build([](builder& b) { return b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
   trial<reference<float>> t(net, {.batch = 2, .training = false});
   t.batch.inputs[0] = {0, 2, 1, 0};
   t.run->forward(t.batch.input_views, {});
@@ -85,13 +86,17 @@ TEST(shapes, are_refused_with_the_documented_messages) {
   EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 0, -1}}, shape{2, 4, 4}), "a side must not be negative");
   EXPECT_EQ(refusal_of(zero_padding{.sides = padding::same}, shape{2, 4, 4}),
             "the sides must be numbers: top, bottom, left, right");
-  EXPECT_EQ(refusal_of(cropping{.sides = {2, 2, 0, 0}}, shape{2, 4, 4}), "the cropping removes the whole image");
-  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 1, 3}}, shape{2, 4, 4}), "the cropping removes the whole image");
+  EXPECT_EQ(refusal_of(cropping{.sides = {2, 2, 0, 0}}, shape{2, 4, 4}),
+            "the cropping removes the whole image");
+  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 1, 3}}, shape{2, 4, 4}),
+            "the cropping removes the whole image");
   EXPECT_EQ(refusal_of(upsampling{.factor = {2, 0}}, shape{2, 4, 4}), "the factor must be at least 1");
-  EXPECT_EQ(refusal_of(upsampling{.factor = 2}, shape{4}), "upsampling needs an input of channels x height x width");
+  EXPECT_EQ(refusal_of(upsampling{.factor = 2}, shape{4}),
+            "upsampling needs an input of channels x height x width");
   EXPECT_EQ(refusal_of(reshape{.extents = {3, 4}}, shape{3, 5}), "reshape must keep the number of elements");
   EXPECT_EQ(refusal_of(reshape{.extents = {-3, -5}}, shape{3, 5}), "every extent must be at least 1");
-  EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}), "reshape must have one to three extents");
+  EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}),
+            "reshape must have one to three extents");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 0, .width = 4}, shape{3}),
             "an embedding needs a vocabulary of at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = (1 << 24) + 1, .width = 4}, shape{3}),

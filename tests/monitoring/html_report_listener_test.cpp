@@ -7,8 +7,8 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/io/file.hpp>
-#include <cohort/strategy/allreduce.hpp>
 #include <cohort/monitoring/html_report_listener.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>
@@ -62,7 +62,9 @@ fit_settings settings_of(html_report_listener& report, int epochs = 2) {
           .listeners = {&report}};
 }
 
-training made() { return trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.1}, .seed = 3}); }
+training made() {
+  return trainer<reference<float>>(tiny, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 3});
+}
 
 constexpr char const* refresh = "http-equiv=\"refresh\"";
 

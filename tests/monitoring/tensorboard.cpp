@@ -5,8 +5,8 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/strategy/allreduce.hpp>
 #include <cohort/monitoring/tensorboard_listener.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>
@@ -44,8 +44,8 @@ int main(int, char** argv) {
       inputs.push_back((k % 2 == i % 2 ? 1.F : 0.F) + 0.01F * static_cast<float>(i));
   }
   return cohort::launch<cohort::threads>(2, [&](auto& world) {
-    auto run = cohort::trainer<cohort::reference<float>>(net, world, cohort::allreduce{},
-                                                         {.updater = cohort::sgd{.rate = 0.125}, .seed = 7});
+    auto run = cohort::trainer<cohort::reference<float>>(
+        net, world, cohort::allreduce{}, {.optimizer = {cohort::sgd{.learning_rate = 0.125}}, .seed = 7});
     cohort::tensorboard_listener board(
         folder,
         {.every = 2, .histograms_every = 4, .hyperparameters = {{"width", 3.0}, {"batch_per_rank", 4.5}}});

@@ -9,11 +9,11 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/monitoring/tensorboard_listener.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cohort/monitoring/tensorboard_listener.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstring>
 #include <map>
@@ -67,7 +67,7 @@ std::string content_of(scratch_folder const& folder) {
 
 /// Trains 2 epochs of 4 examples and returns the checksum of the parameters.
 std::string train(std::vector<listener*> listeners, int batch = 1) {
-  auto run = trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.5}, .seed = 3});
+  auto run = trainer<reference<float>>(tiny, {.optimizer = {sgd{.learning_rate = 0.5}}, .seed = 3});
   std::array const inputs{0.F, 1.F, 1.F, 0.F, 0.5F, 1.F, 1.F, 0.25F};
   std::array const labels{0, 1, 0, 1};
   run.fit(arrays(inputs, {2}, labels, 2), {.batch = batch, .epochs = 2, .listeners = std::move(listeners)});
@@ -197,7 +197,7 @@ double hyperparameter_of(scratch_folder const& folder, std::string const& name) 
 
 TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_rate_of_each_period) {
   scratch_folder const folder;
-  auto run = trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.5}});
+  auto run = trainer<reference<float>>(tiny, {.optimizer = {sgd{.learning_rate = 0.5}}});
   run.state().rate_plateau.factor = 0.25;
   tensorboard_listener board(folder.path(), {.every = 2, .histograms_every = 0});
   for (int i = 0; i < 4; ++i)
@@ -235,7 +235,8 @@ TEST(tensorboard_listener, writes_no_histograms_of_frozen_layers) {
   constexpr auto two = network<[](builder& net) {
     return net.input({2}) | dense{.units = 2} | dense{.units = 2} | softmax_cross_entropy{};
   }>();
-  auto run = trainer<reference<float>>(two, {.layers = {{.layer = "dense_1", .frozen = true}}});
+  auto run =
+      trainer<reference<float>>(two, {.optimizer = {.layers = {{.layer = "dense_1", .frozen = true}}}});
   tensorboard_listener board(folder.path(), {.histograms_every = 1});
   std::array const inputs{0.F, 1.F};
   std::array const labels{1};
@@ -249,8 +250,8 @@ TEST(tensorboard_listener, writes_no_histograms_of_frozen_layers) {
 TEST(tensorboard_listener, compares_runs_by_the_settings_of_fit) {
   scratch_folder const folder;
   tensorboard_listener board(folder.path());
-  auto run =
-      trainer<reference<float>>(tiny, {.updater = sgd{.rate = schedule::warm_up{100, schedule::step{0.25}}}});
+  auto run = trainer<reference<float>>(
+      tiny, {.optimizer = {sgd{.learning_rate = schedule::warm_up{100, schedule::step{0.25}}}}});
   std::array const inputs{0.F, 1.F, 1.F, 0.F};
   std::array const labels{0, 1};
   run.fit(arrays(inputs, {2}, labels, 2), {.batch = 8, .listeners = {&board}});

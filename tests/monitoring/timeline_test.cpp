@@ -6,9 +6,9 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/io/json.hpp>
+#include <cohort/monitoring/timeline.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/monitoring/timeline.hpp>
 #include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>

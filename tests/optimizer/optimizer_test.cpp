@@ -9,29 +9,30 @@ using cohort::optimizer_settings;
 using cohort::parameter_role;
 using cohort::penalties;
 
-constexpr optimizer_settings written{.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4};
+constexpr optimizer_settings written{.rule = cohort::adagrad{.learning_rate = 0.02}, .l2 = 5e-4};
 constexpr cohort::parameter_rule of_weights = written.rule_of("conv2d_1", parameter_role::weights),
                                  of_biases = written.rule_of("conv2d_1", parameter_role::biases);
-static_assert(of_biases.updater == of_weights.updater);
+static_assert(of_biases.rule == of_weights.rule);
 static_assert(of_weights.penalty == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.penalty == penalties{});
 static_assert(!of_weights.frozen && of_weights.constraint == cohort::parameter_constraint());
 
 TEST(optimizer_settings, distinguish_weights_and_biases) {
   optimizer_settings const apart{
-      .updater = cohort::adam{}, .bias_updater = cohort::sgd{.rate = 0.5}, .bias_l1 = 0.25};
-  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).updater, cohort::updater(cohort::adam{}));
-  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).updater, cohort::updater(cohort::sgd{.rate = 0.5}));
+      .rule = cohort::adam{}, .bias_rule = cohort::sgd{.learning_rate = 0.5}, .bias_l1 = 0.25};
+  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).rule, cohort::optimizer_rule(cohort::adam{}));
+  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).rule,
+            cohort::optimizer_rule(cohort::sgd{.learning_rate = 0.5}));
   EXPECT_EQ(apart.rule_of("a", parameter_role::biases).penalty.l1, 0.25);
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).penalty, penalties{});
 }
 
 TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   using namespace cohort;
-  optimizer_settings settings{.updater = adam{},
+  optimizer_settings settings{.rule = adam{},
                               .l2 = 0.5,
                               .constraint = constraint::max_norm{3},
                               .layers = {{.layer = "*", .l1 = 0.25, .frozen = true},
-                                         {.layer = "head", .updater = sgd{}, .frozen = false},
+                                         {.layer = "head", .rule = sgd{}, .frozen = false},
                                          {.layer = "he*", .l2 = 0, .constraint = parameter_constraint()}}};
   auto const weights = [&](char const* layer) { return settings.rule_of(layer, parameter_role::weights); };
   auto const biases = [&](char const* layer) { return settings.rule_of(layer, parameter_role::biases); };
@@ -39,31 +40,31 @@ TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   EXPECT_EQ(weights("head"), (parameter_rule{sgd{}, {0.25, 0}, {}, false}));
   EXPECT_EQ(weights("heads"), (parameter_rule{adam{}, {0.25, 0}, {}, true}));
   EXPECT_EQ(biases("head"), (parameter_rule{sgd{}, {}, {}, false})) << "biases as their layer's weights";
-  settings.bias_updater = momentum{};
-  EXPECT_EQ(biases("head").updater, updater(momentum{})) << "but for a bias_updater of the network";
-  settings.layers.push_back({.layer = "head", .bias_updater = lion{}});
-  EXPECT_EQ(biases("head").updater, updater(lion{}));
-  EXPECT_EQ(biases("body").updater, updater(momentum{}));
+  settings.bias_rule = momentum{};
+  EXPECT_EQ(biases("head").rule, optimizer_rule(momentum{})) << "but for a bias_rule of the network";
+  settings.layers.push_back({.layer = "head", .bias_rule = lion{}});
+  EXPECT_EQ(biases("head").rule, optimizer_rule(lion{}));
+  EXPECT_EQ(biases("body").rule, optimizer_rule(momentum{}));
 }
 
 TEST(optimizer_settings, exclude_ranks_and_layers_from_weight_decay) {
   using namespace cohort;
   optimizer_settings const settings{
-      .updater = adamw{.decay = 0.1},
-      .bias_updater = lion{.decay = 0.2},
+      .rule = adamw{.decay = 0.1},
+      .bias_rule = lion{.decay = 0.2},
       .decay_from_rank = 2,
       .layers = {{.layer = "tokens", .decays = false}, {.layer = "gain", .decays = true}}};
   auto const rule = [&](char const* layer, parameter_role role, int rank) {
-    return settings.rule_of(layer, role, rank).updater;
+    return settings.rule_of(layer, role, rank).rule;
   };
-  EXPECT_EQ(rule("head", parameter_role::weights, 2), updater(adamw{.decay = 0.1}));
-  EXPECT_EQ(rule("head", parameter_role::weights, 1), updater(adamw{.decay = 0}));
-  EXPECT_EQ(rule("head", parameter_role::biases, 1), updater(lion{.decay = 0}));
-  EXPECT_EQ(rule("tokens", parameter_role::weights, 2), updater(adamw{.decay = 0}));
-  EXPECT_EQ(rule("gain", parameter_role::biases, 1), updater(lion{.decay = 0.2}));
-  EXPECT_EQ(updater(sgd{}).without_decay(), updater(sgd{}));
-  EXPECT_EQ(updater(lars{}).without_decay(), updater(lars{.decay = 0}));
-  EXPECT_EQ(updater(lamb{}).without_decay(), updater(lamb{.decay = 0}));
+  EXPECT_EQ(rule("head", parameter_role::weights, 2), optimizer_rule(adamw{.decay = 0.1}));
+  EXPECT_EQ(rule("head", parameter_role::weights, 1), optimizer_rule(adamw{.decay = 0}));
+  EXPECT_EQ(rule("head", parameter_role::biases, 1), optimizer_rule(lion{.decay = 0}));
+  EXPECT_EQ(rule("tokens", parameter_role::weights, 2), optimizer_rule(adamw{.decay = 0}));
+  EXPECT_EQ(rule("gain", parameter_role::biases, 1), optimizer_rule(lion{.decay = 0.2}));
+  EXPECT_EQ(optimizer_rule(sgd{}).without_decay(), optimizer_rule(sgd{}));
+  EXPECT_EQ(optimizer_rule(lars{}).without_decay(), optimizer_rule(lars{.decay = 0}));
+  EXPECT_EQ(optimizer_rule(lamb{}).without_decay(), optimizer_rule(lamb{.decay = 0}));
 }
 
 TEST(optimizer_settings, check_all_their_fields) {
@@ -79,8 +80,9 @@ TEST(optimizer_settings, check_all_their_fields) {
     }
   }
   EXPECT_NO_THROW(written.check());
-  EXPECT_THROW((optimizer_settings{.updater = cohort::adam{.epsilon = 0}}).check(), cohort::setting_error);
-  EXPECT_THROW((optimizer_settings{.bias_updater = cohort::sgd{.rate = -1}}).check(), cohort::setting_error);
+  EXPECT_THROW((optimizer_settings{.rule = cohort::adam{.epsilon = 0}}).check(), cohort::setting_error);
+  EXPECT_THROW((optimizer_settings{.bias_rule = cohort::sgd{.learning_rate = -1}}).check(),
+               cohort::setting_error);
   EXPECT_THROW((optimizer_settings{.l1 = -1}).check(), cohort::setting_error);
   EXPECT_THROW((optimizer_settings{.l2 = __builtin_inf()}).check(), cohort::setting_error);
   try {

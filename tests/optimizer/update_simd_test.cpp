@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cohort/optimizer/detail/updater_text.hpp>
+#include <cohort/optimizer/detail/update_text.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cstring>
 #include <limits>
@@ -19,8 +19,8 @@ using cohort::isa;
 using cohort::nesterov;
 using cohort::detail::norm_of;
 namespace schedule = cohort::schedule;
+using cohort::optimizer_rule;
 using cohort::update_scalars;
-using cohort::updater;
 
 std::vector<isa> usable() {
   std::vector<isa> list;
@@ -29,19 +29,20 @@ std::vector<isa> usable() {
   return list;
 }
 
-/// Every updater, with this rate if it has one.
-std::vector<updater> all_updaters(cohort::rate_schedule const& rate) {
-  std::vector<updater> list;
-  for (updater const& one : cohort::detail::default_updaters) {
+/// Every optimizer, with this rate if it has one.
+std::vector<optimizer_rule> all_optimizers(cohort::rate_schedule const& rate) {
+  std::vector<optimizer_rule> list;
+  for (optimizer_rule const& one : cohort::detail::default_rules) {
     auto const fields = one.fields();
-    list.push_back(one.name() == "no_op" ? one
-                                         : updater::from(one.name(), rate, {fields.begin(), fields.end()}));
+    list.push_back(
+        one.name() == "no_op" ? one : optimizer_rule::from(one.name(), rate, {fields.begin(), fields.end()}));
   }
-  list.push_back(nesterov{.rate = rate, .momentum = schedule::step{0.9, 0.5, 3, schedule::unit::step}});
-  list.push_back(cohort::lion{.rate = rate, .decay = 0.1});
-  list.push_back(cohort::adam{.rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
-  list.push_back(cohort::adamw{.rate = rate, .epsilon = 0.01, .epsilon_hat = 0.1});
-  list.push_back(cohort::amsgrad{.rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
+  list.push_back(
+      nesterov{.learning_rate = rate, .momentum = schedule::step{0.9, 0.5, 3, schedule::unit::step}});
+  list.push_back(cohort::lion{.learning_rate = rate, .decay = 0.1});
+  list.push_back(cohort::adam{.learning_rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
+  list.push_back(cohort::adamw{.learning_rate = rate, .epsilon = 0.01, .epsilon_hat = 0.1});
+  list.push_back(cohort::amsgrad{.learning_rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
   return list;
 }
 
@@ -49,7 +50,7 @@ std::vector<updater> all_updaters(cohort::rate_schedule const& rate) {
 struct oracle {
   double w, first = 0, second = 0, third = 0;
 
-  void step(updater const& rule, update_scalars const& now, double gradient) {
+  void step(optimizer_rule const& rule, update_scalars const& now, double gradient) {
     double const scaled = gradient * now.gradient_scale;
     double const clipped = now.clip > 0 ? std::clamp(scaled, -now.clip, now.clip) : scaled;
     double const g = clipped + now.l2 * w + (w > 0 ? now.l1 : w < 0 ? -now.l1 : 0);
@@ -138,7 +139,7 @@ struct arrays {
   std::vector<std::vector<T>> gradients;
   std::vector<std::vector<T>> states;
 
-  arrays(updater const& rule, std::size_t n, int parts, std::size_t padding = 0) : w(n) {
+  arrays(optimizer_rule const& rule, std::size_t n, int parts, std::size_t padding = 0) : w(n) {
     for (std::size_t i = 0; i + padding < n; ++i)
       w[i] = i % 11 == 5 ? T(0) : static_cast<T>(std::sin(static_cast<double>(i) * 0.7) * 2);
     gradients.assign(static_cast<std::size_t>(parts), std::vector<T>(n));
@@ -154,7 +155,8 @@ struct arrays {
                         : static_cast<T>(
                             std::cos(static_cast<double>(i * (p + 1) + static_cast<std::size_t>(step) * 17)));
   }
-  void update(isa which, updater const& rule, update_scalars const& now, std::size_t from, std::size_t n) {
+  void update(isa which, optimizer_rule const& rule, update_scalars const& now, std::size_t from,
+              std::size_t n) {
     std::vector<T const*> g;
     std::vector<T*> s;
     for (auto& part : gradients) g.push_back(part.data() + from);
@@ -163,7 +165,7 @@ struct arrays {
                          n);
   }
   /// The same with the current norms of all elements, if the rule needs them.
-  update_scalars with_norms(updater const& rule, update_scalars now) {
+  update_scalars with_norms(optimizer_rule const& rule, update_scalars now) {
     std::vector<T const*> g;
     std::vector<T*> s;
     for (auto const& part : gradients) g.push_back(part.data());
@@ -179,7 +181,7 @@ struct arrays {
     now.parameter_norm = std::sqrt(cohort::square_sum(isa::baseline, parameter, 1, w.size()));
     return now;
   }
-  void update(isa which, updater const& rule, update_scalars const& now) {
+  void update(isa which, optimizer_rule const& rule, update_scalars const& now) {
     update(which, rule, with_norms(rule, now), 0, w.size());
   }
 };
@@ -199,8 +201,8 @@ TYPED_TEST(update_simd, agrees_with_a_scalar_oracle_on_every_instruction_set) {
   using T = TypeParam;
   std::size_t const n = 96;
   for (isa const which : usable()) {
-    for (updater const& rule :
-         all_updaters(schedule::inverse{.initial = 0.1, .gamma = 1, .by = schedule::unit::step})) {
+    for (optimizer_rule const& rule :
+         all_optimizers(schedule::inverse{.initial = 0.1, .gamma = 1, .by = schedule::unit::step})) {
       for (int const parts : {1, 2, 3, 5}) {
         arrays<T> a(rule, n, parts);
         std::vector<oracle> expected;
@@ -233,7 +235,7 @@ TYPED_TEST(update_simd, is_bitwise_equal_for_any_split_of_the_range) {
   std::size_t const n = 16 * 9;
   update_scalars const now{.step = 3, .l1 = 0.001, .l2 = 0.01, .gradient_scale = 0.25};
   for (isa const which : usable()) {
-    for (updater const& rule : all_updaters(0.05)) {
+    for (optimizer_rule const& rule : all_optimizers(0.05)) {
       for (int const parts : {1, 2, 3}) {
         arrays<T> whole(rule, n, parts);
         update_scalars const of_all = whole.with_norms(rule, now);
@@ -258,7 +260,7 @@ TYPED_TEST(update_simd, is_bitwise_equal_for_any_number_of_parts_with_the_same_s
     for (update_scalars const& given : {update_scalars{.step = 3, .l2 = 0.01, .gradient_scale = 0.3},
                                         update_scalars{.l1 = 0.001, .l2 = 0.01, .gradient_scale = 0.3},
                                         update_scalars{.l2 = 0.01, .clip = 0.2}})
-      for (updater const& rule : all_updaters(0.05)) {
+      for (optimizer_rule const& rule : all_optimizers(0.05)) {
         arrays<T> one(rule, n, 1);
         update_scalars const now = one.with_norms(rule, given);
         for (int const parts : {2, 3, 5}) {
@@ -278,7 +280,7 @@ TYPED_TEST(update_simd, keeps_padding_exactly_zero) {
   using T = TypeParam;
   std::size_t const n = 64, padding = 23;
   for (isa const which : usable()) {
-    for (updater const& rule : all_updaters(10)) {
+    for (optimizer_rule const& rule : all_optimizers(10)) {
       arrays<T> a(rule, n, 2, padding);
       auto const states = a.states;
       for (int step = 0; step < 20; ++step) {
@@ -300,7 +302,7 @@ TYPED_TEST(update_simd, keeps_padding_exactly_zero) {
 TYPED_TEST(update_simd, propagates_nan) {
   using T = TypeParam;
   for (isa const which : usable()) {
-    for (updater const& rule : all_updaters(0.1)) {
+    for (optimizer_rule const& rule : all_optimizers(0.1)) {
       arrays<T> a(rule, 32, 1);
       a.gradients[0][17] = std::numeric_limits<T>::quiet_NaN();
       a.update(which, rule, {.l1 = 0.1, .clip = 0.5});
@@ -311,7 +313,7 @@ TYPED_TEST(update_simd, propagates_nan) {
 
 TYPED_TEST(update_simd, refuses_an_unpadded_range_and_writes_nothing) {
   using T = TypeParam;
-  updater const rule = cohort::sgd{};
+  optimizer_rule const rule = cohort::sgd{};
   arrays<T> a(rule, 32, 1);
   auto const before = a.w;
   EXPECT_THROW(a.update(isa::baseline, rule, {}, 0, 24), cohort::shape_error);
@@ -320,13 +322,13 @@ TYPED_TEST(update_simd, refuses_an_unpadded_range_and_writes_nothing) {
   EXPECT_EQ(a.w, before);
 }
 
-// Numbers made by tests/golden/updaters.py. In double, about 10 roundings a step differ between the two
+// Numbers made by tests/golden/optimizers.py. In double, about 10 roundings a step differ between the two
 // sides; the error after ten steps is below 1e-14 here. In float, the bound is that of ten steps with about
 // ten roundings of values below 4.
 TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
   using T = TypeParam;
   double const tolerance = sizeof(T) == 4 ? 5e-6 : 1e-14;
-  auto cases = golden::read("updaters.txt");
+  auto cases = golden::read("optimizers.txt");
   auto const& gradients = cases.at(0).rows;
   ASSERT_EQ(gradients.size(), 10U);
   std::set<std::string> seen;
@@ -335,7 +337,7 @@ TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
     ASSERT_EQ(one.rows.size(), 11U);
     seen.insert(one.name);
     double const rate = one.take("rate"), l2 = one.take("l2");
-    updater const rule = updater::from(
+    optimizer_rule const rule = optimizer_rule::from(
         one.name, schedule::step{.initial = rate, .factor = 0.5, .every = 4, .by = schedule::unit::step},
         one.fields());
     for (isa const which : usable()) {
@@ -358,7 +360,7 @@ TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
 TYPED_TEST(update_simd, of_adamw_without_decay_equals_adam) {
   using T = TypeParam;
   for (isa const which : usable()) {
-    updater const plain = cohort::adam{}, decaying = cohort::adamw{.decay = 0};
+    optimizer_rule const plain = cohort::adam{}, decaying = cohort::adamw{.decay = 0};
     arrays<T> a(plain, 64, 2), b(decaying, 64, 2);
     for (int step = 0; step < 5; ++step) {
       a.update(which, plain, {.step = step});
@@ -372,7 +374,8 @@ TYPED_TEST(update_simd, of_adamw_without_decay_equals_adam) {
 // The momentum of each step is the schedule's value at that step or epoch.
 TYPED_TEST(update_simd, follows_a_schedule_of_momentum) {
   using T = TypeParam;
-  updater const rule = cohort::momentum{.rate = 1, .momentum = schedule::map{.values = {{0, 0}, {1, 0.5}}}};
+  optimizer_rule const rule =
+      cohort::momentum{.learning_rate = 1, .momentum = schedule::map{.values = {{0, 0}, {1, 0.5}}}};
   arrays<T> a(rule, 16, 1);
   std::fill(a.w.begin(), a.w.end(), T(0));
   std::fill(a.gradients[0].begin(), a.gradients[0].end(), T(1));
@@ -385,9 +388,9 @@ TYPED_TEST(update_simd, follows_a_schedule_of_momentum) {
   EXPECT_EQ(a.w[3], static_cast<T>(expected - 1.5));
 }
 
-TYPED_TEST(update_simd, refuses_an_updater_without_its_norms) {
+TYPED_TEST(update_simd, refuses_an_optimizer_without_its_norms) {
   using T = TypeParam;
-  for (updater const& rule : {updater(cohort::lars{}), updater(cohort::lamb{})}) {
+  for (optimizer_rule const& rule : {optimizer_rule(cohort::lars{}), optimizer_rule(cohort::lamb{})}) {
     arrays<T> a(rule, 16, 1);
     EXPECT_THROW(a.update(isa::baseline, rule, {}, 0, 16), cohort::setting_error);
     EXPECT_THROW(a.update(isa::baseline, rule, {.needed_norm = 1}, 0, 16), cohort::setting_error);
@@ -399,7 +402,8 @@ TYPED_TEST(update_simd, refuses_an_updater_without_its_norms) {
 TYPED_TEST(update_simd, measures_a_step_of_lamb_without_applying_it) {
   using T = TypeParam;
   std::size_t const n = 1200 / 16 * 16;
-  updater const adam = cohort::adamw{.rate = 1, .epsilon = 1e-6}, rule = cohort::lamb{.rate = 0.3};
+  optimizer_rule const adam = cohort::adamw{.learning_rate = 1, .epsilon = 1e-6},
+                       rule = cohort::lamb{.learning_rate = 0.3};
   update_scalars const now{.step = 2, .rate_factor = 0.5, .l2 = 0.01, .gradient_scale = 0.5};
   for (isa const which : usable()) {
     arrays<T> a(rule, n, 2);
@@ -439,8 +443,8 @@ TYPED_TEST(update_simd, sums_squares_of_a_sum_in_double) {
   }
 }
 
-TEST(updater_text, is_the_text_of_the_formulas) {
-  std::string const text = cohort::detail::updater_text;
+TEST(update_text, is_the_text_of_the_formulas) {
+  std::string const text = cohort::detail::update_text;
   EXPECT_NE(text.find("struct adagrad"), std::string::npos);
   EXPECT_NE(text.find("s[0] = s[0] + g * g;"), std::string::npos);
   EXPECT_EQ(text.find('#'), std::string::npos);

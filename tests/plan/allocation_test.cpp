@@ -19,10 +19,10 @@ TEST(allocation, does_not_happen_in_an_update_with_norms_and_constraints) {
     return b.input({8}) | dense{.units = 6} | relu{} | dense{.units = 4} | softmax_cross_entropy{};
   });
   trial<reference<float>> t(net, {.batch = 3});
-  parameter_update update(*t.store, {.updater = lamb{},
+  parameter_update update(*t.store, {.rule = lamb{},
                                      .normalisation = normalise::clip_global_norm{1},
                                      .constraint = constraint::max_norm{0.5},
-                                     .layers = {{.layer = "dense_2", .updater = adam{}, .l1 = 1e-3}}});
+                                     .layers = {{.layer = "dense_2", .rule = adam{}, .l1 = 1e-3}}});
   std::byte* const parts[]{t.run->gradients()};
   allocations = 0;
   for (int step = 0; step < 4; ++step) {

@@ -54,7 +54,7 @@ struct examples {
 /// The first layer normalises the batch itself, so its statistics depend on the data only.
 graph const net = graph::build([](builder& b) {
   return b.input({2, 2, 3}) | batch_norm{.name = "norm"} | conv2d{.filters = 3, .kernel = 2} | relu{}
-      | batch_norm{.momentum = 0.5} | dense{.units = 3} | softmax_cross_entropy{};
+         | batch_norm{.momentum = 0.5} | dense{.units = 3} | softmax_cross_entropy{};
 });
 
 std::vector<double> values(training const& of, std::string const& name) {
@@ -70,7 +70,7 @@ std::vector<double> values(training const& of, std::string const& name) {
 }
 
 training trained(int workers, examples const& data, fit_settings const& how) {
-  training made = trainer<B>(net, {.updater = sgd{.rate = 0.1}, .seed = 3, .workers = workers});
+  training made = trainer<B>(net, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 3, .workers = workers});
   made.fit(data.data(), how);
   return made;
 }

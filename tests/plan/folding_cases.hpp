@@ -17,8 +17,8 @@ using namespace cohort;
 
 inline graph convolution_and_norm() {
   return graph::build([](builder& net) {
-    return net.input({2, 7, 7}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{} | max_pool{.window = 2}
-        | dense{.units = 3} | softmax_cross_entropy{};
+    return net.input({2, 7, 7}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{}
+           | max_pool{.window = 2} | dense{.units = 3} | softmax_cross_entropy{};
   });
 }
 
@@ -28,26 +28,27 @@ void each_case(Visit visit) {
   visit("a norm behind a convolution", convolution_and_norm(),
         "conv2d_1 + batch_norm_1; max_pool_1; relu_1; dense_1; softmax_cross_entropy_1; ");
   visit("no bias of its own", graph::build([](builder& net) {
-          return net.input({3, 6, 6}) | conv2d{.filters = 5, .kernel = 3, .bias = false} | batch_norm{.epsilon = 0.1}
-              | leaky_relu{.slope = 0.1} | conv2d{.filters = 16, .kernel = 1, .bias = false} | batch_norm{}
-              | softmax{};
+          return net.input({3, 6, 6}) | conv2d{.filters = 5, .kernel = 3, .bias = false}
+                 | batch_norm{.epsilon = 0.1} | leaky_relu{.slope = 0.1}
+                 | conv2d{.filters = 16, .kernel = 1, .bias = false} | batch_norm{} | softmax{};
         }),
         "conv2d_1 + batch_norm_1; leaky_relu_1; conv2d_2 + batch_norm_2; softmax_1; ");
   visit("a norm behind a dense layer", graph::build([](builder& net) {
-          return net.input({2, 3, 3}) | dense{.units = 6} | batch_norm{} | relu{} | dense{.units = 4, .bias = false}
-              | synchronised_batch_norm{} | mean_squared_error{};
+          return net.input({2, 3, 3}) | dense{.units = 6} | batch_norm{} | relu{}
+                 | dense{.units = 4, .bias = false} | synchronised_batch_norm{} | mean_squared_error{};
         }),
         "dense_1 + batch_norm_1; relu_1; dense_2 + synchronised_batch_norm_1; mean_squared_error_1; ");
   visit("several layers one behind the other", graph::build([](builder& net) {
-          return net.input({2, 6, 6}) | conv2d{.filters = 4, .kernel = 3} | scale{.factor = 0.5} | batch_norm{}
-              | scale{.factor = 2, .learned = true} | tanh_activation{} | dense{.units = 2}
-              | softmax_cross_entropy{};
+          return net.input({2, 6, 6}) | conv2d{.filters = 4, .kernel = 3} | scale{.factor = 0.5}
+                 | batch_norm{} | scale{.factor = 2, .learned = true} | tanh_activation{} | dense{.units = 2}
+                 | softmax_cross_entropy{};
         }),
         "conv2d_1 + scale_1 + batch_norm_1 + scale_2; tanh_1; dense_1; softmax_cross_entropy_1; ");
   visit("groups, strides and other convolutions", graph::build([](builder& net) {
-          return net.input({4, 9, 9}) | conv2d{.filters = 8, .kernel = 3, .stride = 2, .padding = 1, .groups = 4}
-              | batch_norm{} | conv2d_transposed{.filters = 3, .kernel = 2, .stride = 2} | batch_norm{}
-              | relu{} | softmax{};
+          return net.input({4, 9, 9})
+                 | conv2d{.filters = 8, .kernel = 3, .stride = 2, .padding = 1, .groups = 4} | batch_norm{}
+                 | conv2d_transposed{.filters = 3, .kernel = 2, .stride = 2} | batch_norm{} | relu{}
+                 | softmax{};
         }),
         "conv2d_1 + batch_norm_1; conv2d_transposed_1 + batch_norm_2; relu_1; softmax_1; ");
   visit("a sequence", graph::build([](builder& net) {

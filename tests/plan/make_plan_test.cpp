@@ -100,7 +100,7 @@ TEST(make_plan, refuses_more_memory_than_allowed_with_its_table_and_the_largest_
                {"no batch fits"});
 }
 
-TEST(make_plan, counts_every_context_and_the_updaters_state) {
+TEST(make_plan, counts_every_context_and_the_optimizers_state) {
   graph const net = small();
   auto const memory = planned(net, {.batch = 4})->memory();
   std::size_t const two = memory.parameters * 3 + 2 * (memory.gradients + memory.activations);

@@ -98,7 +98,7 @@ TYPED_TEST(parameter_update_of, gradients_normalised_as_by_definition) {
     for (std::size_t p = 0; p < expected.size(); ++p)
       list.push_back({expected[p], all.run.parameter(static_cast<int>(p)).node});
     apply_normalisation<T>(how, list);
-    all.update({.updater = sgd{.rate = 1}, .normalisation = how}, 2);
+    all.update({.rule = sgd{.learning_rate = 1}, .normalisation = how}, 2);
     auto const after = all.parameters();
     for (std::size_t p = 0; p < before.size(); ++p)
       for (std::size_t i = 0; i < before[p].size(); ++i)
@@ -109,19 +109,20 @@ TYPED_TEST(parameter_update_of, gradients_normalised_as_by_definition) {
 
 TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
   using T = TypeParam;
-  std::vector<optimizer_settings> cases{{.updater = lars{.rate = 1, .trust = 0.1}, .bias_updater = adamw{}},
-                                        {.updater = lamb{}, .normalisation = normalise::clip_l2_per_layer{3}},
-                                        {.updater = lamb{}, .bias_updater = lars{}}};
+  std::vector<optimizer_settings> cases{
+      {.rule = lars{.learning_rate = 1, .trust = 0.1}, .bias_rule = adamw{}},
+      {.rule = lamb{}, .normalisation = normalise::clip_l2_per_layer{3}},
+      {.rule = lamb{}, .bias_rule = lars{}}};
   parameter_constraint const constraints[]{
       {}, constraint::max_norm{0.5}, constraint::unit_norm{}, constraint::non_negative{}};
-  for (updater const& rule : detail::default_updaters)
+  for (optimizer_rule const& rule : detail::default_rules)
     for (parameter_constraint const& held : constraints)
-      cases.push_back({.updater = sgd{.rate = 0.01},
+      cases.push_back({.rule = sgd{.learning_rate = 0.01},
                        .constraint = constraint::non_negative{},
-                       .layers = {{.layer = "dense_1", .updater = rule, .l1 = 1e-3, .constraint = held},
-                                  {.layer = "dense_3", .bias_updater = rule, .bias_constraint = held}}});
+                       .layers = {{.layer = "dense_1", .rule = rule, .l1 = 1e-3, .constraint = held},
+                                  {.layer = "dense_3", .bias_rule = rule, .bias_constraint = held}}});
   for (gradient_normalisation const& how : normalisations())
-    cases.push_back({.updater = adam{}, .l2 = 1e-3, .normalisation = how});
+    cases.push_back({.rule = adam{}, .l2 = 1e-3, .normalisation = how});
   for (optimizer_settings const& settings : cases) {
     fixture<T> one;
     one.update(settings, 1, 3);
@@ -135,7 +136,7 @@ TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
 
 TYPED_TEST(parameter_update_of, parameters_updated_in_sequence_are_bitwise_equal) {
   using T = TypeParam;
-  optimizer_settings const settings{.updater = adam{.rate = 0.01}, .l2 = 1e-3};
+  optimizer_settings const settings{.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3};
   for (int const workers : {1, 2, 3}) {
     fixture<T> whole, apart;
     parameter_update at_once(whole.store, settings), later(apart.store, settings);
@@ -156,15 +157,15 @@ TYPED_TEST(parameter_update_of, parameters_updated_in_sequence_are_bitwise_equal
   };
   EXPECT_TRUE(can_update_ranges({.normalisation = normalise::clip_elementwise{1}}));
   EXPECT_FALSE(can_update_ranges({.normalisation = normalise::clip_global_norm{1}}));
-  EXPECT_FALSE(can_update_ranges({.updater = lars{}}));
-  EXPECT_FALSE(can_update_ranges({.updater = sgd{}, .constraint = constraint::max_norm{1}}));
+  EXPECT_FALSE(can_update_ranges({.rule = lars{}}));
+  EXPECT_FALSE(can_update_ranges({.rule = sgd{}, .constraint = constraint::max_norm{1}}));
 }
 
 TYPED_TEST(parameter_update_of, lars_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
-  all.update({.updater = lars{.rate = 2, .momentum = 0, .decay = 0.01, .trust = 0.1},
+  all.update({.rule = lars{.learning_rate = 2, .momentum = 0, .decay = 0.01, .trust = 0.1},
               .normalisation = normalise::clip_global_norm{3}},
              2);
   auto const after = all.parameters();
@@ -188,7 +189,7 @@ TYPED_TEST(parameter_update_of, lars_uses_the_norm_of_the_gradient_without_penal
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
-  all.update({.updater = lars{.rate = 2, .momentum = 0, .decay = 0, .trust = 0.1},
+  all.update({.rule = lars{.learning_rate = 2, .momentum = 0, .decay = 0, .trust = 0.1},
               .l1 = 0.25,
               .l2 = 0.5,
               .bias_l1 = 0.25,
@@ -213,7 +214,7 @@ TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
-  all.update({.updater = lamb{.rate = 0.5, .epsilon = 0.1, .decay = 0.2}}, 2);
+  all.update({.rule = lamb{.learning_rate = 0.5, .epsilon = 0.1, .decay = 0.2}}, 2);
   auto const after = all.parameters();
   for (std::size_t p = 0; p < before.size(); ++p) {
     std::vector<double> r;
@@ -234,10 +235,10 @@ TYPED_TEST(parameter_update_of, a_layers_row_overrides_the_network) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
-  all.update({.updater = sgd{.rate = 1},
+  all.update({.rule = sgd{.learning_rate = 1},
               .l2 = 0.5,
-              .layers = {{.layer = "dense_*", .bias_updater = sgd{.rate = 3}, .l1 = 0.25},
-                         {.layer = "dense_3", .updater = sgd{.rate = 2}, .l2 = 0, .bias_l2 = 0.75}}},
+              .layers = {{.layer = "dense_*", .bias_rule = sgd{.learning_rate = 3}, .l1 = 0.25},
+                         {.layer = "dense_3", .rule = sgd{.learning_rate = 2}, .l2 = 0, .bias_l2 = 0.75}}},
              2);
   auto const after = all.parameters();
   struct wanted {
@@ -256,7 +257,7 @@ TYPED_TEST(parameter_update_of, a_layers_row_overrides_the_network) {
 
 TYPED_TEST(parameter_update_of, constraints_hold_after_the_update) {
   using T = TypeParam;
-  optimizer_settings settings{.updater = adam{.rate = 0.2}};
+  optimizer_settings settings{.rule = adam{.learning_rate = 0.2}};
   fixture<T> free;
   free.update(settings, 3);
   auto expected = free.parameters();
@@ -277,7 +278,7 @@ TYPED_TEST(parameter_update_of, constraints_hold_after_the_update) {
 
 TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_norms) {
   using T = TypeParam;
-  optimizer_settings const settings{.updater = adam{.rate = 0.1},
+  optimizer_settings const settings{.rule = adam{.learning_rate = 0.1},
                                     .l2 = 1e-2,
                                     .normalisation = normalise::clip_global_norm{3},
                                     .constraint = constraint::max_norm{0.1},
@@ -302,7 +303,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_no
 TEST(parameter_update, applies_a_factor_to_its_rates) {
   fixture<double> all;
   auto const before = all.parameters();
-  parameter_update updates(all.store, {.updater = sgd{.rate = 2}});
+  parameter_update updates(all.store, {.rule = sgd{.learning_rate = 2}});
   updates.scale_rates(0.25);
   updates.run(0, 1, all.parts, 0, 0, [] {});
   EXPECT_NEAR(before[0][5] - all.parameters()[0][5], 0.5 * all.sum[0][5], 1e-14);
@@ -327,7 +328,7 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_
   EXPECT_NE(refusal_of({{.layer = "relu_*", .l2 = 1}}), "");
   EXPECT_NE(refusal_of({{.layer = "", .l2 = 1}}), "");
   EXPECT_EQ(
-      refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_updater = adam{.epsilon = 0}}}),
+      refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_rule = adam{.epsilon = 0}}}),
       "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number, at least "
       "1.2e-38; or 0 beside an epsilon_hat of that size, got 0");
   EXPECT_EQ(refusal_of({{.layer = "dense_2", .frozen = true}}),
@@ -339,11 +340,11 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
 }
 
-TEST(parameter_update, keeps_as_many_arrays_as_the_updater_with_most_state) {
+TEST(parameter_update, keeps_as_many_arrays_as_the_optimizer_with_most_state) {
   fixture<float> all;
-  EXPECT_EQ(parameter_update(all.store, {.updater = sgd{}}).state_arrays(), 0);
-  EXPECT_EQ(parameter_update(all.store, {.layers = {{.layer = "dense_2", .updater = momentum{}},
-                                                    {.layer = "dense_3", .bias_updater = amsgrad{}}}})
+  EXPECT_EQ(parameter_update(all.store, {.rule = sgd{}}).state_arrays(), 0);
+  EXPECT_EQ(parameter_update(all.store, {.layers = {{.layer = "dense_2", .rule = momentum{}},
+                                                    {.layer = "dense_3", .bias_rule = amsgrad{}}}})
                 .state_arrays(),
             3);
 }

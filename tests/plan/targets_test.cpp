@@ -35,9 +35,10 @@ TEST(targets, of_another_type_or_shape_are_refused) {
             "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2 x i32");
   EXPECT_EQ(refused<shape_error>(binary_cross_entropy{}, six, {2, 1}),
             "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2x1 x f64");
-  EXPECT_EQ(refused<shape_error>(softmax_cross_entropy{}, six, {6}),
-            "a target has the wrong shape or element type (target 0): expected 2 x i32, or 2x3 x f64, got 6 x "
-            "f64");
+  EXPECT_EQ(
+      refused<shape_error>(softmax_cross_entropy{}, six, {6}),
+      "a target has the wrong shape or element type (target 0): expected 2 x i32, or 2x3 x f64, got 6 x "
+      "f64");
   EXPECT_EQ(refused<shape_error>(kullback_leibler{}, indices, {2}),
             "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2 x i32");
   EXPECT_EQ(refused<shape_error>(softmax_cross_entropy{}, six, {2, 3}), "");

@@ -12,8 +12,8 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/strategy/allreduce.hpp>
 #include <cohort/prediction/features.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -38,11 +38,11 @@ constexpr auto lenet = network<[](builder& net) {
 
 TEST(features, of_a_layer_are_data_for_another_network) {
   dataset const digits = drawn_digits(200, 1), others = drawn_digits(100, 1, 200);
-  training taught = trainer<narrow>(lenet, {.updater = adam{}, .seed = 3, .workers = 2});
+  training taught = trainer<narrow>(lenet, {.optimizer = {adam{}}, .seed = 3, .workers = 2});
   taught.fit(digits, {.batch = 10, .epochs = 2});
   constexpr auto logistic =
       network<[](builder& net) { return net.input({200}) | dense{.units = 10} | softmax_cross_entropy{}; }>();
-  training second = trainer<narrow>(logistic, {.updater = adam{.rate = 0.01}});
+  training second = trainer<narrow>(logistic, {.optimizer = {adam{.learning_rate = 0.01}}});
   second.fit(taught.features({"dense_1"}, digits), {.batch = 20, .epochs = 10});
   classification_report const seen = second.evaluate(taught.features({"dense_1"}, others, 33));
   EXPECT_EQ(seen.examples(), 100);
@@ -275,8 +275,8 @@ TEST(several_heads, are_each_evaluated_with_their_own_targets) {
   two_targets const known(150), held(61);
   for (int ranks : {1, 2})
     launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-      training made =
-          trainer<narrow>(two_heads, world, allreduce{}, {.updater = adam{.rate = 0.01}, .workers = 2});
+      training made = trainer<narrow>(two_heads, world, allreduce{},
+                                      {.optimizer = {adam{.learning_rate = 0.01}}, .workers = 2});
       made.fit(known.data(), {.batch = 30 / ranks, .epochs = 12});
       classification_report of_third(3), of_left(2), again(3);
       made.evaluate(held.data(), {{"left", &of_left}, {"third", &of_third}, {"third", &again}}, {.batch = 7});

@@ -5,8 +5,8 @@
 #include <cohort/graph/with_state.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
-#include <cohort/training/load.hpp>
 #include <cohort/prediction/stateful_predictions.hpp>
+#include <cohort/training/load.hpp>
 #include <cohort/training/trainer.hpp>
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/layer/rms_norm.hpp>
 #include <cohort/prediction/detail/decoder_passes.hpp>
-#include <cohort/text/generate_tokens.hpp>
 #include <cohort/prediction/token_decoder.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <random>

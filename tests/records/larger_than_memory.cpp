@@ -82,7 +82,8 @@ int train(std::string const& folder, int count, int ranks, int batch, int stop) 
       return b.input({1}) | embedding{.vocabulary = count, .width = 1, .settings = {.weights = init::zeros{}}}
              | flatten{} | mean_squared_error{};
     });
-    training run = trainer<reference<float>>(net, world, allreduce{}, {.updater = sgd{.rate = 8}, .seed = 5});
+    training run = trainer<reference<float>>(net, world, allreduce{},
+                                             {.optimizer = {sgd{.learning_rate = 8}}, .seed = 5});
     resume(run, folder + "/kept");
     std::int64_t const first = run.step();
     checkpoint_listener saving(folder + "/kept", 0);

@@ -116,7 +116,8 @@ TEST(lmdb, refuses_entries_that_overlap) {
   bytes.replace(leaf + 3000, entry.size(), entry);
   for (int k = 0; k < entries; ++k)
     put<std::uint16_t>(bytes, leaf + 16 + 2 * static_cast<std::size_t>(k), 3000);
-  expect_parts(refused<data_error>([&] { opened(bytes); }), {"its tree is damaged", "entries that do not overlap"});
+  expect_parts(refused<data_error>([&] { opened(bytes); }),
+               {"its tree is damaged", "entries that do not overlap"});
 }
 
 TEST(lmdb, stops_at_a_tree_that_contains_itself) {

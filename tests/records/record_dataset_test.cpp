@@ -112,14 +112,14 @@ TEST(decoded_records, skip_a_record_whose_label_or_weight_is_not_valid) {
                                      .type = element_type::i32,
                                      .classes = 3}}};
   auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
-  dataset const data = decoded_records(
-      records, what,
-      [values = records.field("values")](record_view& one, example_view& out) {
-        out.point(0, one.bytes(values, 2 * sizeof(float)).data());
-        *out.fill<std::int32_t>(1) = one.index() == 4 ? 1000 : 1;
-        if (one.index() == 7) out.weight = std::numeric_limits<float>::quiet_NaN();
-      },
-      {.bad = bad_record::skip, .skipped = skipped});
+  dataset const data =
+      decoded_records(records, what,
+                      [values = records.field("values")](record_view& one, example_view& out) {
+                        out.point(0, one.bytes(values, 2 * sizeof(float)).data());
+                        *out.fill<std::int32_t>(1) = one.index() == 4 ? 1000 : 1;
+                        if (one.index() == 7) out.weight = std::numeric_limits<float>::quiet_NaN();
+                      },
+                      {.bad = bad_record::skip, .skipped = skipped});
   loader batches(data, {.batch = 20, .shuffle = false});
   batches.start(0);
   batch const* const b = batches.next();

@@ -187,7 +187,7 @@ TEST(allreduce, repairs_ranks_of_one_backend_on_request_and_reports_it) {
   }
 }
 
-TEST(allreduce, repairs_the_state_of_updaters) {
+TEST(allreduce, repairs_the_state_of_optimizers) {
   training_settings settings = with_state();
   settings.l2 = 0.5;  // parameters that have drifted apart change the momentum
   drifted const repaired = after_drift(3, {.resync = 6, .diverged = when_diverged::repair}, settings);

@@ -74,7 +74,7 @@ TEST_P(unbounded_over_threads, averages_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);
     auto settings = plain_sgd();
-    settings.updater = sgd{.rate = 1e-30};
+    settings.rule = sgd{.learning_rate = 1e-30};
     struct looking final : listener {
       int alike = 0;
       void on_step(training& run, step_report const&) override {
@@ -246,7 +246,7 @@ TEST(unbounded_sharing, divides_a_step_by_its_age_if_slower_if_stale) {
                                                .group = sharing_group::rank,
                                                .max_staleness = unbounded,
                                                .slower_if_stale = slower}};
-      training made = trainer<wide>(line, world, how, {.updater = sgd{.rate = 0x1p-4}});
+      training made = trainer<wide>(line, world, how, {.optimizer = {sgd{.learning_rate = 0x1p-4}}});
       made.fit(data, {.batch = 1, .epochs = 1, .listeners = {&watching}});
     });
     double const step = 0x1p-4 * (1 + (slower ? 1.0 / longest_lead : 1));

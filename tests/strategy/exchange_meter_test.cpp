@@ -106,7 +106,7 @@ TEST(exchange_meter, counts_the_exchanges_of_averaging_and_hides_those_that_over
   launch<threads>(2, [](communicator& world) {
     for (bool const overlap : {false, true}) {
       auto const all = measured_by(
-          world, parameter_averaging{.every = 4, .average_updater_state = false, .overlap = overlap});
+          world, parameter_averaging{.every = 4, .average_optimizer_state = false, .overlap = overlap});
       int const sent = overlap ? 3 : 2;  // the last mean is finished at the epoch's end, by another call
       EXPECT_EQ(value_of(all, "exchanges"), sent);
       EXPECT_EQ(value_of(all, "dense_bytes"), sent * 4 * value_of(all, "n"));

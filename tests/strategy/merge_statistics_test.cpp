@@ -36,12 +36,14 @@ TEST(merge_statistics, merges_running_statistics_of_strategies_that_average_para
   std::vector<statistics> before(ranks), after(ranks);
   launch<threads>(ranks, [&](communicator& world) {
     auto const r = static_cast<std::size_t>(world.rank());
-    training alone = trainer<reference<float>>(normed<batch_norm>(kept), make_self(),
-                                               std::make_unique<no_exchange>(), {.updater = sgd{.rate = 0}});
+    training alone =
+        trainer<reference<float>>(normed<batch_norm>(kept), make_self(), std::make_unique<no_exchange>(),
+                                  {.optimizer = {sgd{.learning_rate = 0}}});
     alone.fit(data.data(4 * world.rank(), 4), {.batch = 4, .epochs = 1, .shuffle = false});
     before[r] = statistics_of(alone);
-    training made = trainer<reference<float>>(normed<batch_norm>(kept), world,
-                                              parameter_averaging{.every = 1}, {.updater = sgd{.rate = 0}});
+    training made =
+        trainer<reference<float>>(normed<batch_norm>(kept), world, parameter_averaging{.every = 1},
+                                  {.optimizer = {sgd{.learning_rate = 0}}});
     made.fit(data.data(0, 12), {.batch = 4, .epochs = 1, .shuffle = false});
     after[r] = statistics_of(made);
   });

@@ -102,7 +102,7 @@ class comparison {
     std::vector<std::string> texts(static_cast<std::size_t>(how.ranks));
     launch<threads>(how.ranks, [&](communicator& world) {
       training made = trainer<Backend>(normed<Norm>(kept), world, allreduce{},
-                                       {.updater = sgd{.rate = 0}, .workers = how.workers});
+                                       {.optimizer = {sgd{.learning_rate = 0}}, .workers = how.workers});
       made.fit(images_.data(0, images_in_all), {.batch = images_of_a_step / how.ranks,
                                                 .epochs = 1,
                                                 .shuffle = false,
@@ -161,7 +161,7 @@ class comparison {
   statistics const& of_part(index_slice const& rows) {
     auto const found = parts_.find({rows.first, rows.count});
     if (found != parts_.end()) return found->second;
-    training made = trainer<Backend>(normed<Norm>(0), {.updater = sgd{.rate = 0}});
+    training made = trainer<Backend>(normed<Norm>(0), {.optimizer = {sgd{.learning_rate = 0}}});
     made.fit(images_.data(rows.first, rows.count),
              {.batch = static_cast<int>(rows.count), .epochs = 1, .shuffle = false});
     return parts_[{rows.first, rows.count}] = statistics_of(made);

@@ -168,7 +168,7 @@ inline std::vector<parameter_averaging> all_kinds_of_averaging() {
     for (bool const overlap : {false, true})
       for (outer_step const how : {outer_step(outer::plain{}), outer_step(outer::diloco{})})
         all.push_back({.every = every, .outer = how, .overlap = overlap});
-  all.push_back({.every = 2, .average_updater_state = false, .outer = outer::diloco{}, .overlap = true});
+  all.push_back({.every = 2, .average_optimizer_state = false, .outer = outer::diloco{}, .overlap = true});
   return all;
 }
 
@@ -181,7 +181,7 @@ inline void every_kind_of_averaging_has_the_same_bits_everywhere(communicator& w
 /// not change the run.
 inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator& world) {
   struct looking final : listener {
-    bool state = true;  // whether the file contains the updater's state too
+    bool state = true;  // whether the file contains the optimizer's state too
     std::string shown;
     void on_step(training& run, step_report const&) override {
       std::string const before = run.checksum();
@@ -201,7 +201,7 @@ inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator
   for (parameter_averaging const& how : all_kinds_of_averaging())
     for (int const batch : {4, 5}) {  // six steps, or five
       looking look;
-      look.state = how.average_updater_state;
+      look.state = how.average_optimizer_state;
       training made = trainer<narrow>(small, world, how, settings);
       made.fit(examples.data(), {.batch = batch, .epochs = 2, .listeners = {&look}});
       if (world.rank() == 0) {

@@ -108,13 +108,13 @@ TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
 TEST(outer_step, is_named_with_the_strategy) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(parameter_averaging{}.on(world)->describe(),
-              "parameter averaging every 5 steps, updater state averaged");
+              "parameter averaging every 5 steps, optimizer state averaged");
     parameter_averaging const how{
-        .every = 500, .average_updater_state = false, .outer = outer::diloco{}, .overlap = true};
+        .every = 500, .average_optimizer_state = false, .outer = outer::diloco{}, .overlap = true};
     EXPECT_EQ(how.on(world)->describe(),
               "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9, overlapped");
     EXPECT_EQ(parameter_averaging{.outer = outer::bmuf{}}.on(world)->describe(),
-              "parameter averaging every 5 steps, updater state averaged, outer rate 1, momentum 1 "
+              "parameter averaging every 5 steps, optimizer state averaged, outer rate 1, momentum 1 "
               "- 1/ranks");
   });
 }

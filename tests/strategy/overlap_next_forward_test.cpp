@@ -18,7 +18,7 @@ constexpr auto topped = network<[](builder& net) {
 
 int late_in(graph_view net, training_settings const& settings, bool synchronised = false) {
   training made = trainer<narrow>(graph(net), settings);
-  parameter_update const update(made.parameters(), settings.optimizer());
+  parameter_update const update(made.parameters(), settings.optimizer);
   return detail::late_buckets(made.parameters(), update, settings.not_finite, synchronised);
 }
 
@@ -41,7 +41,7 @@ TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
   settings.constraint = constraint::max_norm{2};
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
-  settings.updater = lamb{.rate = 0.01};
+  settings.rule = lamb{.learning_rate = 0.01};
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
   settings.not_finite = when_not_finite::skip;
@@ -287,7 +287,7 @@ TEST(overlap_next_forward, skips_a_step_on_all_ranks_if_only_late_buckets_are_no
   launch<threads>(2, [&](communicator& world) {
     auto const steeply = [&](when_not_finite what) {
       training made = trainer<narrow>(steep, world, allreduce{.overlap_next_forward = true},
-                                      {.updater = sgd{.rate = 0.01}, .not_finite = what});
+                                      {.optimizer = {sgd{.learning_rate = 0.01}}, .not_finite = what});
       auto values = parameters_of<float>(made);
       parameter const* const table = made.parameters().table().data();
       constexpr float fills[]{1e37F, 0, 1e-32F, 0, 1e-2F, 0};  // weights and bias of each layer

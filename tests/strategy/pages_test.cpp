@@ -22,8 +22,8 @@ constexpr auto digits = cohort::network<[](cohort::builder& net) {
 
 int main() try {
   return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
-    auto training = cohort::trainer<cohort::reference<float>>(digits, world, cohort::allreduce{},
-                                                              {.updater = cohort::momentum{.rate = 0.05}});
+    auto training = cohort::trainer<cohort::reference<float>>(
+        digits, world, cohort::allreduce{}, {.optimizer = {cohort::momentum{.learning_rate = 0.05}}});
     cohort::performance_listener speed(20);
     std::vector<cohort::listener*> listeners;
     if (world.rank() == 0) listeners.push_back(&speed);
@@ -52,7 +52,7 @@ int main() try {
   return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
     auto training = cohort::trainer<cohort::reference<float>>(
         digits, world, cohort::parameter_averaging{.every = 5, .outer = cohort::outer::bmuf{}},
-        {.updater = cohort::adagrad{.rate = 0.02}});
+        {.optimizer = {cohort::adagrad{.learning_rate = 0.02}}});
     training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
     auto const report = training.evaluate(cohort::drawn_digits(500, 2));
     if (world.rank() == 0) std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
@@ -80,7 +80,7 @@ int main() try {
         digits, world,
         cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01},
                                   .settings = {.warm_up = 10}},
-        {.updater = cohort::sgd{.rate = 0.2}});
+        {.optimizer = {cohort::sgd{.learning_rate = 0.2}}});
     training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
     auto const report = training.evaluate(cohort::drawn_digits(500, 2));
     if (world.rank() != 0) return;
@@ -124,7 +124,7 @@ TEST(settings_of_the_pages, of_averaging) {
   auto const hidden = cohort::parameter_averaging{.every = 5, .overlap = true};
   auto const block_momentum = cohort::parameter_averaging{.every = 16, .outer = cohort::outer::bmuf{}};
   auto const far_apart = cohort::parameter_averaging{
-      .every = 500, .average_updater_state = false, .outer = cohort::outer::diloco{}};
+      .every = 500, .average_optimizer_state = false, .outer = cohort::outer::diloco{}};
   EXPECT_NE(described(rarely), described(by_time));
   EXPECT_NE(described(hidden), described(block_momentum));
   EXPECT_EQ(described(far_apart),
@@ -155,20 +155,22 @@ TEST(settings_of_the_pages, of_coming_from) {
   auto const rate = [](double base) {
     return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};
   };
-  training_settings const from_caffe{.updater = momentum{.rate = rate(0.01), .momentum = 0.9},
-                                     .bias_updater = momentum{.rate = rate(0.02), .momentum = 0.9},
-                                     .l2 = 5e-4,
-                                     .bias_l2 = 5e-4,
-                                     .weights = init::lecun_uniform{}};
-  EXPECT_NO_THROW(from_caffe.optimizer().check());
+  training_settings const from_caffe{
+      .optimizer = {.rule = momentum{.learning_rate = rate(0.01), .momentum = 0.9},
+                    .bias_rule = momentum{.learning_rate = rate(0.02), .momentum = 0.9},
+                    .l2 = 5e-4,
+                    .bias_l2 = 5e-4},
+      .weights = init::lecun_uniform{}};
+  EXPECT_NO_THROW(from_caffe.optimizer.check());
 
-  training_settings const from_deeplearning4j{.updater = nesterov{.rate = 0.01, .momentum = 0.9},
-                                              .l2 = 5e-4,
-                                              .normalisation = normalise::clip_l2_per_layer{.at = 1},
-                                              .layers = {{.layer = "output", .updater = adam{.rate = 1e-3}}},
-                                              .weights = init::xavier{},
-                                              .seed = 12345};
-  EXPECT_NO_THROW(from_deeplearning4j.optimizer().check());
+  training_settings const from_deeplearning4j{
+      .optimizer = {.rule = nesterov{.learning_rate = 0.01, .momentum = 0.9},
+                    .l2 = 5e-4,
+                    .normalisation = normalise::clip_l2_per_layer{.at = 1},
+                    .layers = {{.layer = "output", .rule = adam{.learning_rate = 1e-3}}}},
+      .weights = init::xavier{},
+      .seed = 12345};
+  EXPECT_NO_THROW(from_deeplearning4j.optimizer.check());
 }
 
 }  // namespace pages_test

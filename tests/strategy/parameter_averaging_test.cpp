@@ -84,7 +84,7 @@ TEST_P(averaging_over_threads,
 TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_averagings) {
   on_all(evaluation_between_meetings_changes_nothing);
 }
-TEST_P(averaging_over_threads, keeps_the_updaters_state_local_if_requested) {
+TEST_P(averaging_over_threads, keeps_the_optimizers_state_local_if_requested) {
   on_all(own_state_stays_own_if_it_is_told_to);
 }
 TEST_P(averaging_over_threads, detects_a_non_finite_number_after_the_last_averaging) {

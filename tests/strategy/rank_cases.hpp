@@ -49,10 +49,12 @@ inline constexpr auto broad = network<[](builder& net) {
 }>();
 
 inline training_settings plain_sgd(std::uint64_t seed = 7) {
-  return {.updater = sgd{.rate = 0.1}, .l2 = 1e-3, .seed = seed};
+  return {.optimizer = {.rule = sgd{.learning_rate = 0.1}, .l2 = 1e-3}, .seed = seed};
 }
 inline training_settings with_state(int workers = 1) {
-  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = 7, .workers = workers};
+  return {.optimizer = {.rule = nesterov{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-4},
+          .seed = 7,
+          .workers = workers};
 }
 
 inline double largest_difference(std::vector<double> const& a, std::vector<double> const& b) {
@@ -454,7 +456,7 @@ inline void evaluation_between_meetings_changes_nothing(communicator& world) {
 inline void own_state_stays_own_if_it_is_told_to(communicator& world) {
   bright_thirds const examples(103);
   training made = trainer<narrow>(
-      small, world, parameter_averaging{.every = 2, .average_updater_state = false}, with_state());
+      small, world, parameter_averaging{.every = 2, .average_optimizer_state = false}, with_state());
   made.fit(examples.data(), {.batch = 7, .epochs = 1});
   EXPECT_TRUE(same_text(world, made.checksum()));
   if (world.size() == 1) return;
@@ -724,7 +726,7 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(allreduce{.resync = 10}, 10), sum((n + 5) * 4) + sum(16));
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), sum((2 * n + 5) * 4));
-  EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5), sum((n + 5) * 4));
+  EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_optimizer_state = false}, 5), sum((n + 5) * 4));
   training const lying = single_rank<narrow>(broad, plain_sgd());
   auto const room = static_cast<double>(lying.parameters().arena_elements());
   EXPECT_GT(room, static_cast<double>(broad.parameter_count()));

@@ -235,7 +235,8 @@ TEST(threshold_sharing, accumulates_steps) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const trained = [&](auto const& how, double rate) {
-      training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = rate}, .seed = 7});
+      training made =
+          trainer<wide>(small, world, how, {.optimizer = {sgd{.learning_rate = rate}}, .seed = 7});
       made.fit(examples.data(), {.batch = 8, .epochs = 1});
       return parameters_of(made);
     };
@@ -259,7 +260,8 @@ TEST(threshold_sharing, applies_messages_with_the_requested_staleness) {
         threshold_sharing const how{
             .threshold = threshold::fixed{1e-12},
             .settings = {.share = what, .max_staleness = staleness, .slower_if_stale = slower}};
-        training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
+        training made =
+            trainer<wide>(small, world, how, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 7});
         std::vector<double> const before = parameters_of(made);
         made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&all}});
         all.after.insert(all.after.begin(), before);
@@ -301,7 +303,8 @@ TEST(threshold_sharing, trains_every_tensor_however_small) {
     for (bool const each : {false, true}) {
       threshold_sharing how{.per_parameter = each};  // a thousandth of 443 parameters
       if (each) how.threshold = threshold::quantile{.density = 0.05};
-      training made = trainer<narrow>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
+      training made =
+          trainer<narrow>(small, world, how, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 7});
       std::vector<float> const before = parameters_of<float>(made);
       made.fit(examples.data(), {.batch = 8, .epochs = 10});
       std::vector<float> const after = parameters_of<float>(made);

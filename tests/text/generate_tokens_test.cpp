@@ -3,10 +3,10 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/layer/recurrent.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <cohort/text/generate_tokens.hpp>
-#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/training/trainer.hpp>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ training taught() {
   std::string text;
   for (int k = 0; k < 60; ++k) text += "abcd";
   tokenizer const letters = tokenizer::characters(text);
-  training made = trainer<reference<float>>(next_letter, {.updater = adam{.rate = 0.02}});
+  training made = trainer<reference<float>>(next_letter, {.optimizer = {adam{.learning_rate = 0.02}}});
   made.fit(token_crops(token_stream(letters.encode(text)), {.length = 6, .vocabulary = 4}),
            {.batch = 8, .epochs = 30});
   return made;

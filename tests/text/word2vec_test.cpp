@@ -52,15 +52,15 @@ word2vec_settings const small{.width = 11,
                               .negatives = 4,
                               .shared_windows = 3,
                               .subsample = 0.05,
-                              .updater = sgd{.rate = 0.1},
+                              .optimizer = sgd{.learning_rate = 0.1},
                               .final_rate = 0.01,
                               .row_limit = 0.9,
                               .epochs = 2,
                               .windows = 50,
                               .seed = 7};
-word2vec_settings with(updater const& rule, int negatives = 4) {
+word2vec_settings with(optimizer_rule const& rule, int negatives = 4) {
   word2vec_settings made = small;
-  made.updater = rule;
+  made.optimizer = rule;
   made.negatives = negatives;
   return made;
 }
@@ -86,9 +86,9 @@ struct oracle {
     for (std::size_t i = 0; i < all * width; ++i)
       input[i / width][i % width] =
           static_cast<double>((drawn.uniform01(i) - 0.5F) / static_cast<float>(how.width));
-    for (int k = 0; k < how.updater.state_arrays(); ++k) {
-      input_states.emplace_back(all, std::vector<double>(width, how.updater.initial_state(k)));
-      output_states.emplace_back(output.size(), std::vector<double>(width, how.updater.initial_state(k)));
+    for (int k = 0; k < how.rule.state_arrays(); ++k) {
+      input_states.emplace_back(all, std::vector<double>(width, how.rule.initial_state(k)));
+      output_states.emplace_back(output.size(), std::vector<double>(width, how.rule.initial_state(k)));
     }
   }
 
@@ -175,13 +175,13 @@ struct oracle {
 
   void update(matrix& values, std::vector<matrix>& states, matrix const& sums, std::vector<int> const& terms,
               double rate, std::uint64_t step) const {
-    auto const number = [&](int k) { return settings.updater.number(k); };
+    auto const number = [&](int k) { return settings.rule.number(k); };
     for (std::size_t r = 0; r < values.size(); ++r) {
-      bool const adam = settings.updater.name() == "adam";
-      if (adam && terms[r] == 0) continue;  // with other updaters, a gradient of 0 changes nothing
+      bool const adam = settings.rule.name() == "adam";
+      if (adam && terms[r] == 0) continue;  // with other optimizers, a gradient of 0 changes nothing
       for (std::size_t k = 0; k < values[r].size(); ++k) {
         double const g = sums[r][k];
-        if (settings.updater.name() == "sgd") {
+        if (settings.rule.name() == "sgd") {
           double const limit = settings.row_limit / std::max(terms[r], 1);
           values[r][k] -= (settings.row_limit > 0 ? std::min(rate, limit) : rate) * g;
         } else if (!adam) {
@@ -192,7 +192,7 @@ struct oracle {
           states[0][r][k] = number(0) * states[0][r][k] + (1 - number(0)) * g;
           states[1][r][k] = number(1) * states[1][r][k] + (1 - number(1)) * g * g;
           double const root = std::sqrt(1 - std::pow(number(1), t)),
-                       epsilon_hat = settings.updater.number("epsilon_hat");
+                       epsilon_hat = settings.rule.number("epsilon_hat");
           values[r][k] -= rate * states[0][r][k] / (1 - std::pow(number(0), t))
                           / ((std::sqrt(states[1][r][k]) + epsilon_hat) / root + number(2));
         }
@@ -236,7 +236,7 @@ void compare_with_oracle(word2vec_settings const& how) {
       double const done = (static_cast<double>(epoch)
                            + static_cast<double>(at.sentence) / static_cast<double>(data.tokens.size()))
                           / how.epochs;
-      double const first = how.updater.rate().value(0, 0);
+      double const first = how.rule.rate().value(0, 0);
       plain.step({windows.begin() + static_cast<std::ptrdiff_t>(begin),
                   windows.begin() + static_cast<std::ptrdiff_t>(end)},
                  number, first + (how.final_rate - first) * done);
@@ -260,10 +260,10 @@ void compare_with_oracle(word2vec_settings const& how) {
 TEST(word2vec, equals_plain_loops_over_all_rows_step_by_step) {
   for (int const negatives : {4, 0}) {
     SCOPED_TRACE(negatives);
-    compare_with_oracle(with(sgd{.rate = 0.1}, negatives));
-    compare_with_oracle(with(adagrad{.rate = 0.05}, negatives));
-    compare_with_oracle(with(adam{.rate = 0.02, .epsilon = 1e-4}, negatives));
-    compare_with_oracle(with(adam{.rate = 0.02, .epsilon = 0, .epsilon_hat = 1e-3}, negatives));
+    compare_with_oracle(with(sgd{.learning_rate = 0.1}, negatives));
+    compare_with_oracle(with(adagrad{.learning_rate = 0.05}, negatives));
+    compare_with_oracle(with(adam{.learning_rate = 0.02, .epsilon = 1e-4}, negatives));
+    compare_with_oracle(with(adam{.learning_rate = 0.02, .epsilon = 0, .epsilon_hat = 1e-3}, negatives));
   }
 }
 
@@ -272,7 +272,7 @@ TEST(word2vec, equals_plain_loops_without_subsampling_and_limit) {
   how.subsample = 0;
   how.row_limit = 0;
   how.shared_windows = 1;
-  how.updater = sgd{.rate = 0.02};
+  how.optimizer = sgd{.learning_rate = 0.02};
   compare_with_oracle(how);
 }
 
@@ -300,8 +300,8 @@ trained_vectors train(int ranks, word2vec_settings const& how) {
 }
 
 TEST(word2vec, over_ranks_equals_one_rank_and_repeats_its_bits) {
-  for (word2vec_settings const& how :
-       {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}), with(sgd{.rate = 0.1}, 0)}) {
+  for (word2vec_settings const& how : {with(sgd{.learning_rate = 0.1}), with(adagrad{.learning_rate = 0.05}),
+                                       with(sgd{.learning_rate = 0.1}, 0)}) {
     trained_vectors const one = train(1, how);
     for (int const ranks : {2, 3}) {
       trained_vectors const several = train(ranks, how);
@@ -324,7 +324,8 @@ TEST(word2vec, continues_from_a_file_as_if_uninterrupted) {
   scratch_folder const folder;
   corpus const data;
   for (word2vec_settings const& how :
-       {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}, 0), with(adam{.rate = 0.02})}) {
+       {with(sgd{.learning_rate = 0.1}), with(adagrad{.learning_rate = 0.05}, 0),
+        with(adam{.learning_rate = 0.02})}) {
     word2vec whole(data.words, how);
     whole.fit(data.tokens);
     for (int const steps : {0, 3, 14}) {  // 14: in the second epoch
@@ -410,7 +411,7 @@ TEST(word2vec, places_words_of_the_same_sentences_together) {
     word2vec run(words, {.width = 16,
                          .negatives = negatives,
                          .subsample = 0,
-                         .updater = sgd{.rate = 0.05},
+                         .optimizer = sgd{.learning_rate = 0.05},
                          .epochs = 10,
                          .windows = 64});
     double first = 0, last = 0;
@@ -489,12 +490,12 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
             text("row_limit): expected a finite number, at least 0, got -1"));
   EXPECT_EQ(refused([](auto& how) { how.epochs = 0; }), text("epochs): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.windows = 0; }), text("windows): expected at least 1, got 0"));
-  EXPECT_EQ(refused([](auto& how) { how.updater = momentum{}; }),
-            text("updater): expected sgd, adagrad or adam, got momentum"));
-  EXPECT_EQ(refused([](auto& how) { how.updater = sgd{.rate = schedule::exponential{}}; }),
-            text("updater.rate): expected a fixed rate, which falls to final_rate, got exponential"));
+  EXPECT_EQ(refused([](auto& how) { how.optimizer = momentum{}; }),
+            text("optimizer): expected sgd, adagrad or adam, got momentum"));
+  EXPECT_EQ(refused([](auto& how) { how.optimizer = sgd{.learning_rate = schedule::exponential{}}; }),
+            text("optimizer.rate): expected a fixed rate, which falls to final_rate, got exponential"));
   EXPECT_EQ(refused([](auto& how) { how.final_rate = 1; }),
-            text("final_rate): expected 0 to 0.1, the updater's rate, got 1"));
+            text("final_rate): expected 0 to 0.1, the optimizer's rate, got 1"));
   word2vec run(words, small);
   EXPECT_EQ(refusal_of<data_error>([&] {
               run.step(token_stream(std::vector<std::int32_t>{0, 3}));

@@ -28,7 +28,8 @@ constexpr auto with_masks = network<[](builder& net) {
 }>();
 
 training_settings with(int workers) {
-  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-3, .workers = workers};
+  return {.optimizer = {.rule = nesterov{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-3},
+          .workers = workers};
 }
 
 std::vector<double> trained(dataset const& data, int workers, int pieces, graph net = with_masks) {

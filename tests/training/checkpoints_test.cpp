@@ -69,7 +69,7 @@ TEST(checkpoints, a_resumed_run_of_allreduce_has_the_bits_of_an_uninterrupted_on
 TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_one) {
   for (int ranks : {1, 2})
     for (int steps : {2, 4, 8}) resumed_equals_uninterrupted(ranks, parameter_averaging{.every = 3}, steps);
-  resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_updater_state = false}, 3);
+  resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_optimizer_state = false}, 3);
 }
 
 TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_one) {
@@ -247,7 +247,8 @@ TEST(checkpoints, resume_bitwise_from_any_step) {
       goes_on_from_anywhere(ranks, allreduce{.resync = 3}, with_nan);
       goes_on_from_anywhere(ranks, allreduce{.wire = element_type::bf16}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 3}, with_nan);
-      goes_on_from_anywhere(ranks, parameter_averaging{.every = 4, .average_updater_state = false}, with_nan);
+      goes_on_from_anywhere(ranks, parameter_averaging{.every = 4, .average_optimizer_state = false},
+                            with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 2, .outer = outer::diloco{}}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 2, .outer = outer::bmuf{}, .overlap = true},
                             with_nan);

@@ -49,12 +49,14 @@ constexpr auto reduced = network<[](builder& net) { return page(net, 8, 16); }>(
 static_assert(whole.parameter_count() == 18'804'810);
 
 training_settings page_settings() {
-  return {.updater = adam{.rate = 1e-2},
-          .bias_updater = adam{.rate = 2e-2},
-          .l1 = 1e-4,
-          .l2 = 5e-4,
-          .normalisation = normalise::renormalize_l2_per_layer{},
-          .layers = {{.layer = "dense_1", .updater = adam{.rate = 1e-3}, .bias_updater = adam{.rate = 2e-3}}},
+  return {.optimizer = {.rule = adam{.learning_rate = 1e-2},
+                        .bias_rule = adam{.learning_rate = 2e-2},
+                        .l1 = 1e-4,
+                        .l2 = 5e-4,
+                        .normalisation = normalise::renormalize_l2_per_layer{},
+                        .layers = {{.layer = "dense_1",
+                                    .rule = adam{.learning_rate = 1e-3},
+                                    .bias_rule = adam{.learning_rate = 2e-3}}}},
           .weights = init::xavier_uniform{},
           .seed = 123};
 }
@@ -84,13 +86,14 @@ TEST(cifar_settings, build_the_full_network) {
     EXPECT_LE(std::max(-least, most), bound * (1 + 1e-6)) << table[p].name;
     EXPECT_GT(std::min(-least, most), bound * 0.98) << table[p].name;
   }
-  optimizer_settings const settings = page_settings().optimizer();
+  optimizer_settings const settings = page_settings().optimizer;
   detail::parameter_rules const rules(table, settings);
   EXPECT_EQ(rules.state_arrays(), 2);
   for (std::size_t p = 0; p < table.size(); ++p) {
     double const own = table[p].layer() == "dense_1" ? 0.1 : 1;
     bool const bias = table[p].spec.role == parameter_role::biases;
-    EXPECT_EQ(rules[p].updater, updater(adam{.rate = own * (bias ? 2e-2 : 1e-2)})) << table[p].name;
+    EXPECT_EQ(rules[p].rule, optimizer_rule(adam{.learning_rate = own * (bias ? 2e-2 : 1e-2)}))
+        << table[p].name;
     EXPECT_EQ(rules[p].penalty, bias ? penalties{} : (penalties{1e-4, 5e-4})) << table[p].name;
   }
 }

@@ -19,7 +19,8 @@ using cohort_test::small;
 
 /// The parameters after four steps, each on all examples.
 std::vector<double> trained(dataset const& data, int workers) {
-  training run = trainer<reference<double>>(small, {.updater = sgd{.rate = 0.5}, .workers = workers});
+  training run =
+      trainer<reference<double>>(small, {.optimizer = {sgd{.learning_rate = 0.5}}, .workers = workers});
   run.fit(data, {.batch = static_cast<int>(data.size()), .epochs = 4});
   return parameters_of(run);
 }

@@ -33,8 +33,8 @@ std::string trained(training_settings const& settings, fit_settings const& how =
 }
 
 TEST(device_arenas, are_updated_by_every_rule) {
-  for (updater const& rule : detail::default_updaters) {
-    training_settings const settings{.updater = rule, .l1 = 1e-5, .l2 = 1e-4, .seed = 3};
+  for (optimizer_rule const& rule : detail::default_rules) {
+    training_settings const settings{.optimizer = {.rule = rule, .l1 = 1e-5, .l2 = 1e-4}, .seed = 3};
     EXPECT_EQ(trained<away>(settings), trained<narrow>(settings)) << rule.name();
   }
 }
@@ -44,11 +44,10 @@ TEST(device_arenas, are_normalised_and_constrained) {
                                             gradient_normalisation(normalise::renormalize_l2_per_layer{}),
                                             gradient_normalisation(normalise::clip_l2_per_parameter{0.05}),
                                             gradient_normalisation(normalise::clip_elementwise{0.01})}) {
-    training_settings const settings{.updater = lamb{},
-                                     .normalisation = how,
-                                     .constraint = constraint::max_norm{0.5},
-                                     .seed = 3,
-                                     .workers = 2};
+    training_settings const settings{
+        .optimizer = {.rule = lamb{}, .normalisation = how, .constraint = constraint::max_norm{0.5}},
+        .seed = 3,
+        .workers = 2};
     EXPECT_EQ(trained<away>(settings), trained<narrow>(settings));
   }
 }
@@ -83,7 +82,7 @@ TEST(device_arenas, are_freed) {
     auto const store = std::make_shared<parameter_store<away>>(*backend, net);
     auto const plan = make_plan(store, net, {.batch = 4});
     store->initialise(1);
-    parameter_update update(*store, {.updater = adam{}});
+    parameter_update update(*store, {.optimizer = {adam{}}});
     auto const run = plan->make_context();
     EXPECT_GE(backend->memory().held(), 5);  // parameters, two arrays of state, gradients, activations
   }
@@ -128,7 +127,7 @@ TEST(device_arenas, are_saved_and_loaded) {
 template <class B>
 std::string trouble_of() {
   try {
-    trained<B>({.updater = sgd{.rate = 1e38}, .seed = 3});
+    trained<B>({.optimizer = {sgd{.learning_rate = 1e38}}, .seed = 3});
   } catch (numeric_error const& why) {
     return why.what();
   }

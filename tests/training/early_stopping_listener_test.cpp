@@ -217,7 +217,7 @@ TEST(early_stopping, restores_the_best_parameters_bit_for_bit) {
     early_stopping_listener stopping(told({1, 3, 2, 2, 2, 2}),
                                      {.patience = 3, .restore_best = true, .lines = {}});
     checksums seen;
-    training run = trainer<narrow>(small, {.updater = adam{.rate = 0.01}});
+    training run = trainer<narrow>(small, {.optimizer = {adam{.learning_rate = 0.01}}});
     fit_report const report =
         run.fit(examples.data(), {.batch = 8, .epochs = epochs, .listeners = {&stopping, &seen}});
     EXPECT_EQ(report.stopped, epochs == 50);
@@ -273,7 +273,7 @@ TEST(early_stopping, uses_the_numbers_that_fit_computes) {
   bright_thirds const examples(60), held(30, 2);
   early_stopping_listener by_loss(metrics::loss, {.patience = 50, .lines = {}}),
       by_accuracy(metrics::accuracy, {.patience = 50, .lines = {}});
-  training run = trainer<narrow>(small, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+  training run = trainer<narrow>(small, {.optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}});
   fit_settings how{.batch = 10,
                    .epochs = 5,
                    .validation = held.data(),
@@ -305,7 +305,8 @@ void expect_ranks_to_stop_alike(Strategy const& how) {
   std::vector<double> best(3);
   launch<threads>(3, [&](communicator& world) {
     auto const rank = static_cast<std::size_t>(world.rank());
-    training run = trainer<narrow>(small, world, how, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+    training run =
+        trainer<narrow>(small, world, how, {.optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}});
     early_stopping_listener stopping(metrics::log_loss.on(held.data()),
                                      {.patience = 2, .minimum_delta = 0.02, .lines = {}});
     EXPECT_TRUE(run.fit(examples.data(), {.batch = 5, .epochs = 200, .listeners = {&stopping}}).stopped);

@@ -41,7 +41,7 @@ TEST(evaluation_listener, logs_the_accuracy_every_n_epochs) {
   bright_thirds const examples(60), held(30, 2);
   recorded said;
   evaluation_listener every_second(held.data(), {.every = 2, .how = {.top = 2}, .lines = said.to()});
-  training run = trainer<narrow>(small, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+  training run = trainer<narrow>(small, {.optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}});
   run.fit(examples.data(), {.batch = 10, .epochs = 5, .listeners = {&every_second}});
   ASSERT_EQ(said.lines.size(), 2U);
   EXPECT_EQ(said.lines[0].rfind("epoch 2: accuracy ", 0), 0U) << said.lines[0];
@@ -60,8 +60,8 @@ TEST(evaluation_listener, fills_several_reports_in_one_pass_on_all_ranks) {
                                 {.how = {.batch = 4}, .lines = said.to()});
     early_stopping_listener stopping({.name = "AUC", .of = [&](training&) { return roc.auc().value(); }},
                                      {.lines = {}});
-    training run =
-        trainer<narrow>(small, world, allreduce{}, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+    training run = trainer<narrow>(small, world, allreduce{},
+                                   {.optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}});
     run.fit(examples.data(), {.batch = 10, .epochs = 2, .listeners = {&looking, &stopping}});
     EXPECT_EQ(roc.examples(), 31) << "of the last pass alone";
     EXPECT_EQ(calibration.examples(), 31);
@@ -87,7 +87,7 @@ TEST(evaluation_listener, evaluates_regression_too) {
   evaluation_listener looking(examples.data(), {&seen},
                               [&] { return "R² " + detail::decimal_text(seen.r2(), 3); },
                               {.lines = said.to()});
-  training run = trainer<narrow>(line, {.updater = sgd{.rate = 0.5}});
+  training run = trainer<narrow>(line, {.optimizer = {sgd{.learning_rate = 0.5}}});
   run.fit(examples.data(), {.batch = 16, .epochs = 60, .listeners = {&looking}});
   EXPECT_GT(seen.r2().value(), 0.999);
   ASSERT_EQ(said.lines.size(), 60U);

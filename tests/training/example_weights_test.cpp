@@ -7,7 +7,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cohort/training/training_loop.hpp>
 #include <cstddef>
@@ -74,7 +74,8 @@ TEST(example_weights, are_refused_everywhere_if_negative_or_not_finite) {
           std::pair("train_on", refusal_of<data_error>([&] { run.train_on(data->batch()); })),
           std::pair("training_loop", refusal_of<data_error>([&] { loop.forward(data->batch()); })),
           std::pair("loss_of", refusal_of<data_error>([&] { run.loss_of(data->batch()); })),
-          std::pair("find_rate", refusal_of<data_error>([&] { find_rate(run, data, {.steps = 9}); }))})
+          std::pair("find_learning_rate",
+                    refusal_of<data_error>([&] { find_learning_rate(run, data, {.steps = 9}); }))})
       EXPECT_EQ(
           text.rfind("the weight of an example is negative or not finite (example 7): expected a finite "
                      "number of at least 0, because the loss is the weighted mean; 0 excludes the "
@@ -138,7 +139,7 @@ template <class Backend, class Strategy, class Step>
 std::vector<double> after(int ranks, Strategy const& how, Step step) {
   std::vector<double> found;
   launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-    training run = trainer<Backend>(small, world, how, {.updater = sgd{.rate = 0.5}});
+    training run = trainer<Backend>(small, world, how, {.optimizer = {sgd{.learning_rate = 0.5}}});
     step(run);
     run.end_epoch();
     using real = std::conditional_t<std::is_same_v<Backend, reference<double>>, double, float>;
@@ -226,12 +227,12 @@ struct expected_step {
   double loss = 0;
 };
 expected_step by_single_examples(rollout const& of) {
-  training run = trainer<reference<double>>(small, {.updater = sgd{.rate = 0.5}});
+  training run = trainer<reference<double>>(small, {.optimizer = {sgd{.learning_rate = 0.5}}});
   expected_step made{parameters_of(run)};
   std::vector<double> sum(made.parameters.size());
   training_loop loop(run);
   for (int n = 0; n < count; ++n) {
-    training fresh = trainer<reference<double>>(small, {.updater = no_op{}});
+    training fresh = trainer<reference<double>>(small, {.optimizer = {no_op{}}});
     training_loop one(fresh);
     one.forward({of.images().rows(n, 1), of.actions().rows(n, 1)});
     double const advantage = of.advantages[static_cast<std::size_t>(n)];
@@ -255,11 +256,11 @@ TEST(advantages, as_targets_give_the_policy_gradient_for_any_sign_and_sum) {
   for (std::vector<double> const& one : advantages) {
     rollout const all(one);
     expected_step const wanted = by_single_examples(all);
-    training run = trainer<reference<double>>(small, {.updater = sgd{.rate = 0.5}});
+    training run = trainer<reference<double>>(small, {.optimizer = {sgd{.learning_rate = 0.5}}});
     EXPECT_NEAR(run.loss_of({all.images(), all.values()}), wanted.loss, 1e-12);
     EXPECT_NEAR(run.train_on({all.images(), all.values()}).loss, wanted.loss, 1e-12);
     EXPECT_LT(largest_gap(parameters_of(run), wanted.parameters), 1e-12);
-    training fitted = trainer<reference<double>>(small, {.updater = sgd{.rate = 0.5}});
+    training fitted = trainer<reference<double>>(small, {.optimizer = {sgd{.learning_rate = 0.5}}});
     EXPECT_NEAR(fitted.fit(all.data(), {.batch = count}).loss, wanted.loss, 1e-12);
     EXPECT_LT(largest_gap(parameters_of(fitted), wanted.parameters), 1e-12);
     for (int ranks : {1, 2, 3})

@@ -23,13 +23,15 @@ inline constexpr auto lenet = network<[](builder& net) {
          | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
          | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
-inline training_settings const lenet_settings{.updater = adagrad{.rate = 0.02}, .l2 = 5e-4};
+inline training_settings const lenet_settings{
+    .optimizer = {.rule = adagrad{.learning_rate = 0.02}, .l2 = 5e-4}};
 
 inline constexpr auto mlp = network<[](builder& net) {
   return net.input({1, 28, 28}) | dense{.units = 500} | leaky_relu{} | dense{.units = 100} | leaky_relu{}
          | dense{.units = 10} | softmax_cross_entropy{};
 }>();
-inline training_settings const mlp_settings{.updater = nesterov{.rate = 0.02, .momentum = 0.9}, .l2 = 1e-4};
+inline training_settings const mlp_settings{
+    .optimizer = {.rule = nesterov{.learning_rate = 0.02, .momentum = 0.9}, .l2 = 1e-4}};
 
 inline constexpr auto cifar = network<[](builder& net) {
   auto const same = [](int filters, int kernel) {
@@ -41,7 +43,7 @@ inline constexpr auto cifar = network<[](builder& net) {
          | same(16, 3) | same(16, 3) | same(32, 2) | same(32, 2) | max_pool{.window = 2} | dense{.units = 32}
          | relu{} | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
-inline training_settings const cifar_settings{.updater = adam{.rate = 1e-3}};
+inline training_settings const cifar_settings{.optimizer = {adam{.learning_rate = 1e-3}}};
 
 inline constexpr auto darknet = network<[](builder& net) {
   auto const block = [](int filters, int kernel) {
@@ -54,7 +56,8 @@ inline constexpr auto darknet = network<[](builder& net) {
          | block(32, 2) | max_pool{.window = 2} | conv2d{.filters = 10, .kernel = 1} | global_avg_pool{}
          | softmax_cross_entropy{};
 }>();
-inline training_settings const darknet_settings{.updater = amsgrad{.rate = 8e-3}, .l2 = 1e-4};
+inline training_settings const darknet_settings{
+    .optimizer = {.rule = amsgrad{.learning_rate = 8e-3}, .l2 = 1e-4}};
 
 inline constexpr auto resnet = network<[](builder& net) {
   auto const conv = [](int filters, int kernel, int stride = 1) {
@@ -77,8 +80,8 @@ inline constexpr auto resnet = network<[](builder& net) {
   return net.input({3, 16, 16}) | conv(8, 3) | relu{} | bottleneck(4, 1, true) | bottleneck(4, 1, false)
          | bottleneck(8, 2, true) | global_avg_pool{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
-inline training_settings const resnet_settings{.updater = momentum{.rate = 0.05, .momentum = 0.9},
-                                               .l2 = 1e-4};
+inline training_settings const resnet_settings{
+    .optimizer = {.rule = momentum{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-4}};
 
 inline constexpr int batch_size = 8, batches = 5;
 

@@ -29,14 +29,14 @@ TEST(host_files, of_each_host_are_divided_among_its_ranks) {
 TEST(host_files, refuse_lists_that_differ_and_ranks_without_a_file_on_every_rank) {
   for (std::size_t rank = 0; rank < 3; ++rank) {
     expect_parts(refused<setting_error>([&] {
-                   detail::host_files_of(
-                       rank, std::vector<detail::listed_files>{{"a", {"1"}}, {"b", {"1", "2"}}, {"b", {"2", "1"}}});
+                   detail::host_files_of(rank, std::vector<detail::listed_files>{
+                                                   {"a", {"1"}}, {"b", {"1", "2"}}, {"b", {"2", "1"}}});
                  }),
                  {"different files", "host b", "expected the list of rank 1, 2 files",
                   "got another list on rank 2, 2 files"});
     expect_parts(refused<setting_error>([&] {
-                   detail::host_files_of(rank,
-                                         std::vector<detail::listed_files>{{"a", {"1"}}, {"b", {"2"}}, {"b", {"2"}}});
+                   detail::host_files_of(
+                       rank, std::vector<detail::listed_files>{{"a", {"1"}}, {"b", {"2"}}, {"b", {"2"}}});
                  }),
                  {"fewer files than ranks", "host b", "at least 2 files", "got 1"});
   }

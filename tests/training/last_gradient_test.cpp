@@ -34,9 +34,9 @@ struct gradients {
 template <class Strategy>
 gradients gradients_of(graph const& net, int ranks, Strategy const& how, int workers, int accumulate = 1) {
   bright_thirds const examples(35);
-  training_settings const settings{.updater = adam{.rate = 0.01},
-                                   .l2 = 1e-3,
-                                   .normalisation = normalise::clip_global_norm{0.1},
+  training_settings const settings{.optimizer = {.rule = adam{.learning_rate = 0.01},
+                                                 .l2 = 1e-3,
+                                                 .normalisation = normalise::clip_global_norm{0.1}},
                                    .workers = workers};
   gradients all;
   launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {

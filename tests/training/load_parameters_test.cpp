@@ -30,9 +30,9 @@ table_encoder encoder_of_rows() {
   return table_encoder(parse_table("x,y,z,kind\n0,1,2,a\n1,0,1,b\n", "rows.csv"), {.target = "kind"});
 }
 
-/// A model with updaters' state, a normalisation and an encoder.
+/// A model with optimizers' state, a normalisation and an encoder.
 std::string save(std::string const& path) {
-  training run = trainer<narrow>(small, {.updater = adam{}, .seed = 7});
+  training run = trainer<narrow>(small, {.optimizer = {adam{}}, .seed = 7});
   run.normalise(data());
   run.keep(encoder_of_rows());
   run.fit(data(), {.batch = 2, .epochs = 3});
@@ -43,7 +43,7 @@ std::string save(std::string const& path) {
 TEST(load_parameters, starts_a_training_with_other_settings) {
   scratch_folder const folder;
   std::string const saved = save(folder / "model");
-  training run = trainer<narrow>(small, {.updater = sgd{.rate = 0.5}, .seed = 1});
+  training run = trainer<narrow>(small, {.optimizer = {sgd{.learning_rate = 0.5}}, .seed = 1});
   load_parameters(run, model_file::open(folder / "model"));
   EXPECT_EQ(run.checksum(), saved);
   EXPECT_EQ(run.step(), 0);

@@ -29,7 +29,7 @@ struct scratch_file {
 };
 
 training trained() {
-  auto made = trainer<reference<float>>(small, {.updater = adam{}, .seed = 7});
+  auto made = trainer<reference<float>>(small, {.optimizer = {adam{}}, .seed = 7});
   made.fit(arrays(examples, {3}, labels, 2), {.batch = 2, .epochs = 3});
   return made;
 }
@@ -47,11 +47,11 @@ TEST(load_trained, needs_only_the_file) {
   EXPECT_EQ(after.predict(inputs()).values, before.predict(inputs()).values);
 }
 
-TEST(load_trained, ignores_the_updaters_state_in_the_file) {
+TEST(load_trained, ignores_the_optimizers_state_in_the_file) {
   scratch_file const file;
   training before = trained();
   before.save(file.path, true);
-  training after = load_trained<reference<float>>(file.path, {.updater = sgd{.rate = 0.5}});
+  training after = load_trained<reference<float>>(file.path, {.optimizer = {sgd{.learning_rate = 0.5}}});
   EXPECT_EQ(after.step(), 0);
   EXPECT_EQ(after.checksum(), before.checksum());
   after.fit(arrays(examples, {3}, labels, 2), {.batch = 2});

@@ -43,7 +43,7 @@ constexpr auto plane = network<[](builder& net) {
   return net.input({2}) | dense{.units = 3} | relu{} | dense{.units = 2} | mean_squared_error{};
 }>();
 
-training_settings const quick{.updater = nesterov{.rate = 0.05, .momentum = 0.9}};
+training_settings const quick{.optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}};
 
 /// 1 if the first output is the largest.
 double is_first(tensor_view output, tensor_view) {
@@ -74,7 +74,7 @@ TEST(metrics, of_classes_are_those_of_the_reports) {
 
 TEST(metrics, of_numbers_are_those_of_the_reports) {
   planes const examples(64);
-  training run = trainer<wide>(plane, {.updater = sgd{.rate = 0.3}});
+  training run = trainer<wide>(plane, {.optimizer = {sgd{.learning_rate = 0.3}}});
   fit_report const report = run.fit(examples.data(), {.batch = 16,
                                                       .epochs = 3,
                                                       .validation = examples.data(),

@@ -17,8 +17,8 @@ using cohort_test::small;
 
 std::string trained(graph net) {
   bright_thirds const examples(103);
-  training made =
-      trainer<reference<float>>(std::move(net), {.updater = nesterov{.rate = 0.05}, .seed = 7, .workers = 2});
+  training made = trainer<reference<float>>(
+      std::move(net), {.optimizer = {nesterov{.learning_rate = 0.05}}, .seed = 7, .workers = 2});
   EXPECT_EQ(made.fit(examples.data(), {.batch = 10, .epochs = 1}).steps, 11);
   return made.checksum();
 }

@@ -59,7 +59,7 @@ struct houses {
   }
 };
 
-training_settings const settings{.updater = sgd{.rate = 0.1}};
+training_settings const settings{.optimizer = {sgd{.learning_rate = 0.1}}};
 normalisation_settings const both{.targets = rescaling::standardise};
 fit_settings const few{.batch = 16, .epochs = 3};
 
@@ -407,7 +407,7 @@ TEST(normalise, rescales_the_columns_of_windows) {
   graph const net = graph::build([&](builder& b) {
     return b.input({6, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{};
   });
-  training run = trainer<narrow>(net, {.updater = sgd{.rate = 0.05}});
+  training run = trainer<narrow>(net, {.optimizer = {sgd{.learning_rate = 0.05}}});
   run.normalise(data, both);
   EXPECT_LT(run.fit(data, {.batch = 8, .epochs = 30}).loss, 1e-3) << "a sine is a linear recurrence";
   predictions const next = run.predict(tensor_view(weather.data(), {1, 6, 2}));

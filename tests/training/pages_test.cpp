@@ -8,10 +8,10 @@
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/sequences.hpp>
-#include <cohort/prediction/dynamic_batcher.hpp>
-#include <cohort/training/find_rate.hpp>
 #include <cohort/monitoring/html_report_listener.hpp>
 #include <cohort/monitoring/tensorboard_listener.hpp>
+#include <cohort/prediction/dynamic_batcher.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/training_loop.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -33,7 +33,7 @@ constexpr auto digits = cohort::network<[](cohort::builder& net) {
 }>();
 
 int main() try {
-  auto training = cohort::trainer<cohort::reference<float>>(digits, {.updater = cohort::adam{}});
+  auto training = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
   training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16});
   cohort::loader batches(cohort::drawn_digits(64, 2), {.batch = 64, .shuffle = false});
   cohort::tensor_view const images = batches.next()->input();
@@ -75,7 +75,7 @@ int main() try {
     return b.input(examples.describe().inputs[0].example) | dense{.units = 16} | relu{}
            | dense{.units = encoder.classes()} | softmax_cross_entropy{};
   });
-  cohort::training model = trainer<reference<float>>(net, {.updater = adam{}});
+  cohort::training model = trainer<reference<float>>(net, {.optimizer = {adam{}}});
   model.keep(encoder);
   model.normalise(examples);
   model.fit(examples, {.batch = 16, .epochs = 10});
@@ -116,7 +116,7 @@ TEST(pages, of_data_normalise_inputs_and_targets) {
                                   {array_view{.name = "price", .values = {prices.data(), {4}}}});
   cohort::training run = trainer<reference<float>>(
       graph::build([](builder& b) { return b.input({1}) | dense{.units = 1} | mean_squared_error{}; }),
-      {.updater = sgd{.rate = 0.2}});
+      {.optimizer = {sgd{.learning_rate = 0.2}}});
   run.normalise(training, {.inputs = rescaling::standardise, .targets = rescaling::standardise});
   run.fit(training, {.batch = 4, .epochs = 60});
   float const asked = 120;
@@ -164,7 +164,7 @@ constexpr auto digits = cohort::network<[](cohort::builder& net) {
 int main() try {
   namespace metrics = cohort::metrics;
   cohort::dataset const images = cohort::drawn_digits(2'000, 1), held = cohort::drawn_digits(500, 2);
-  auto run = cohort::trainer<cohort::reference<float>>(digits, {.updater = cohort::adam{}});
+  auto run = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
 
   cohort::early_stopping_listener stopping(metrics::loss, {.patience = 2, .restore_best = true});
   cohort::fit_report const report = run.fit(images, {.batch = 16,
@@ -218,7 +218,8 @@ void train_in_parts(cohort::training& run, cohort::dataset const& images) {
 }
 
 double rate_for(cohort::training& run, cohort::dataset const& images) {
-  cohort::rate_table const table = cohort::find_rate(run, images, {.from = 1e-5, .to = 10, .steps = 80});
+  cohort::rate_table const table =
+      cohort::find_learning_rate(run, images, {.from = 1e-5, .to = 10, .steps = 80});
   std::printf("%s", table.csv().c_str());
   return table.suggested.value_or(0.01);
 }
@@ -235,7 +236,7 @@ TEST(pages, of_own_loops_run) {
   cohort::loader batches(images, {.batch = 640});
   batches.start(0);
   cohort::batch const& all = *batches.next();
-  auto run = cohort::trainer<cohort::reference<float>>(digits, {.updater = cohort::adam{}});
+  auto run = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
   testing::internal::CaptureStdout();
   train_by_hand(run, all.input(), all.target());
   train_in_parts(run, images);
@@ -255,7 +256,8 @@ TEST(pages, of_own_loops_learn_by_policy_gradients) {
   batches.start(0);
   cohort::batch const& all = *batches.next();
   std::span<std::int32_t const> const digit = all.target().as<std::int32_t>();
-  auto policy = cohort::trainer<cohort::reference<float>>(digits, {.updater = cohort::adam{.rate = 0.01}});
+  auto policy =
+      cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{.learning_rate = 0.01}}});
   double first = 0, last = 0;
   for (int round = 0; round < 40; ++round) {
     cohort::predictions const chances = policy.predict(all.input());
@@ -309,7 +311,7 @@ int main() try {
       .name = "tags", .values = series_of({tags.data(), shape(all)}, lengths), .classes = 2};
   dataset const examples = sequences(input, target, {.length = longest});
 
-  training model = trainer<reference<float>>(tagger, {.updater = adam{.rate = 0.01}});
+  training model = trainer<reference<float>>(tagger, {.optimizer = {adam{.learning_rate = 0.01}}});
   model.fit(examples, {.batch = 16, .epochs = 20, .bucket = 128});
   classification_report const report = model.evaluate(examples);  // of steps, without padding
   std::printf("%d of %d tags are right\n", static_cast<int>(report.correct()),
@@ -359,7 +361,7 @@ TEST(pages, of_monitoring_write_their_files) {
   scratch_folder const folder;
   std::string const before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
-  auto training = trainer<reference<float>>(digits, {.updater = adam{}});
+  auto training = trainer<reference<float>>(digits, {.optimizer = {adam{}}});
   train_with_tensorboard(training, drawn_digits(64, 1));
   train_with_report(training, drawn_digits(64, 1), drawn_digits(64, 2));
   EXPECT_TRUE(std::filesystem::exists("run.html"));

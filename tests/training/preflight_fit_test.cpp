@@ -30,7 +30,8 @@ constexpr std::array labels{0, 1, 0, 1};
 constexpr std::array other_labels{0, 1, 1, 1};
 
 training run_of(communicator& world, double rate, std::uint64_t seed = 3) {
-  return trainer<reference<float>>(tiny, world, allreduce{}, {.updater = sgd{.rate = rate}, .seed = seed});
+  return trainer<reference<float>>(tiny, world, allreduce{},
+                                   {.optimizer = {sgd{.learning_rate = rate}}, .seed = seed});
 }
 
 TEST(preflight_fit, finds_no_problem_where_fit_trains) {

@@ -38,8 +38,9 @@ inline graph tagger(int length, double dropped = 0) {
   });
 }
 
-inline training_settings with(int workers, updater how = nesterov{.rate = 0.05, .momentum = 0.9}) {
-  return {.updater = how, .l2 = 1e-3, .seed = 5, .workers = workers};
+inline training_settings with(int workers,
+                              optimizer_rule how = nesterov{.learning_rate = 0.05, .momentum = 0.9}) {
+  return {.optimizer = {.rule = how, .l2 = 1e-3}, .seed = 5, .workers = workers};
 }
 
 /// Parameters after three epochs on some ranks, all of which have the same bits.
@@ -115,7 +116,7 @@ void has_the_same_bits_again() {
 template <class B>
 void averages_parameters_by_their_steps(double tolerance) {
   signs const data(24);
-  auto const settings = with(1, sgd{.rate = 0.1});
+  auto const settings = with(1, sgd{.learning_rate = 0.1});
   EXPECT_LE(largest_difference(
                 trained<B>(tagger(6), data, 6, 2, settings, {.batch = 12}, parameter_averaging{.every = 1}),
                 trained<B>(tagger(6), data, 6, 1, settings, {.batch = 12})),
@@ -129,7 +130,8 @@ void learns_under_every_strategy() {
   auto const accuracy_of = [&](auto const& strategy) {
     double found = 0;
     launch<threads>(2, [&](communicator& world) {
-      training run = trainer<B>(tagger(6), world, strategy, {.updater = adam{.rate = 0.02}, .seed = 5});
+      training run =
+          trainer<B>(tagger(6), world, strategy, {.optimizer = {adam{.learning_rate = 0.02}}, .seed = 5});
       run.fit(data.tagged(6), {.batch = 8, .epochs = 25});
       classification_report const report = run.evaluate(data.tagged(6));
       if (world.rank() == 0) found = *report.accuracy();
@@ -149,7 +151,7 @@ void resumes_with_the_same_bits(Strategy const& strategy, int ranks) {
   std::string uninterrupted;
   auto const run = [&](int epochs, bool resumes, bool saves) {
     launch<threads>(ranks, [&](communicator& world) {
-      training made = trainer<B>(tagger(6, 0.25), world, strategy, with(2, adam{.rate = 0.01}));
+      training made = trainer<B>(tagger(6, 0.25), world, strategy, with(2, adam{.learning_rate = 0.01}));
       EXPECT_EQ(resumes && resume(made, folder.path()).has_value(), resumes);
       made.fit(data.tagged(6), {.batch = 12 / ranks, .epochs = epochs});
       if (saves) save_checkpoint(made, folder.path());

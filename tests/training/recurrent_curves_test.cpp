@@ -45,7 +45,7 @@ graph characters(auto const& cell) {
   });
 }
 training_settings with_adam(adam const& how) {
-  return {.updater = how, .normalisation = normalise::clip_global_norm{1}};
+  return {.optimizer = {.rule = how, .normalisation = normalise::clip_global_norm{1}}};
 }
 
 curve uci() {

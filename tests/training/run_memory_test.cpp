@@ -21,8 +21,8 @@ using namespace cohort;
 graph net() {
   return graph::build([](builder& b) {
     return b.input({1, 16, 16}) | conv2d{.filters = 4, .kernel = 3, .padding = 1} | batch_norm{} | gelu{}
-        | dense{.units = 256} | relu{} | dropout{} | dense{.units = 300} | relu{} | dense{.units = 10}
-        | softmax_cross_entropy{};
+           | dense{.units = 256} | relu{} | dropout{} | dense{.units = 300} | relu{} | dense{.units = 10}
+           | softmax_cross_entropy{};
   });
 }
 
@@ -72,11 +72,11 @@ TEST_F(run_memory_forecast, equals_training_memory) {
     for (int const workers : {1, 2}) {
       SCOPED_TRACE(std::to_string(workers) + (cheap ? " workers, recomputation" : " workers"));
       training_settings const settings{
-          .updater = adam{.rate = 1e-3}, .workers = workers, .recompute = {.cheap = cheap}};
+          .optimizer = {adam{.learning_rate = 1e-3}}, .workers = workers, .recompute = {.cheap = cheap}};
       EXPECT_NEAR(held_over_forecast<reference<float>>(settings, plain), 1, 0.05);
       EXPECT_NEAR(held_over_forecast<reference<float>>(settings, in_pieces), 1, 0.05);
     }
-  EXPECT_NEAR(held_over_forecast<reference<double>>({.updater = momentum{}}, plain), 1, 0.05)
+  EXPECT_NEAR(held_over_forecast<reference<double>>({.optimizer = {momentum{}}}, plain), 1, 0.05)
       << "batches in another element type";
 }
 
@@ -85,7 +85,7 @@ TEST_F(run_memory_forecast, includes_the_memory_of_a_strategy) {
   launch<threads>(2, [&](communicator& world) {
     dataset const data = some.data();
     auto const exchange = [&](auto const& how) {
-      training made = trainer<reference<float>>(net(), world, how, {.updater = momentum{}});
+      training made = trainer<reference<float>>(net(), world, how, {.optimizer = {momentum{}}});
       return made.memory_of(data, {}).exchange;
     };
     training const one = trainer<reference<float>>(net());
@@ -93,29 +93,30 @@ TEST_F(run_memory_forecast, includes_the_memory_of_a_strategy) {
     EXPECT_LT(exchange(allreduce{}), elements) << "gradients are summed where they lie, but for few";
     EXPECT_EQ(exchange(allreduce{.wire = element_type::bf16}), 10 * elements);
     EXPECT_EQ(exchange(parameter_averaging{}), 3 * 4 * elements);
-    EXPECT_EQ(exchange(parameter_averaging{.average_updater_state = false, .overlap = true}),
+    EXPECT_EQ(exchange(parameter_averaging{.average_optimizer_state = false, .overlap = true}),
               4 * 4 * elements);
   });
 }
 
 TEST_F(run_memory_forecast, is_the_sum_of_its_parts) {
   examples const some;
-  training made = trainer<reference<float>>(net(), {.updater = adam{}, .workers = 2});
+  training made = trainer<reference<float>>(net(), {.optimizer = {adam{}}, .workers = 2});
   run_memory const all = made.memory_of(some.data(), {.batch = 64, .accumulate = 2});
   std::size_t const arena = made.parameters().arena_bytes();
   EXPECT_EQ(all.parameters, arena);
-  EXPECT_EQ(all.updater_state, 2 * arena);
+  EXPECT_EQ(all.optimizer_state, 2 * arena);
   EXPECT_EQ(all.gradients, 2 * arena);
   EXPECT_EQ(all.batches, 64 * (256 * sizeof(float) + sizeof(std::int32_t)));
   EXPECT_EQ(all.staging, 0U);
   EXPECT_EQ(all.exchange, 0U);
-  EXPECT_EQ(all.total(), all.parameters + all.updater_state + all.working_copies + all.gradients
+  EXPECT_EQ(all.total(), all.parameters + all.optimizer_state + all.working_copies + all.gradients
                              + all.activations + all.accumulation + all.batches);
   std::string const text = text_of(all, 2, 2);
   for (char const* part : {"memory: parameters ", ", batches 65.8 kB; each of 2 workers: gradients ",
                            " (one of 2 micro-batches), gradient accumulation ", "; total "})
     EXPECT_NE(text.find(part), std::string::npos) << text;
-  EXPECT_NE(text_of(all, 1, 1).find(", batches 65.8 kB; gradients "), std::string::npos) << text_of(all, 1, 1);
+  EXPECT_NE(text_of(all, 1, 1).find(", batches 65.8 kB; gradients "), std::string::npos)
+      << text_of(all, 1, 1);
 }
 
 }  // namespace run_memory_test

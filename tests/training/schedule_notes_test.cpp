@@ -31,7 +31,7 @@ texts notes_of(training_settings const& settings, std::vector<int> const& epochs
   return notes_of(settings, epochs, bright_thirds(32).data());
 }
 texts notes_of_rate(rate_schedule const& rate, std::vector<int> const& epochs) {
-  return notes_of({.updater = sgd{.rate = rate}}, epochs);
+  return notes_of({.optimizer = {sgd{.learning_rate = rate}}}, epochs);
 }
 
 TEST(schedule_notes, name_a_length_in_epochs_that_counts_steps) {
@@ -106,19 +106,21 @@ class image_stream {
 
 TEST(schedule_notes, do_not_guess_the_steps_of_a_stream) {
   auto const of = [](rate_schedule const& rate) {
-    return notes_of({.updater = sgd{.rate = rate}}, {5}, image_stream());
+    return notes_of({.optimizer = {sgd{.learning_rate = rate}}}, {5}, image_stream());
   };
   EXPECT_EQ(of(schedule::cosine{.length = 4000, .by = unit::step}), texts());
   EXPECT_EQ(of(schedule::cosine{.length = 4000}).size(), 1U);
 }
 
 TEST(schedule_notes, name_the_layer_and_the_momentum) {
-  updater const late = momentum{.rate = 0.1, .momentum = schedule::map{.values = {{0, 0.5}, {9, 0.9}}}};
-  updater const early = sgd{.rate = schedule::polynomial{.length = 1}};
-  texts const notes = notes_of({.updater = late,
-                                .bias_updater = early,
-                                .layers = {{.layer = "dense_*", .updater = early, .bias_updater = late}}},
-                               {5});
+  optimizer_rule const late =
+      momentum{.learning_rate = 0.1, .momentum = schedule::map{.values = {{0, 0.5}, {9, 0.9}}}};
+  optimizer_rule const early = sgd{.learning_rate = schedule::polynomial{.length = 1}};
+  texts const notes =
+      notes_of({.optimizer = {.rule = late,
+                              .bias_rule = early,
+                              .layers = {{.layer = "dense_*", .rule = early, .bias_rule = late}}}},
+               {5});
   ASSERT_EQ(notes.size(), 4U);
   EXPECT_EQ(notes[0].rfind("the schedule map of the momentum ends after 10 epochs", 0), 0U) << notes[0];
   EXPECT_EQ(

@@ -9,10 +9,10 @@
 #include <cohort/data/sequences.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/prediction/features.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/metric.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cohort/training/training_loop.hpp>
@@ -45,7 +45,9 @@ graph classifier(int length) {
 }
 
 training_settings with(int workers) {
-  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-3, .seed = 5, .workers = workers};
+  return {.optimizer = {.rule = nesterov{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-3},
+          .seed = 5,
+          .workers = workers};
 }
 
 void expect_same(std::vector<double> const& got, std::vector<double> const& wanted, char const* what) {
@@ -116,7 +118,8 @@ TEST(sequences, average_parameters_by_their_steps) {
   auto const after = [&](int ranks, auto const& strategy) {
     std::vector<double> made;
     launch<threads>(ranks, [&](communicator& world) {
-      training run = trainer<B>(tagger<>(6), world, strategy, {.updater = sgd{.rate = 0.1}, .seed = 2});
+      training run =
+          trainer<B>(tagger<>(6), world, strategy, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 2});
       run.fit(data.tagged(6), {.batch = 12 / ranks, .epochs = 1});
       if (world.rank() == 0) made = parameters_of(run);
     });

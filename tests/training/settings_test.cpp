@@ -27,15 +27,17 @@ std::vector<T> values(training const& of, std::string const& name) {
 
 /// All settings of single layers, on the layers of `small` and a norm.
 training_settings with_layers(int workers = 1) {
-  return {
-      .updater = adam{.rate = 0.01},
-      .l2 = 1e-4,
-      .normalisation = normalise::clip_global_norm{2},
-      .constraint = constraint::max_norm{1.5},
-      .layers = {{.layer = "dense_1", .updater = nesterov{.rate = 0.05}, .bias_updater = lamb{}, .l1 = 1e-4},
-                 {.layer = "dense_2", .l2 = 0, .constraint = constraint::unit_norm{}}},
-      .seed = 7,
-      .workers = workers};
+  return {.optimizer = {.rule = adam{.learning_rate = 0.01},
+                        .l2 = 1e-4,
+                        .normalisation = normalise::clip_global_norm{2},
+                        .constraint = constraint::max_norm{1.5},
+                        .layers = {{.layer = "dense_1",
+                                    .rule = nesterov{.learning_rate = 0.05},
+                                    .bias_rule = lamb{},
+                                    .l1 = 1e-4},
+                                   {.layer = "dense_2", .l2 = 0, .constraint = constraint::unit_norm{}}}},
+          .seed = 7,
+          .workers = workers};
 }
 
 constexpr auto normed = network<[](builder& net) {
@@ -186,8 +188,8 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
   };
   refused("constraint max_norm 1.5", [](auto& s) { s.constraint = constraint::max_norm{2}; });
   refused("bias constraint", [](auto& s) { s.bias_constraint = constraint::non_negative{}; });
-  refused("layer dense_1, nesterov", [](auto& s) { s.layers[0].updater = nesterov{.rate = 0.06}; });
-  refused("biases lamb", [](auto& s) { s.layers[0].bias_updater.reset(); });
+  refused("layer dense_1, nesterov", [](auto& s) { s.layers[0].rule = nesterov{.learning_rate = 0.06}; });
+  refused("biases lamb", [](auto& s) { s.layers[0].bias_rule.reset(); });
   refused("l1 0.0001", [](auto& s) { s.layers[0].l1 = 0; });
   refused("l2 0", [](auto& s) { s.layers[1].l2.reset(); });
   refused("bias l1 2", [](auto& s) { s.layers[1].bias_l1 = 2; });
@@ -205,7 +207,7 @@ TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
   std::vector<std::string> said;
   // At rate 0 the loss is equal in all epochs, so it never improves.
   training made =
-      trainer<wide>(small, {.updater = sgd{.rate = 0},
+      trainer<wide>(small, {.optimizer = {sgd{.learning_rate = 0}},
                             .plateau = reduce_on_plateau{.factor = 0.5, .patience = 1, .cooldown = 1},
                             .seed = 7,
                             .log = [&](std::string_view line) { said.emplace_back(line); }});
@@ -236,14 +238,14 @@ TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(lowered[i], 0.25 * plain[i], 1e-14) << i;
 }
 
-TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_updaters_state) {
+TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_optimizers_state) {
   bright_thirds const examples(30);
   training made = trainer<narrow>(small, with_layers());
   made.fit(examples.data(), {.batch = 10, .epochs = 1});
   std::stringstream file;
   made.save(file, true);
   model_file const saved = model_file::read(file);
-  EXPECT_EQ(*saved.optimizer(), with_layers().optimizer());
+  EXPECT_EQ(*saved.optimizer(), with_layers().optimizer);
   training again = trainer<narrow>(small, with_layers());
   again.load(saved);
   for (training* one : {&made, &again}) one->fit(examples.data(), {.batch = 10, .epochs = 1});
@@ -253,7 +255,7 @@ TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_updaters_st
   training later = trainer<narrow>(small, frozen);
   EXPECT_NO_THROW(later.load(saved)) << "state does not depend on what is frozen";
   training other = trainer<narrow>(small, with_frozen({}));
-  EXPECT_THROW(other.load(saved), data_error) << "dense_1 had another updater";
+  EXPECT_THROW(other.load(saved), data_error) << "dense_1 had another optimizer";
 }
 
 }  // namespace settings_test

@@ -25,7 +25,8 @@ graph chain(bool shared) {
 }
 
 training_settings with(int workers, std::vector<std::string> const& frozen = {}) {
-  training_settings made{.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .seed = 7, .workers = workers};
+  training_settings made{
+      .optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}, .seed = 7, .workers = workers};
   for (std::string const& name : frozen) made.layers.push_back({.layer = name, .frozen = true});
   return made;
 }
@@ -127,15 +128,16 @@ TEST(weight_decay, excludes_low_ranks_and_layers) {
     return parameters_of(made);
   };
   adamw const decaying{.rate = 0.01, .decay = 0.3}, plain{.rate = 0.01, .decay = 0};
-  auto const all = trained({.updater = decaying});
-  auto const matrices = trained({.updater = decaying, .decay_from_rank = 2});
-  EXPECT_EQ(matrices, trained({.updater = decaying, .bias_updater = plain}));
+  auto const all = trained({.optimizer = {decaying}});
+  auto const matrices = trained({.optimizer = {.rule = decaying, .decay_from_rank = 2}});
+  EXPECT_EQ(matrices, trained({.optimizer = {.rule = decaying, .bias_rule = plain}}));
   EXPECT_NE(matrices, all);
   auto const few =
-      trained({.updater = decaying, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}});
-  EXPECT_EQ(few, trained({.updater = decaying,
-                          .bias_updater = plain,
-                          .layers = {{.layer = "words", .updater = plain}}}));
+      trained({.optimizer = {
+                   .rule = decaying, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}}});
+  EXPECT_EQ(few, trained({.optimizer = {.rule = decaying,
+                                        .bias_rule = plain,
+                                        .layers = {{.layer = "words", .rule = plain}}}}));
   EXPECT_NE(few, matrices);
 }
 

@@ -35,7 +35,7 @@ constexpr auto gated = network<[](builder& net) {
 template <class B>
 std::vector<float> learned() {
   bright_thirds const examples(300), held(90, 2);
-  training made = trainer<B>(gated, {.updater = adam{.rate = 0.01}, .seed = 7});
+  training made = trainer<B>(gated, {.optimizer = {adam{.learning_rate = 0.01}}, .seed = 7});
   made.fit(examples.data(), {.batch = 20, .epochs = 3});
   EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.95);
   return parameters_of<float>(made);

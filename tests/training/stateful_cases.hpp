@@ -7,9 +7,9 @@
 #include <cohort/graph/graph.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/layer/rms_norm.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/text/token_crops.hpp>
-#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <vector>
@@ -85,7 +85,7 @@ double loss(int length, bool stateful) {
   });
   std::vector<std::int32_t> tokens;
   for (int i = 0; i < 3 * 12 + 1; ++i) tokens.push_back(i * i % 5);
-  training run = trainer<B>(net, {.updater = sgd{.rate = 1e-30}, .seed = 4, .workers = 2});
+  training run = trainer<B>(net, {.optimizer = {sgd{.learning_rate = 1e-30}}, .seed = 4, .workers = 2});
   return run
       .fit(continued_crops(
                token_crops(token_stream(tokens), {.length = length, .vocabulary = 5, .fixed = true}), 3),

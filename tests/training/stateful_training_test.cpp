@@ -13,7 +13,7 @@
 #include <cohort/text/token_crops.hpp>
 #include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/checkpoints.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cohort/training/training_loop.hpp>
 #include <cstdint>
@@ -53,7 +53,7 @@ dataset crops(int tokens, int length, bool fixed = true) {
 }
 
 /// A rate so small that no parameter changes.
-training_settings without_change() { return {.updater = sgd{.rate = 1e-300}, .seed = 4}; }
+training_settings without_change() { return {.optimizer = {sgd{.learning_rate = 1e-300}}, .seed = 4}; }
 
 /// Losses of each epoch on four rows of crops.
 std::vector<double> losses(int length, bool stateful, int epochs) {
@@ -95,12 +95,12 @@ TEST(stateful_training, each_row_of_a_batch_continues_its_row_of_the_batch_befor
   }
 }
 
-/// Parameters after two epochs with an updater that has state.
+/// Parameters after two epochs with an optimizer that has state.
 std::vector<double> trained(int ranks, int workers, int accumulate, int batch) {
   std::vector<double> made;
   launch<threads>(ranks, [&](communicator& world) {
     training run = trainer<B>(reader(4, true), world, allreduce{},
-                              {.updater = adam{.rate = 0.02}, .seed = 5, .workers = workers});
+                              {.optimizer = {adam{.learning_rate = 0.02}}, .seed = 5, .workers = workers});
     run.fit(continued_crops(crops(200, 4, false), 6),
             {.batch = batch, .epochs = 2, .shuffle = false, .accumulate = accumulate});
     if (world.rank() == 0) made = parameters_of(run);
@@ -134,7 +134,7 @@ TEST(stateful_training, ranks_with_texts_of_their_own_have_rows_of_their_own) {
 
 TEST(stateful_training, single_steps_have_the_bits_of_fit) {
   dataset const data = continued_crops(crops(100, 4), 3);
-  training_settings const how{.updater = adam{.rate = 0.02}, .seed = 5};
+  training_settings const how{.optimizer = {adam{.learning_rate = 0.02}}, .seed = 5};
   training by_fit = trainer<B>(reader(4, true), how), by_steps = trainer<B>(reader(4, true), how);
   by_fit.fit(data, {.batch = 3, .epochs = 2, .shuffle = false});
   loader batches(data, {.batch = 3, .seed = 5, .shuffle = false});
@@ -170,7 +170,8 @@ TEST(stateful_training, resumed_within_an_epoch_has_the_bits_of_an_uninterrupted
       fit_settings const how{.batch = 6 / ranks, .epochs = 2, .shuffle = false};
       scratch_folder const folder;
       auto const make = [](communicator& world) {
-        return trainer<B>(reader(4, true), world, allreduce{}, {.updater = adam{.rate = 0.02}, .seed = 5});
+        return trainer<B>(reader(4, true), world, allreduce{},
+                          {.optimizer = {adam{.learning_rate = 0.02}}, .seed = 5});
       };
       std::string uninterrupted;
       launch<threads>(ranks, [&](communicator& world) {
@@ -193,7 +194,8 @@ TEST(stateful_training, resumed_within_an_epoch_has_the_bits_of_an_uninterrupted
       launch<threads>(ranks, [&](communicator& world) {
         training run = make(world);
         ASSERT_TRUE(resume(run, folder.path()).has_value());
-        EXPECT_EQ(run.step(), steps == 8 ? 8 : steps + 1);  // a vote takes effect in the next step of an epoch
+        EXPECT_EQ(run.step(),
+                  steps == 8 ? 8 : steps + 1);  // a vote takes effect in the next step of an epoch
         fit_settings rest = how;
         rest.epochs = how.epochs - static_cast<int>(run.epoch());
         run.fit(data, rest);
@@ -248,10 +250,10 @@ TEST(stateful_training, refuses_batches_that_do_not_continue_each_other) {
 TEST(stateful_training, refuses_calls_that_do_not_carry_states) {
   training run = trainer<B>(reader(4, true));
   dataset const data = continued_crops(crops(100, 4), 3);
-  EXPECT_EQ(
-      refusal_of<setting_error>([&] { find_rate(run, data, {.batch = 3}); }),
-      "this call does not support stateful layers (find_rate, layer lstm_1): expected fit or train_on, or a "
-      "layer without .stateful, got .stateful = true");
+  EXPECT_EQ(refusal_of<setting_error>([&] { find_learning_rate(run, data, {.batch = 3}); }),
+            "this call does not support stateful layers (find_learning_rate, layer lstm_1): expected fit or "
+            "train_on, or a "
+            "layer without .stateful, got .stateful = true");
   training_loop loop(run);
   loader batches(data, {.batch = 3, .shuffle = false});
   batches.start(0);

@@ -10,13 +10,13 @@
 #include <cohort/data/windows.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/checkpoints.hpp>
-#include <cohort/prediction/features.hpp>
-#include <cohort/training/find_rate.hpp>
-#include <cohort/transform/keep_pipeline.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/load.hpp>
 #include <cohort/training/trainer.hpp>
+#include <cohort/transform/keep_pipeline.hpp>
 #include <string>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -57,7 +57,8 @@ TEST(table_columns, have_the_order_of_the_training) {
   EXPECT_EQ(refusal_of<data_error>([&] { run.fit(examples_of(measured()), {.validation = other}); }),
             other_order("validation"));
   EXPECT_EQ(refusal_of<data_error>([&] { run.normalise(other); }), other_order("normalise"));
-  EXPECT_EQ(refusal_of<data_error>([&] { find_rate(run, other); }), other_order("find_rate"));
+  EXPECT_EQ(refusal_of<data_error>([&] { find_learning_rate(run, other); }),
+            other_order("find_learning_rate"));
   EXPECT_EQ(refusal_of<data_error>([&] { run.features({"sum"}, other); }), other_order("features"));
   EXPECT_EQ(run.step(), 1);
   run.evaluate(examples_of(reordered(), {"x", "z"}), {&report});  // the same order by name

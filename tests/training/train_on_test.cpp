@@ -18,8 +18,7 @@ namespace train_on_test {
 using namespace cohort_test;
 
 training_settings with(int workers) {
-  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9},
-          .l2 = 1e-3,
+  return {.optimizer = {.rule = nesterov{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-3},
           .plateau = reduce_on_plateau{.patience = 0, .threshold = 0.9},
           .workers = workers};
 }

@@ -15,7 +15,7 @@ namespace training_loop_test {
 using namespace cohort_test;
 
 training_settings with(int workers) {
-  return {.updater = adam{.rate = 0.01}, .l2 = 1e-3, .workers = workers};
+  return {.optimizer = {.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3}, .workers = workers};
 }
 
 /// Trains by a loop, whose gradients look(loop) may use.
@@ -74,7 +74,7 @@ TEST(training_loop, accumulates_as_fit_does) {
 
   bright_thirds const odd(90);
   auto const in_parts = [&](int workers, std::vector<int> parts) {
-    training run = trainer<wide>(small, {.updater = nesterov{.rate = 0.05}, .workers = workers});
+    training run = trainer<wide>(small, {.optimizer = {nesterov{.learning_rate = 0.05}}, .workers = workers});
     training_loop loop(run);
     for_each_batch(run, odd.data(), 10, 2, [&](batch const& next) {
       int first = 0;
@@ -96,7 +96,7 @@ TEST(training_loop, accumulates_as_fit_does) {
 
 TEST(training_loop, shows_the_gradient_of_the_mean_loss) {
   bright_thirds const examples(12);
-  training run = trainer<wide>(small, {.updater = sgd{.rate = 0.5}, .workers = 2});
+  training run = trainer<wide>(small, {.optimizer = {sgd{.learning_rate = 0.5}}, .workers = 2});
   tensor_view const images(examples.pixels.data(), shape{12, 1, 8, 8}),
       labels(examples.labels.data(), shape{12});
   std::vector<double> const before = parameters_of(run);
@@ -129,7 +129,7 @@ TEST(training_loop, shows_the_gradient_of_the_mean_loss) {
 
 TEST(training_loop, uses_changed_gradients) {
   bright_thirds const examples(12);
-  training run = trainer<narrow>(small, {.updater = sgd{.rate = 1}, .workers = 2});
+  training run = trainer<narrow>(small, {.optimizer = {sgd{.learning_rate = 1}}, .workers = 2});
   std::vector<double> const before = [&] {
     auto const all = parameters_of<float>(run);
     return std::vector<double>(all.begin(), all.end());
@@ -161,7 +161,7 @@ TEST(training_loop, clips_as_the_settings_of_fit_do) {
       auto const trained = [&](bool by_loop) {
         std::vector<double> found;
         launch<threads>(ranks, [&](communicator& world) {
-          training_settings settings{.updater = sgd{.rate = 0.5}, .workers = workers};
+          training_settings settings{.optimizer = {sgd{.learning_rate = 0.5}}, .workers = workers};
           if (!by_loop) settings.normalisation = normalise::clip_global_norm{0.1};
           training run = trainer<wide>(small, world, allreduce{}, settings);
           if (by_loop)
@@ -186,7 +186,7 @@ TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {
   launch<threads>(2, [&](communicator& world) {
     std::vector<float> pixels = examples.pixels;
     if (world.rank() == 1) pixels[70] = std::numeric_limits<float>::quiet_NaN();
-    training run = trainer<narrow>(small, world, allreduce{}, {.updater = sgd{}, .workers = 2});
+    training run = trainer<narrow>(small, world, allreduce{}, {.optimizer = {sgd{}}, .workers = 2});
     std::string const before = run.checksum();
     training_loop loop(run);
     loop.forward(
@@ -202,7 +202,7 @@ TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {
 
 TEST(training_loop, skips_a_step_whose_gradient_was_made_infinite) {
   bright_thirds const examples(8);
-  training run = trainer<narrow>(small, {.updater = sgd{}, .not_finite = when_not_finite::skip});
+  training run = trainer<narrow>(small, {.optimizer = {sgd{}}, .not_finite = when_not_finite::skip});
   batch_view const data(tensor_view(examples.pixels.data(), shape{8, 1, 8, 8}),
                         tensor_view(examples.labels.data(), shape{8}));
   std::string const before = run.checksum();

@@ -45,7 +45,9 @@ using fast = reference<float>;
 #endif
 
 training_settings with(int workers, std::uint64_t seed = 7) {
-  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = seed, .workers = workers};
+  return {.optimizer = {.rule = nesterov{.learning_rate = 0.05, .momentum = 0.9}, .l2 = 1e-4},
+          .seed = seed,
+          .workers = workers};
 }
 
 template <class B>
@@ -115,15 +117,16 @@ TEST(training, agrees_with_one_worker_for_any_number_of_workers) {
 
 TEST(training, normalises_the_gradient_of_the_whole_rank) {
   bright_thirds const examples(103);
-  auto const parameters = [&](int workers, gradient_normalisation const& how, updater const& rule) {
+  auto const parameters = [&](int workers, gradient_normalisation const& how, optimizer_rule const& rule) {
     training_settings settings = with(workers);
     settings.normalisation = how;
-    settings.updater = rule;
+    settings.rule = rule;
     training made = trainer<reference<double>>(small, settings);
     made.fit(examples.data(), {.batch = 10, .epochs = 1});
     return parameters_of(made);
   };
-  for (updater const& rule : {updater(sgd{}), updater(lars{.trust = 0.1}), updater(lamb{.rate = 0.01})}) {
+  for (optimizer_rule const& rule : {optimizer_rule(sgd{}), optimizer_rule(lars{.trust = 0.1}),
+                                     optimizer_rule(lamb{.learning_rate = 0.01})}) {
     auto const free = parameters(1, {}, rule);
     auto const one = parameters(1, normalise::clip_global_norm{0.2}, rule);
     EXPECT_NE(one, free);
@@ -340,7 +343,7 @@ TEST(training, passes_the_packed_sum_of_worker_gradients_to_a_strategy) {
 
 TEST(training, stops_a_diverging_run_naming_step_and_layer) {
   bright_thirds const examples(60);
-  training made = trainer<fast>(small, {.updater = sgd{.rate = 1e30}, .seed = 7, .workers = 2});
+  training made = trainer<fast>(small, {.optimizer = {sgd{.learning_rate = 1e30}}, .seed = 7, .workers = 2});
   try {
     made.fit(examples.data(), {.batch = 10, .epochs = 3});
     FAIL() << "a rate of 1e30 went unnoticed";
@@ -372,7 +375,8 @@ TEST(training, refuses_invalid_settings) {
   EXPECT_THROW(made.fit(examples.data(), {.batch = 0}), setting_error);
   EXPECT_THROW(made.fit(examples.data(), {.epochs = -1}), setting_error);
   EXPECT_THROW(trainer<fast>(small, {.workers = 0}), setting_error);
-  EXPECT_THROW(trainer<fast>(small, {.updater = adagrad{.rate = 0.1, .epsilon = 0}}), setting_error);
+  EXPECT_THROW(trainer<fast>(small, {.optimizer = {adagrad{.learning_rate = 0.1, .epsilon = 0}}}),
+               setting_error);
 }
 
 TEST(training, refuses_data_of_another_shape_or_with_more_classes) {

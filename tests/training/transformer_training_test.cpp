@@ -91,26 +91,30 @@ void expect_golden(std::vector<double> const& got, std::string const& name, std:
 }
 
 TEST(transformer_training, has_the_losses_of_pytorch) {
-  adam const updater{.rate = 3e-3};
-  expect_golden(losses<reference<double>>({.updater = updater}), "adam", 20, 1e-9);
-  for (training_settings const& f32 :
-       {training_settings{.updater = updater}, training_settings{.updater = updater, .workers = 2},
-        training_settings{.updater = updater, .threads = 2}})
+  adam const optimizer_rule{.rate = 3e-3};
+  expect_golden(losses<reference<double>>({.optimizer = {optimizer_rule}}), "adam", 20, 1e-9);
+  for (training_settings const& f32 : {training_settings{.optimizer = {optimizer_rule}},
+                                       training_settings{.optimizer = {optimizer_rule}, .workers = 2},
+                                       training_settings{.optimizer = {optimizer_rule}, .threads = 2}})
     expect_golden(losses<onednn>(f32), "adam", 15, 1e-5);
   if (onednn_bf16::probe().usable)
-    expect_golden(losses<onednn_bf16>({.updater = updater}), "adam", 12, 0.03);  // 8 significant bits
+    expect_golden(losses<onednn_bf16>({.optimizer = {optimizer_rule}}), "adam", 12,
+                  0.03);  // 8 significant bits
 }
 
 TEST(transformer_training, excludes_parameters_from_weight_decay_as_groups_of_pytorch) {
-  adamw const updater{.rate = 3e-3, .decay = 2};
+  adamw const optimizer_rule{.rate = 3e-3, .decay = 2};
   struct row {
     char const* name;
     training_settings settings;
   };
   for (auto const& [name, settings] :
-       {row{"adamw", {.updater = updater}}, row{"adamw_matrices", {.updater = updater, .decay_from_rank = 2}},
+       {row{"adamw", {.optimizer = {optimizer_rule}}},
+        row{"adamw_matrices", {.optimizer = {.rule = optimizer_rule, .decay_from_rank = 2}}},
         row{"adamw_without_embedding",
-            {.updater = updater, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}}}}) {
+            {.optimizer = {.rule = optimizer_rule,
+                          .decay_from_rank = 2,
+                          .layers = {{.layer = "words", .decays = false}}}}}}) {
     expect_golden(losses<reference<double>>(settings), name, 20, 1e-9);
     expect_golden(losses<onednn>(settings), name, 10, 1e-5);
   }
@@ -127,7 +131,8 @@ template <class B, class Strategy>
 std::string trained_over_ranks(int ranks, Strategy const& how, std::vector<double>& parameters) {
   std::string sum;
   launch<threads>(ranks, [&](communicator& world) {
-    training net = trainer<B>(transformer(true), world, how, {.updater = sgd{.rate = 0.1}, .seed = 3});
+    training net =
+        trainer<B>(transformer(true), world, how, {.optimizer = {sgd{.learning_rate = 0.1}}, .seed = 3});
     net.fit(text_of(400), {.batch = 12 / ranks, .epochs = 1});
     std::string const own = net.checksum();
     gathered const all = world.allgatherv(std::as_bytes(std::span(own)));
@@ -165,7 +170,7 @@ TEST(transformer_training, has_the_same_bits_again) {
 
 TEST(transformer_training, resumes_with_the_same_bits) {
   scratch_folder const folder;
-  training_settings const settings{.updater = adamw{.rate = 1e-3, .decay = 0.1}, .seed = 3};
+  training_settings const settings{.optimizer = {adamw{.learning_rate = 1e-3, .decay = 0.1}}, .seed = 3};
   auto const net = [&] { return trainer<onednn>(transformer(), settings); };
   training whole = net();
   whole.fit(text_of(300), {.batch = 8, .epochs = 2});

@@ -128,7 +128,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_cached) {
   EXPECT_EQ(second.workers, first.workers);
   EXPECT_EQ(second.threads, first.threads);
   EXPECT_NE(log.find("(cached)"), log.npos) << log;
-  settled({.updater = adam{}});
+  settled({.optimizer = {adam{}}});
   EXPECT_FALSE(handles.empty()) << "other settings";
   settled({}, 2);
   EXPECT_FALSE(handles.empty()) << "fewer processors";
@@ -182,7 +182,7 @@ TEST_F(workers_by_calibration, do_not_affect_the_training) {
     made.fit(examples.data(), {.batch = 12, .epochs = 2});
     return made.checksum();
   };
-  training_settings settings{.updater = adam{.rate = 0.01}, .workers = 0};
+  training_settings settings{.optimizer = {adam{.learning_rate = 0.01}}, .workers = 0};
   settings.tune = tune<wide>({.batch = 12, .processors = 3, .folder = folder});
   training tuned = trainer<wide>(small, settings);
   settings.workers = tuned.settings().workers;

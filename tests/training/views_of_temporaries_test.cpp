@@ -18,12 +18,12 @@
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/npy.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/table_rows.hpp>
 #include <cohort/text/tokenizer.hpp>
 #include <cohort/text/word_vectors.hpp>
 #include <cohort/text/word_vocabulary.hpp>
-#include <cohort/prediction/features.hpp>
 #include <cohort/training/fit_history.hpp>
 #include <cohort/training/predictions.hpp>
 #include <cohort/training/training.hpp>

@@ -10,7 +10,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/progress_listener.hpp>
 #include <cohort/training/score_listener.hpp>
 #include <cohort/training/trainer.hpp>
@@ -215,7 +215,7 @@ TEST(weightless_epoch, does_not_end_the_search_for_a_rate) {
   training run = trainer<narrow>(tiny);
   std::vector<float> weights(400, 1.0F);
   for (std::size_t i = 0; i < 100; ++i) weights[4 * i] = 0;  // a batch of one has weight 0 now and then
-  EXPECT_GT(find_rate(run, examples(weights), {.steps = 60, .batch = 1}).rows.size(), 20U);
+  EXPECT_GT(find_learning_rate(run, examples(weights), {.steps = 60, .batch = 1}).rows.size(), 20U);
 }
 
 }  // namespace weightless_epoch_test

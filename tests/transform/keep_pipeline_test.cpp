@@ -4,9 +4,9 @@
 #include <cohort/data/read_table.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/training/checkpoints.hpp>
-#include <cohort/transform/keep_pipeline.hpp>
 #include <cohort/training/load.hpp>
 #include <cohort/training/load_parameters.hpp>
+#include <cohort/transform/keep_pipeline.hpp>
 #include <string>
 #include "../checkpoint/scratch_folder.hpp"
 
@@ -15,9 +15,8 @@ namespace keep_pipeline_test {
 using namespace cohort;
 using narrow = reference<float>;
 
-constexpr auto small = network<[](builder& net) {
-  return net.input({3}) | dense{.units = 2} | softmax_cross_entropy{};
-}>();
+constexpr auto small =
+    network<[](builder& net) { return net.input({3}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
 
 fitted_pipeline pipeline_of_rows() {
   transform_pipeline const how{.schema = {{{.name = "x"}, {.name = "kind", .type = column_type::text}}},
@@ -49,11 +48,11 @@ TEST(keep_pipeline, models_and_checkpoints_contain_the_pipeline) {
 }
 
 TEST(keep_pipeline, rows_are_predicted_only_after_the_pipeline) {
-  training run = trainer<narrow>(network<[](builder& net) {
-    return net.input({1}) | dense{.units = 2} | softmax_cross_entropy{};
-  }>());
+  training run = trainer<narrow>(
+      network<[](builder& net) { return net.input({1}) | dense{.units = 2} | softmax_cross_entropy{}; }>());
   fitted_pipeline const prepared = pipeline_of_rows();
-  data_table const raw = parse_table("x,kind\n1,a\n4,b\n", "rows.csv", format_of(prepared.description().schema));
+  data_table const raw =
+      parse_table("x,kind\n1,a\n4,b\n", "rows.csv", format_of(prepared.description().schema));
   run.keep(table_encoder(prepared.apply(raw), {.target = "kind"}));
   EXPECT_EQ(run.predict(raw).count(), 2);  // no pipeline is kept
   keep(run, prepared);

@@ -257,8 +257,8 @@ TEST(keyed_sequences, rows_outside_of_windows_may_lack_values) {
   keyed_sequences const all(fitted({by_id, pipeline::windows{.length = 2, .stride = 2}}), rows);
   ASSERT_EQ(all.size(), 1);
   for (bool const per_step : {false, true})
-    EXPECT_EQ(
-        all.examples({.inputs = {"x"}, .target = "y", .regression = true, .per_step = per_step}).size(), 1);
+    EXPECT_EQ(all.examples({.inputs = {"x"}, .target = "y", .regression = true, .per_step = per_step}).size(),
+              1);
 }
 
 TEST(keyed_sequences, of_pipelines_that_differ_are_refused_on_all_ranks) {
@@ -272,10 +272,11 @@ TEST(keyed_sequences, of_pipelines_that_differ_are_refused_on_all_ranks) {
 
 TEST(keyed_sequences, longer_than_the_examples_on_one_rank_are_refused_on_all) {
   launch<threads>(2, [](communicator& world) {
-    keyed_sequences const all(fitted({by_part}), world.rank() == 0 ? log_rows() : parsed("c,1,1,1,1,on\n"), world,
-                              {});
-    expect_parts(refused<setting_error>(
-                     [&] { all.examples({.inputs = {"x"}, .target = "y", .regression = true, .length = 1}); }),
+    keyed_sequences const all(fitted({by_part}), world.rank() == 0 ? log_rows() : parsed("c,1,1,1,1,on\n"),
+                              world, {});
+    expect_parts(refused<setting_error>([&] {
+                   all.examples({.inputs = {"x"}, .target = "y", .regression = true, .length = 1});
+                 }),
                  {"a sequence is longer than the examples", "got 1"});
   });
 }

@@ -40,10 +40,10 @@ TEST(table_pieces, may_be_blocks_of_a_large_table) {
     out << row << ",city " << row % 7 << ',' << (row % 5 == 0 ? "" : std::to_string(row % 83)) << ",2026-11-0"
         << 1 + row % 9 << '\n';
   out.close();
-  transform_pipeline const how{.schema = schema,
-                               .steps = {pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median},
-                                         pipeline::categories{.columns = {"city"}},
-                                         pipeline::normalise{{"age", "when"}}}};
+  transform_pipeline const how{
+      .schema = schema,
+      .steps = {pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median},
+                pipeline::categories{.columns = {"city"}}, pipeline::normalise{{"age", "when"}}}};
   fitted_pipeline const whole(how, read_table(path, format_of(schema)));
   for (std::uint64_t const bytes : {1U, 200U, 1'000'000U}) {
     table_rows const rows({path}, {.format = format_of(schema), .cache = "", .block_bytes = bytes});

@@ -17,11 +17,11 @@
 
 namespace cohort {
 
-/// Non-owning view of the updaters' state.
+/// Non-owning view of the optimizers' state.
 ///
 /// Shapes    array k is an arena with the size and layouts of the master parameters. It holds state array k
-///           of each parameter whose updater (by layer and role) has more than k state arrays.
-struct updater_state_view {
+///           of each parameter whose optimizer (by layer and role) has more than k state arrays.
+struct optimizer_state_view {
   optimizer_settings settings{};
   training_position position{};
   std::span<std::byte* const> arrays{};
@@ -46,9 +46,9 @@ struct model_tensor {
 /// Lists the parameters as tensors of a model file.
 std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 
-/// Lists the updaters' state as tensors of a model file.
+/// Lists the optimizers' state as tensors of a model file.
 ///
-/// Errors    setting_error if `arrays` has fewer arrays than an updater needs.
+/// Errors    setting_error if `arrays` has fewer arrays than an optimizer needs.
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
                                         std::span<std::byte* const> arrays);
 
@@ -58,7 +58,7 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 
 }  // namespace detail
 
-/// Content of a model file: a network and, if added, its parameters, its updaters' state and a strategy's
+/// Content of a model file: a network and, if added, its parameters, its optimizers' state and a strategy's
 /// state.
 ///
 /// Shapes    tensors are dense, in canonical layout and of the parameters' type: "conv2d_1.weights",
@@ -78,8 +78,8 @@ class model_content {
   /// Adds copies of the parameters.
   model_content& add_parameters(parameter_set const& parameters);
 
-  /// Adds copies of the updaters' state, with the optimiser's settings and the training position.
-  model_content& add_state(parameter_set const& parameters, updater_state_view const& state);
+  /// Adds copies of the optimizers' state, with the optimiser's settings and the training position.
+  model_content& add_state(parameter_set const& parameters, optimizer_state_view const& state);
 
   /// Adds a tensor of a strategy, "strategy/…". The tensor is not copied, so its memory must stay valid
   /// until the content is written. Readers of the model ignore it.
@@ -113,11 +113,11 @@ class model_content {
 /// Exact     equal content gives equal bytes.
 std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content);
 std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set const& parameters,
-                          std::optional<updater_state_view> const& state = std::nullopt);
+                          std::optional<optimizer_state_view> const& state = std::nullopt);
 
 /// Writes a model to a file, completely or not at all: see file_writer. Returns the content hash.
 std::uint64_t save_model(std::string const& path, model_content const& content);
 std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
-                         std::optional<updater_state_view> const& state = std::nullopt);
+                         std::optional<optimizer_state_view> const& state = std::nullopt);
 
 }  // namespace cohort

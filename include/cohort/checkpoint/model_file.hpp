@@ -41,7 +41,7 @@ void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> a
 
 }  // namespace detail
 
-/// A saved model in memory. Returns its network, and fills parameters and updater state.
+/// A saved model in memory. Returns its network, and fills parameters and optimizer state.
 ///
 ///     model_file const saved = model_file::open("lenet.safetensors");
 ///     graph const net = saved.network();
@@ -78,10 +78,10 @@ class model_file {
     return made;
   }
 
-  /// Optimiser settings of the saved run; nullopt if the updaters' state was not saved.
+  /// Optimiser settings of the saved run; nullopt if the optimizers' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const& { return optimizer_; }
   std::optional<optimizer_settings> const& optimizer() const&& = delete;  // keep the file in a variable
-  /// Training position of the saved run; all 0 if the updaters' state was not saved.
+  /// Training position of the saved run; all 0 if the optimizers' state was not saved.
   training_position position() const { return position_; }
   /// Loss history of reduce_on_plateau.
   cohort::plateau const& plateau() const& { return plateau_; }
@@ -97,10 +97,10 @@ class model_file {
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 
-  /// Fills arenas that have the layouts of `parameters`. The updaters' rates and fields may differ from the
+  /// Fills arenas that have the layouts of `parameters`. The optimizers' rates and fields may differ from the
   /// saved ones.
   ///
-  /// Errors    setting_error if there are too few arrays; data_error also if the updaters differ or the file
+  /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ or the file
   ///           has no state.
   training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                std::span<std::byte* const> arrays) const;
@@ -118,7 +118,7 @@ class model_file {
 
   static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
 
-  /// Returns whether a tensor is neither updater state nor a strategy's state.
+  /// Returns whether a tensor is neither optimizer state nor a strategy's state.
   static bool is_parameter(stored_tensor const& one);
 
   /// Returns the first mismatch between the file and `list`. With `reject_extra`, a parameter of the file

@@ -25,7 +25,7 @@ struct digits_source {
 };
 
 /// MNIST: the four files in `folder`. Without a folder, $COHORT_DATA, data/ and the cache are searched, and
-/// digits are drawn if none of them has the files.
+/// digits are synthetic if none of them has the files.
 struct mnist_source {
   std::string folder{};
 };

@@ -26,8 +26,8 @@ struct network_source {
   /// true: starts from the parameters of `model`, with its normalisation and encoder. false: starts from
   /// initial parameters.
   bool parameters = true;
-  /// Whether the run continues the training of `model`: it also loads the updaters' state, step and epoch.
-  bool updater_state = false;
+  /// Whether the run continues the training of `model`: it also loads the optimizers' state, step and epoch.
+  bool optimizer_state = false;
 };
 
 /// Selects allreduce for several ranks, and no exchange for one.
@@ -49,7 +49,7 @@ struct rank_settings {
 
 /// The files that a run writes; an empty path: none.
 struct output_settings {
-  std::string model{};                ///< the trained model, with the updaters' state
+  std::string model{};                ///< the trained model, with the optimizers' state
   std::string checkpoints{};          ///< folder
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only when SIGTERM stops the run
   int keep = 3;                       ///< number of checkpoints
@@ -114,7 +114,7 @@ std::string_view name_of(strategy_source const& how);
 /// Writes all fields of a document, indented.
 std::string to_json(run_document const& run);
 
-/// Returns the JSON Schema (draft 2020-12) of documents, with the layers, updaters, schedules and strategies
+/// Returns the JSON Schema (draft 2020-12) of documents, with the layers, optimizers, schedules and strategies
 /// of this library.
 std::string run_document_schema();
 

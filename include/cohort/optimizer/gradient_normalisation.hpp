@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// Normalisation or clipping of the mean gradient g, applied before the penalties and the updater. ‖g‖ is the
+/// Normalisation or clipping of the mean gradient g, applied before the penalties and the optimizer. ‖g‖ is the
 /// norm over one parameter tensor, all parameters of a layer, or all parameters of the network.
 namespace normalise {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/optimizer/constraint.hpp>
-#include <cohort/optimizer/updater.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,13 +22,13 @@ constexpr bool is_named(std::string_view name, std::string_view pattern) {
 /// effect.
 ///
 /// Order     if several rows match a layer, the last row that sets a field decides that field.
-/// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state. It runs as in
+/// After     `frozen`: the layer keeps every bit of its parameters and of its optimizer's state. It runs as in
 ///           inference: batch normalisation uses its running statistics and does not change them. `decays`:
-///           false sets the updater's `decay` to 0 for the layer, for example for an embedding.
+///           false sets the optimizer's `decay` to 0 for the layer, for example for an embedding.
 struct layer_override {
   std::string layer;  ///< a layer's name, or a common prefix of names with a star: "features_*"
-  std::optional<cohort::updater> updater{};
-  std::optional<cohort::updater> bias_updater{};
+  std::optional<optimizer_rule> rule{};
+  std::optional<optimizer_rule> bias_rule{};
   std::optional<double> l1{};
   std::optional<double> l2{};
   std::optional<double> bias_l1{};

@@ -3,8 +3,8 @@
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/optimizer/layer_override.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <cohort/optimizer/regularisation.hpp>
-#include <cohort/optimizer/updater.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,14 +18,14 @@ namespace cohort {
 /// statistics: see plan/batch_statistics.hpp.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
-/// Returns whether an updater changes parameters of this role.
+/// Returns whether an optimizer changes parameters of this role.
 constexpr bool is_trained(parameter_role role) {
   return role == parameter_role::weights || role == parameter_role::biases;
 }
 
 /// Update rule of one parameter tensor.
 struct parameter_rule {
-  cohort::updater updater{};
+  optimizer_rule rule{};
   penalties penalty{};
   parameter_constraint constraint{};
   bool frozen = false;
@@ -35,7 +35,7 @@ struct parameter_rule {
 
 /// Optimizer settings of a network, with overrides for single layers.
 ///
-/// Units     `decay_from_rank`: the updater's `decay` applies only to parameters of at least this rank. 2
+/// Units     `decay_from_rank`: the optimizer's `decay` applies only to parameters of at least this rank. 2
 ///           excludes biases and the parameters of normalisation layers.
 /// Order     a step updates the parameters, then enforces the constraints. A mean of parameters over ranks
 ///           satisfies every constraint, too, except unit_norm.
@@ -44,8 +44,8 @@ struct parameter_rule {
 struct optimizer_settings {
   static constexpr int largest_decay_rank = 8;
 
-  cohort::updater updater{};
-  std::optional<cohort::updater> bias_updater{};  ///< unset: `updater`
+  optimizer_rule rule{};
+  std::optional<optimizer_rule> bias_rule{};  ///< unset: `optimizer`
   double l1 = 0;
   double l2 = 0;
   double bias_l1 = 0;
@@ -60,27 +60,27 @@ struct optimizer_settings {
 
   /// Returns the rule for the parameters of one layer with one role and rank.
   ///
-  /// Order     updater of biases: the layer's bias_updater, else the network's bias_updater, else the layer's
-  ///           updater, else the network's updater.
+  /// Order     optimizer of biases: the layer's bias_rule, else the network's bias_rule, else the layer's
+  ///           optimizer, else the network's optimizer.
   constexpr parameter_rule rule_of(std::string_view layer, parameter_role role, int rank = 2) const {
     bool const biases = role == parameter_role::biases;
-    parameter_rule rule{updater, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
-                        biases ? bias_constraint : constraint};
+    parameter_rule chosen{rule, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
+                          biases ? bias_constraint : constraint};
     bool decays = rank >= decay_from_rank;
-    cohort::updater const* for_biases = biases && bias_updater ? &*bias_updater : nullptr;
+    optimizer_rule const* for_biases = biases && bias_rule ? &*bias_rule : nullptr;
     for (layer_override const& row : layers) {
       if (!row.names(layer)) continue;
-      if (row.updater) rule.updater = *row.updater;
-      if (biases && row.bias_updater) for_biases = &*row.bias_updater;
-      if (auto const& l1 = biases ? row.bias_l1 : row.l1) rule.penalty.l1 = *l1;
-      if (auto const& l2 = biases ? row.bias_l2 : row.l2) rule.penalty.l2 = *l2;
-      if (auto const& limit = biases ? row.bias_constraint : row.constraint) rule.constraint = *limit;
-      if (row.frozen) rule.frozen = *row.frozen;
+      if (row.rule) chosen.rule = *row.rule;
+      if (biases && row.bias_rule) for_biases = &*row.bias_rule;
+      if (auto const& l1 = biases ? row.bias_l1 : row.l1) chosen.penalty.l1 = *l1;
+      if (auto const& l2 = biases ? row.bias_l2 : row.l2) chosen.penalty.l2 = *l2;
+      if (auto const& limit = biases ? row.bias_constraint : row.constraint) chosen.constraint = *limit;
+      if (row.frozen) chosen.frozen = *row.frozen;
       if (row.decays) decays = *row.decays;
     }
-    if (for_biases) rule.updater = *for_biases;
-    if (!decays) rule.updater = rule.updater.without_decay();
-    return rule;
+    if (for_biases) chosen.rule = *for_biases;
+    if (!decays) chosen.rule = chosen.rule.without_decay();
+    return chosen;
   }
 
   /// Throws if a setting is out of range.

@@ -6,7 +6,7 @@
 namespace cohort {
 
 /// Penalties l1·Σ|w| and ½·l2·Σw²: their gradient l1·sign(w) + l2·w is added to the gradient of the loss
-/// before the updater runs.
+/// before the optimizer runs.
 ///
 /// Errors    check: setting_error if one is negative or not finite; `owner` is the first part of the field's
 ///           name in the message.

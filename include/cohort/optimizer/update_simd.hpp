@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/isa.hpp>
-#include <cohort/optimizer/updater.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <cstddef>
 #include <cstdint>
 
 namespace cohort {
 
-/// Inputs of an update besides the updater and the tensors.
+/// Inputs of an update besides the optimizer and the tensors.
 ///
 /// Order     the gradient is scaled, then clipped; then the penalties are added.
 struct update_scalars {
@@ -18,7 +18,7 @@ struct update_scalars {
   double l2 = 0;               ///< penalty of the parameter's role
   double gradient_scale = 1;   ///< 1 / examples for summed gradients, or a normalisation's factor
   double clip = 0;             ///< elements are clipped to [−clip, clip]; 0: no clipping
-  double needed_norm = -1;     ///< updater::needed_norm() of the whole parameter, for the scaled gradient
+  double needed_norm = -1;     ///< optimizer::needed_norm() of the whole parameter, for the scaled gradient
   double parameter_norm = -1;  ///< norm of the whole parameter
 };
 
@@ -34,10 +34,10 @@ struct update_constants {
   double l2 = 0;
 };
 
-update_constants constants_of(updater const& rule, update_scalars const& now);
+update_constants constants_of(optimizer_rule const& rule, update_scalars const& now);
 
 /// Returns the constants of a step at rate 1. lamb needs the norm of such a step.
-update_constants constants_at_rate_1(updater const& rule, update_scalars now);
+update_constants constants_at_rate_1(optimizer_rule const& rule, update_scalars now);
 
 /// Elements per block of a pass: the block's gradient fits into the L1 cache.
 inline constexpr std::size_t update_block = 1024;
@@ -47,21 +47,21 @@ inline constexpr std::size_t update_block = 1024;
 /// Updates n parameters in one pass over memory.
 ///
 ///     g = clip((Σ gradient parts, in order) · gradient_scale) + l2·w + l1·sign(w)
-///     u, new state = rule of the updater
+///     u, new state = rule of the optimizer
 ///     w −= u
 ///
 /// Shapes    w, each gradient part and each of the state_arrays() state arrays: (n), n a multiple of 16.
-/// Before    the updater's check() has passed; state array k was initialised with initial_state(k); there is
+/// Before    the optimizer's check() has passed; state array k was initialised with initial_state(k); there is
 ///           at least one part; `which` is at most machine_isa() (ignored for double).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
-/// Errors    shape_error if n is not a multiple of 16; setting_error if the updater needs norms and `now` has
+/// Errors    shape_error if n is not a multiple of 16; setting_error if the optimizer needs norms and `now` has
 ///           none.
 /// Exact     the same bits for every partition of a range at multiples of 16, and for every number of parts
 ///           with the same sum. Padding (w = g = 0) stays zero.
 ///           Results of different instruction sets differ by a few units in the last place (fused
 ///           multiply-add).
 template <class T>
-void apply_update(isa which, updater const& settings, update_scalars const& now, T* w,
+void apply_update(isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 /// Returns the squared norm of a gradient: Σ (Σ parts, in order)² over n elements.
@@ -72,11 +72,11 @@ void apply_update(isa which, updater const& settings, update_scalars const& now,
 template <class T>
 double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 
-/// Returns the squared norm of the step that the updater would make at rate 1. Writes nothing.
+/// Returns the squared norm of the step that the optimizer would make at rate 1. Writes nothing.
 ///
 /// Before    as apply_update; needed_norm() is norm_of::step.
 template <class T>
-double step_square_sum(isa which, updater const& settings, update_scalars const& now, T* w,
+double step_square_sum(isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
                        T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 }  // namespace cohort

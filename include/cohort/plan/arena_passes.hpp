@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/host_kernel.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <cohort/optimizer/update_simd.hpp>
-#include <cohort/optimizer/updater.hpp>
 #include <cohort/plan/detail/batch_moments.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/memory_space.hpp>
@@ -14,9 +14,9 @@
 
 namespace cohort {
 
-/// One updater step for n elements from `begin`.
+/// One optimizer step for n elements from `begin`.
 struct update_range {
-  updater const* rule = nullptr;
+  optimizer_rule const* rule = nullptr;
   update_scalars now{};
   std::size_t begin = 0;
   std::size_t n = 0;
@@ -83,8 +83,8 @@ class arena_passes {
   /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// As square_sums, for the step that the updater would take at learning rate 1 instead of the gradient.
-  virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+  /// As square_sums, for the step that the optimizer would take at learning rate 1 instead of the gradient.
+  virtual void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
   /// Runs apply_update on each range. Ranges do not overlap.

@@ -24,7 +24,7 @@ class gradient_parts {
       : parameters_(parameters), parts_(std::move(parts)), statistics_(parameters, parts_.size()) {}
 
   parameter_set const& parameters() const { return parameters_; }
-  /// The parts that the updater sums.
+  /// The parts that the optimizer sums.
   std::span<std::byte* const> all() const { return parts_; }
 
   /// Statistics of the batch, with a part per worker.

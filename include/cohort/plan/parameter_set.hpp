@@ -23,7 +23,7 @@ struct initial_parameters {
 /// Master copy of a network's parameters, independent of the type of the backend.
 ///
 /// Shapes    `master()` is one flat arena of f32 or f64 in the backend's layouts, padded with zeros.
-///           Gradients and updater state are arenas of the same layouts, so one pass processes all of them.
+///           Gradients and optimizer state are arenas of the same layouts, so one pass processes all of them.
 ///           `read` and `write` convert to and from dense tensors; padding is not visible outside.
 /// Order     parameters are in the order of their layers. All workers share one set.
 /// Exact     writing back the elements that were read changes no bit.

@@ -12,7 +12,7 @@
 
 namespace cohort {
 
-/// State of the updaters and their pass over the parameters, sharded over the workers of a rank.
+/// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena with the master's size and layouts.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
@@ -68,7 +68,7 @@ class parameter_update {
   void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                std::int64_t epoch);
 
-  /// Performs a worker's share of the updaters' pass.
+  /// Performs a worker's share of the optimizers' pass.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch, parameter_range const& which = {});
 
@@ -101,7 +101,7 @@ class parameter_update {
   /// Factor that normalises parameter p's gradient. `whole`: the factor of the whole network.
   double factor(std::size_t p, double whole) const;
 
-  /// Scalars of an update, except the norms that the updater may need.
+  /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const;
 
   /// A thread's share of an update.

@@ -10,10 +10,10 @@ class tuning;
 
 /// Settings of a plan.
 ///
-/// `max_bytes`     limit of the memory of the parameters, updater state, working copies and contexts
+/// `max_bytes`     limit of the memory of the parameters, optimizer state, working copies and contexts
 ///                 together; 0: the free memory of a device, no limit on the processor
 /// `contexts`      number of contexts that count towards `max_bytes`
-/// `state_arrays`  number of arenas of updater state that count towards `max_bytes`
+/// `state_arrays`  number of arenas of optimizer state that count towards `max_bytes`
 /// `accumulates`   whether the memory of contexts for gradient accumulation counts too
 /// `outputs`       at inference: node ids of the layers whose outputs are kept; empty: the graph's outputs
 /// `recompute`     used in training only

@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Training state of a network on one rank: parameters and updater state.
+/// Training state of a network on one rank: parameters and optimizer state.
 struct replica {
   parameter_set& parameters;
   parameter_update& update;
@@ -13,7 +13,7 @@ struct replica {
   /// Bytes of an array as dense canonical elements.
   std::size_t bytes() const;
   int arrays() const { return 1 + update.state_arrays(); }
-  /// Arena of an array. Array 0: the parameters. Array k + 1: the k-th state array of the updaters.
+  /// Arena of an array. Array 0: the parameters. Array k + 1: the k-th state array of the optimizers.
   std::byte* arena(int array) const { return array == 0 ? parameters.master() : update.state(array - 1); }
   /// Copies an array to dense canonical elements, and back. After a write, call parameters.mark_changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/chrono.hpp>
-#include <cohort/tensor/buffer.hpp>
 #include <cohort/prediction/pending_predictions.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cohort/training/training.hpp>
 #include <condition_variable>
 #include <deque>

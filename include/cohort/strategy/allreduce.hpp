@@ -26,7 +26,7 @@ enum class when_diverged { stop, repair };
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
 ///           checksums differ although all ranks have the same backend and instruction set, memory is
 ///           damaged, or the program has changed parameters or gradients on some ranks only: `diverged`
-///           selects the reaction. Otherwise ranks diverge by rounding, and rank 0's parameters and updater
+///           selects the reaction. Otherwise ranks diverge by rounding, and rank 0's parameters and optimizer
 ///           state are broadcast. report counts the broadcasts.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
@@ -44,7 +44,7 @@ enum class when_diverged { stop, repair };
 ///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends the
 ///           votes. If layers have running statistics, two allreduces of 2·C + L f64 in total, for C channels
 ///           in L layers (merge_statistics), before the wait for the buckets. At the start of a new run, a
-///           broadcast of n elements per array (parameters and updater state), of which a rank sends at most
+///           broadcast of n elements per array (parameters and optimizer state), of which a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
 ///           different checksums, another one and a broadcast as at the start. A single rank sends, packs and
 ///           waits for nothing. A resync reads the parameters where they are; ranks with different layouts
@@ -82,7 +82,7 @@ constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }
 
-/// Broadcasts rank 0's parameters and updaters' state.  Order: collective.
+/// Broadcasts rank 0's parameters and optimizers' state.  Order: collective.
 void broadcast_replica(communicator& world, replica const& mine);
 
 class allreduce_strategy final : public strategy {
@@ -166,7 +166,7 @@ class allreduce_strategy final : public strategy {
   exchange_meter meter_;
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and updater state
+  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and optimizer state
   int pending_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;

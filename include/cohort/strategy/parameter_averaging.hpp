@@ -10,8 +10,8 @@ namespace cohort {
 /// Trains each rank independently; every `every` steps all ranks take the mean of their parameters, or an
 /// outer step towards it.
 ///
-/// Shapes    the canonical flat view, and with `average_updater_state` one more array per state array of the
-///           updaters. The arrays are averaged in place on two conditions. All ranks have the same layout, in
+/// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of the
+///           optimizers. The arrays are averaged in place on two conditions. All ranks have the same layout, in
 ///           the processor's memory and with padding of at most 1/64. There is no outer step, no constraint
 ///           and no `overlap`.
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
@@ -20,7 +20,7 @@ namespace cohort {
 /// Order     all ranks meet after the same steps, and at an epoch's end if they have trained since the last
 ///           meeting: every example counts. If ranks share a stream, a rank whose part has ended skips to the
 ///           next meeting and waits there. `overlap`: a mean starts at a period's end. It is applied at the
-///           end of the next period, together with its votes. The steps taken in between are kept. Updaters'
+///           end of the next period, together with its votes. The steps taken in between are kept. Optimizers'
 ///           states and running statistics are averaged only at an epoch's end. For a single rank, `overlap`
 ///           has no effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
@@ -42,7 +42,7 @@ namespace cohort {
 struct parameter_averaging {
   int every = 5;
   double seconds = 0;
-  bool average_updater_state = true;
+  bool average_optimizer_state = true;
   outer_step outer{};
   bool overlap = false;
 

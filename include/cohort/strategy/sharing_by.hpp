@@ -51,7 +51,7 @@ namespace cohort {
 /// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error
 ///           for an invalid setting.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
-///           share::update, the updaters' state. Two runs have the same bits. For each message and element,
+///           share::update, the optimizers' state. Two runs have the same bits. For each message and element,
 ///           the sent part and the residual add up to the gradient exactly. `unbounded`: the bits depend on
 ///           timing, and ranks differ until an epoch's end. All ranks then have applied the same steps in
 ///           different orders, and take the mean of their parameters. Evaluations and checkpoints use such a

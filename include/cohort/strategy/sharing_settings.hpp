@@ -5,7 +5,7 @@
 namespace cohort {
 
 /// Quantity that the ranks exchange. gradient: the ranks' gradients; all ranks take one step with the mean.
-/// update: the step that each rank's own updater has computed from its own gradient.
+/// update: the step that each rank's own optimizer has computed from its own gradient.
 enum class share { gradient, update };
 
 /// How the messages of a step reach all ranks. to_all: each message is sent to every rank. merged: the

@@ -100,7 +100,7 @@ struct exchange_times {
 };
 
 /// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters`
-/// and `nothing` the updater sums the workers' gradients.
+/// and `nothing` the optimizer sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.

@@ -2,9 +2,9 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/text/token_stream.hpp>
+#include <cohort/text/word2vec_settings.hpp>
 #include <cohort/text/word_vectors.hpp>
 #include <cohort/text/word_vocabulary.hpp>
-#include <cohort/text/word2vec_settings.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,7 +31,7 @@ class word2vec_state;
 /// Order     collective: every rank makes the same calls in the same order with the same arguments. Each step
 ///           uses the next `windows` windows of the text; the last step of an epoch may have fewer windows.
 ///           Each rank computes a contiguous part of the step's windows.
-/// After     a step: the updater has updated each touched row with g, the sum of the row's gradients over the
+/// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over the
 ///           step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
 ///           frequent words would otherwise diverge in large steps.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
@@ -71,7 +71,7 @@ class word2vec {
   word_vocabulary const& words() const;
   word2vec_settings const& settings() const;
 
-  /// Writes matrices, updater state and position to a safetensors file. Not collective. All ranks have the
+  /// Writes matrices, optimizer state and position to a safetensors file. Not collective. All ranks have the
   /// same contents, so only one rank must call save.
   ///
   /// Errors    file_error.

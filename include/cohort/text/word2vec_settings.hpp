@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/optimizer/updater.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <cohort/text/detail/implementation.hpp>
 #include <cstdint>
 
@@ -13,9 +13,9 @@ struct word2vec_settings {
   int negatives = 5;        ///< noise words per window; 0: hierarchical softmax
   int shared_windows = 4;   ///< consecutive windows that share their noise words
   double subsample = 1e-3;  ///< frequency above which words are dropped at random; 0: none
-  cohort::updater updater = sgd{.rate = 0.025};  ///< sgd, adagrad or adam, with a fixed rate
-  double final_rate = 1e-4;                      ///< the rate falls linearly over all epochs to this value
-  double row_limit = 3;                          ///< for sgd: see word2vec; 0: no limit
+  optimizer_rule optimizer = sgd{.learning_rate = 0.025};  ///< sgd, adagrad or adam, with a fixed rate
+  double final_rate = 1e-4;  ///< the rate falls linearly over all epochs to this value
+  double row_limit = 3;      ///< for sgd: see word2vec; 0: no limit
   int epochs = 5;
   int windows = 1024;  ///< windows of a step, over all ranks
   std::uint64_t seed = 1;

@@ -11,7 +11,7 @@ namespace cohort {
 /// if the file has none, the run has none.
 ///
 /// Order     not collective: every rank makes the same call.
-/// After     updaters' state, step and epoch are unchanged, unlike after training::load.
+/// After     optimizers' state, step and epoch are unchanged, unlike after training::load.
 /// Errors    data_error with the difference between the file's network and this one. After an error nothing
 ///           has changed.
 void load_parameters(training& into, model_file const& from);

@@ -19,7 +19,7 @@ namespace cohort {
 ///           messages of gradient sharing; rounding to pages (at most one page of 2 MiB per arena).
 struct run_memory {
   std::size_t parameters = 0;
-  std::size_t updater_state = 0;
+  std::size_t optimizer_state = 0;
   std::size_t working_copies = 0;
   std::size_t gradients = 0;
   std::size_t activations = 0;

@@ -34,7 +34,7 @@ enum class when_not_finite { stop, skip };
 ///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
 ///           With `tune` and 0 workers, a short calibration chooses between this and one worker with one
 ///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
-///           updater state, and the gradients and activations of all workers; 0: the free memory of a device,
+///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a device,
 ///           or no limit on the processor. A worker's batches and micro-batches of all sizes share one
 ///           memory block. Each prediction plan is checked against the limit separately. `tune`: the
 ///           autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp> measures the
@@ -42,17 +42,7 @@ enum class when_not_finite { stop, skip };
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {
-  cohort::updater updater = sgd{};
-  std::optional<cohort::updater> bias_updater{};  ///< none: same as `updater`
-  double l1 = 0;
-  double l2 = 0;
-  double bias_l1 = 0;
-  double bias_l2 = 0;
-  gradient_normalisation normalisation{};
-  parameter_constraint constraint{};  ///< constraint of weights
-  parameter_constraint bias_constraint{};
-  int decay_from_rank = 0;               ///< 2: no weight decay of biases and norms; see optimizer_settings
-  std::vector<layer_override> layers{};  ///< different settings for single layers, by name
+  optimizer_settings optimizer{};
   std::optional<reduce_on_plateau> plateau{};  ///< uses the mean loss of each epoch
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
@@ -65,13 +55,11 @@ struct training_settings {
   when_not_finite not_finite = when_not_finite::stop;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< limit of every wait for another worker
   sink log{};  ///< receives lines of text, on rank 0; empty: no log
-
-  optimizer_settings optimizer() const;
 };
 
 namespace detail {
 
-std::string describe(updater const& one);
+std::string describe(optimizer_rule const& one);
 
 /// "constraint max_norm 2"
 std::string describe(char const* of, parameter_constraint const& how);

@@ -69,7 +69,7 @@ class training {
   parameter_set const& parameters() const&;
   parameter_set const& parameters() const&& = delete;  // keep the run in a variable
   /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
-  /// of a layer, such as "dense_1". It is the gradient that the updater received: before normalisation,
+  /// of a layer, such as "dense_1". It is the gradient that the optimizer received: before normalisation,
   /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
   ///
   /// Shapes    canonical order, as in training_loop::gradients. Elements of running statistics and frozen
@@ -226,17 +226,17 @@ class training {
   /// Order     not collective: each rank computes with this rank's parameters on this rank's `data`.
   feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
-  /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step
+  /// Writes the model file: the parameters, the graph and, with `optimizer_state`, the optimizers' state, step
   /// and epoch.
   ///
   /// Order     collective: rank 0 writes the ranks' consensus.
   /// Errors    file_error, the same on every rank. After an error, an existing file of this name is
   ///           unchanged.
-  void save(std::string const& path, bool updater_state = false);
+  void save(std::string const& path, bool optimizer_state = false);
   /// Writes the same bytes to a std::ostream, a file_writer or another byte sink, on every rank.
-  void save(io::byte_sink_ref to, bool updater_state = false);
+  void save(io::byte_sink_ref to, bool optimizer_state = false);
 
-  /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
+  /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, optimizer state,
   /// step and epoch. The file's normalisation, encoder and pipeline replace those of the run; if the file
   /// has none, the run has none.
   ///
@@ -246,7 +246,7 @@ class training {
   void load(model_file const& from);
 
   /// Copies the parameters of those layers whose names and shapes match layers of another network's model.
-  /// Returns which layers were copied, and why the others were not. Updater state, step, epoch,
+  /// Returns which layers were copied, and why the others were not. Optimizer state, step, epoch,
   /// normalisation, encoder and pipeline are unchanged.
   ///
   /// Order     not collective: every rank makes the same call.
@@ -261,7 +261,7 @@ class training {
 
   /// The training plan as text, for `batch` examples per rank, processed in `accumulate` micro-batches.
   std::string plan_table(int batch = 32, int accumulate = 1);
-  /// The memory that `fit` will hold on this rank, by kind, before it is allocated. Allocates the updaters'
+  /// The memory that `fit` will hold on this rank, by kind, before it is allocated. Allocates the optimizers'
   /// state if it does not exist yet.
   ///
   /// Errors    setting_error for values of `batch` and `accumulate` that fit refuses; memory_error.

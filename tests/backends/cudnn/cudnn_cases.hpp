@@ -90,11 +90,11 @@ inline std::vector<named_network> networks() {
   std::vector<named_network> all;
   all.push_back({"dense", graph::build([](builder& net) {
                    return net.input({7}) | dense{.units = 5} | dense{.units = 3, .bias = false}
-                       | softmax_cross_entropy{};
+                          | softmax_cross_entropy{};
                  })});
   all.push_back({"rectifiers", graph::build([](builder& net) {
                    return net.input({3, 4, 5}) | dense{.units = 9} | relu{} | dense{.units = 6}
-                       | leaky_relu{.slope = 0.2} | dense{.units = 4} | softmax_cross_entropy{};
+                          | leaky_relu{.slope = 0.2} | dense{.units = 4} | softmax_cross_entropy{};
                  })});
   all.push_back({"add and several readers", graph::build([](builder& net) {
                    tensor const x = net.input({6}) | dense{.units = 8};
@@ -104,12 +104,12 @@ inline std::vector<named_network> networks() {
                  })});
   all.push_back({"dropout", graph::build([](builder& net) {
                    return net.input({30}) | dense{.units = 22} | dropout{.rate = 0.4} | dense{.units = 3}
-                       | softmax_cross_entropy{};
+                          | softmax_cross_entropy{};
                  })});
   all.push_back({"pools and shapes", graph::build([](builder& net) {
                    return net.input({5}) | dense{.units = 2 * 7 * 6} | reshape{.extents = shape{2, 7, 6}}
-                       | max_pool{.window = 3, .stride = {2, 1}, .padding = {1, 2, 0, 1}} | relu{}
-                       | max_pool{.window = 2} | flatten{} | dense{.units = 3} | softmax_cross_entropy{};
+                          | max_pool{.window = 3, .stride = {2, 1}, .padding = {1, 2, 0, 1}} | relu{}
+                          | max_pool{.window = 2} | flatten{} | dense{.units = 3} | softmax_cross_entropy{};
                  })});
   all.push_back({"lenet", graph(lenet)});
   all.push_back({"norms", graph(normed)});
@@ -152,7 +152,7 @@ void layers_of_images_agree_with_the_reference() {
 template <class B>
 void accumulates_small_steps() {
   bright_thirds const examples(64);
-  training made = trainer<B>(normed, {.updater = sgd{.rate = 1e-5}});
+  training made = trainer<B>(normed, {.optimizer = {sgd{.learning_rate = 1e-5}}});
   std::vector<float> const before = parameters_of<float>(made);
   made.fit(examples.data(), {.batch = 16, .epochs = 5});
   std::vector<float> const after = parameters_of<float>(made);
@@ -210,20 +210,22 @@ void trains_like_the_reference() {
   large_thirds const large(40);
   for (auto const& [workers, pieces] : {std::pair{1, 1}, {1, 3}, {3, 1}}) {
     trains_alike<B>(mlp, examples.data(),
-                    {.updater = adam{.rate = 0.01},
-                     .l2 = 1e-4,
-                     .normalisation = normalise::clip_global_norm{1},
+                    {.optimizer = {.rule = adam{.learning_rate = 0.01},
+                                   .l2 = 1e-4,
+                                   .normalisation = normalise::clip_global_norm{1}},
                      .seed = 5,
                      .workers = workers},
                     {.batch = 10, .epochs = 3, .accumulate = pieces});
-    trains_alike<B>(lenet, large.data(),
-                    {.updater = nesterov{.rate = 0.02}, .l2 = 5e-4, .seed = 5, .workers = workers},
-                    {.batch = 10, .epochs = 1, .accumulate = pieces});
-    trains_alike<B>(normed, examples.data(),
-                    {.updater = nesterov{.rate = 0.02}, .l2 = 5e-4, .seed = 5, .workers = workers},
-                    {.batch = 12, .epochs = 2, .accumulate = pieces});
+    trains_alike<B>(
+        lenet, large.data(),
+        {.optimizer = {.rule = nesterov{.learning_rate = 0.02}, .l2 = 5e-4}, .seed = 5, .workers = workers},
+        {.batch = 10, .epochs = 1, .accumulate = pieces});
+    trains_alike<B>(
+        normed, examples.data(),
+        {.optimizer = {.rule = nesterov{.learning_rate = 0.02}, .l2 = 5e-4}, .seed = 5, .workers = workers},
+        {.batch = 12, .epochs = 2, .accumulate = pieces});
     trains_alike<B>(varied, examples.data(),
-                    {.updater = nesterov{.rate = 0.02}, .seed = 5, .workers = workers},
+                    {.optimizer = {nesterov{.learning_rate = 0.02}}, .seed = 5, .workers = workers},
                     {.batch = 12, .epochs = 2, .accumulate = pieces});
   }
 }
@@ -271,7 +273,7 @@ template <class B>
 void steps_of_many_forms_agree_with_the_reference() {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3}
-        | dense{.units = 3} | softmax_cross_entropy{};
+           | dense{.units = 3} | softmax_cross_entropy{};
   });
   trial<B> got(net, {.batch = 4});
   trial<reference<double>> wanted(net, {.batch = 4});
@@ -315,7 +317,8 @@ void refuses_an_index_like_the_reference() {
     }
   };
   graph const net = graph::build([](builder& b) {
-    return b.input({2, 2}) | embedding{.vocabulary = 3, .width = 2} | dense{.units = 2} | softmax_cross_entropy{};
+    return b.input({2, 2}) | embedding{.vocabulary = 3, .width = 2} | dense{.units = 2}
+           | softmax_cross_entropy{};
   });
   for (bool const training : {true, false})
     for (float const index : {2.F, 3.F, -1.F, 0.5F, 1e30F, std::numeric_limits<float>::quiet_NaN()}) {
@@ -350,7 +353,7 @@ template <class B>
 void learns() {
   bright_thirds const examples(300), held(90, 2);
   for (graph const& net : {graph(mlp), graph(normed), graph(varied)}) {
-    training made = trainer<B>(net, {.updater = adam{.rate = 0.01}, .seed = 7});
+    training made = trainer<B>(net, {.optimizer = {adam{.learning_rate = 0.01}}, .seed = 7});
     made.fit(examples.data(), {.batch = 16, .epochs = 5});
     EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.95);
   }

@@ -43,7 +43,8 @@ std::pair<std::string, double> trained_by_priority(graph const& net) {
   std::vector<std::string> said;
   bright_thirds const examples(200);
   training made = trainer<priority<Gpu, of_the_processor>>(
-      net, {.updater = adam{.rate = 0.01}, .log = [&](std::string_view line) { said.emplace_back(line); }});
+      net, {.optimizer = {adam{.learning_rate = 0.01}},
+            .log = [&](std::string_view line) { said.emplace_back(line); }});
   made.fit(examples.data(), {.batch = 10, .epochs = 3});
   return {said.empty() ? "" : said[0], made.evaluate(examples.data()).accuracy().value()};
 }
@@ -119,7 +120,7 @@ TEST_F(cudnn_backend, is_skipped_if_the_gpu_has_no_tf32) {
 /// waits for the check of the gradient, and once more for norms of all parameters.
 TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
   auto const waits = [&](graph const& net, dataset const& examples, gradient_normalisation const& how = {}) {
-    training made = trainer<pretended_cudnn>(net, {.updater = adam{}, .normalisation = how});
+    training made = trainer<pretended_cudnn>(net, {.optimizer = {.rule = adam{}, .normalisation = how}});
     machine.waits = 0;
     made.fit(examples, {.batch = 10});
     return machine.waits.load();
@@ -355,7 +356,7 @@ std::string error_of_two_steps(Prepare prepare) {
   std::string why;
   try {
     bright_thirds const examples(8);
-    training made = trainer<pretended_cudnn>(small, {.updater = adam{.rate = 0.01}});
+    training made = trainer<pretended_cudnn>(small, {.optimizer = {adam{.learning_rate = 0.01}}});
     made.fit(examples.data(), {.batch = 4, .epochs = 1});
   } catch (memory_error const& refused) {
     why = refused.what();

@@ -56,9 +56,7 @@ class on_a_gpu : public testing::Test {
 TEST_F(on_a_gpu, the_ladder_has_its_rungs) { EXPECT_TRUE(registered); }
 
 TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, a_network_trains_like_on_the_reference) {
-  cudnn_cases::trains_like_the_reference<cudnn>();
-}
+TEST_F(on_a_gpu, a_network_trains_like_on_the_reference) { cudnn_cases::trains_like_the_reference<cudnn>(); }
 TEST_F(on_a_gpu, a_network_is_frozen_like_on_the_reference) {
   cudnn_cases::freezes_like_the_reference<cudnn>();
 }

@@ -84,8 +84,8 @@ TEST_F(passes_on_gpu, scale) {
   expect_same(1, 0, "scaled by 0");
 }
 
-TEST_F(passes_on_gpu, apply_the_steps_of_every_updater) {
-  for (updater const& rule : detail::default_updaters) {
+TEST_F(passes_on_gpu, apply_the_steps_of_every_optimizer) {
+  for (optimizer_rule const& rule : detail::default_rules) {
     memory.clear();
     host_values.clear();
     gpu_arenas.clear();
@@ -114,7 +114,8 @@ TEST_F(passes_on_gpu, apply_the_steps_of_every_updater) {
 }
 
 TEST_F(passes_on_gpu, apply_the_steps_of_many_ranges_and_rules) {
-  updater const rules[]{adam{.rate = 0.1}, sgd{.rate = 0.5}, adam{.rate = 0.3}};
+  optimizer_rule const rules[]{adam{.learning_rate = 0.1}, sgd{.learning_rate = 0.5},
+                               adam{.learning_rate = 0.3}};
   add_arenas(2, 1);  // parameters and a gradient
   for (std::uint64_t seed : {3, 4}) {
     numbers state = normal_numbers(room, seed);
@@ -154,7 +155,7 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
   auto* const got = sums.as<double>();
   update_scalars const now{.l2 = 5e-4, .gradient_scale = 0.5};
   host->step_square_sums(lamb{}, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, 2), begin,
-                        n, wanted);
+                         n, wanted);
   gpu->step_square_sums(lamb{}, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, 2), begin, n,
                         got);
   gpu->wait();
@@ -228,8 +229,7 @@ TEST_F(passes_on_gpu, find_non_finite_numbers) {
   std::vector<unsigned short> narrow(room, 0x7f7f);  // the largest of bf16
   gpu->upload(reinterpret_cast<std::byte const*>(narrow.data()), gpu_arenas[0], room * sizeof narrow[0]);
   EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room));
-  for (auto const bad :
-       std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // both infinities, and NaN
+  for (auto const bad : std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // both infinities, and NaN
     gpu->upload(reinterpret_cast<std::byte const*>(&bad), gpu_arenas[0] + 2 * (room - 1), sizeof bad);
     EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], room)) << bad;
     EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room - 1)) << bad;

@@ -69,7 +69,7 @@ std::vector<float> trained(int accumulate = 1) {
   std::vector<float> const x = drawn_rows(rows, "x");
   sequences const data({.values = series_of(tensor_view{x.data(), {rows, 2}}, lengths)},
                        {.values = tensor_view{labels.data(), {24}}, .classes = 3}, {.length = 7});
-  training run = trainer<B>(classifier(), {.updater = adam{.rate = 1e-2}, .seed = 2});
+  training run = trainer<B>(classifier(), {.optimizer = {adam{.learning_rate = 1e-2}}, .seed = 2});
   for (int epoch = 0; epoch < 4; ++epoch) run.fit(data, {.batch = 8, .accumulate = accumulate});
   return parameters_of<float>(run);
 }

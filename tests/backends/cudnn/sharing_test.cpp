@@ -57,7 +57,7 @@ outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2
   bright_thirds const examples(61);
   outcome made;
   int const status = launch<threads>(ranks, [&](communicator& world) {
-    training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+    training_settings const settings{.optimizer = {momentum{.learning_rate = 0.02}}, .seed = 5};
     auto const run = [&](training&& one) {
       one.fit(examples.data(), {.batch = 6, .epochs = epochs});
       if (world.rank() > 0) return;
@@ -183,7 +183,7 @@ TEST_F(sharing_on_a_gpu, resumes_from_a_checkpoint) {
     std::string uninterrupted, resumed;
     auto const on_rank_0 = [&](auto body) {
       int const status = launch<threads>(2, [&](communicator& world) {
-        training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+        training_settings const settings{.optimizer = {momentum{.learning_rate = 0.02}}, .seed = 5};
         graph const net(cudnn_cases::mlp);
         if (world.rank() == 0)
           body(world, trainer<pretended_cudnn>(net, world, how, settings));

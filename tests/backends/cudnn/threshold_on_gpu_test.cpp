@@ -25,9 +25,7 @@ TEST_F(threshold_on_gpu, writes_the_same_bytes_as_the_host) {
   threshold_cases::writes_the_same_bytes_as_the_host(on);
 }
 TEST_F(threshold_on_gpu, writes_an_empty_table) { threshold_cases::writes_an_empty_table(on); }
-TEST_F(threshold_on_gpu, writes_adjacent_elements) {
-  threshold_cases::writes_adjacent_elements(on);
-}
+TEST_F(threshold_on_gpu, writes_adjacent_elements) { threshold_cases::writes_adjacent_elements(on); }
 TEST_F(threshold_on_gpu, follows_every_policy) { threshold_cases::follows_every_policy(on); }
 TEST_F(threshold_on_gpu, sends_multiples_for_elements_far_beyond_the_threshold) {
   threshold_cases::sends_multiples_for_elements_far_beyond_the_threshold(on);

@@ -178,7 +178,8 @@ TEST(mixed, trains_a_network_that_is_evaluated_on_plain_examples) {
   // its images as an indexed data set, which `mixed` needs
   arrays const images(std::span<float const>(examples.pixels), shape{1, 8, 8},
                       std::span<std::int32_t const>(examples.labels), 3);
-  training made = trainer<reference<float>>(cohort_test::small, {.updater = adam{.rate = 0.01}, .seed = 7});
+  training made =
+      trainer<reference<float>>(cohort_test::small, {.optimizer = {adam{.learning_rate = 0.01}}, .seed = 7});
   made.fit(mixed(images, {.mixup = 0.2, .cutmix = 0.5, .seed = 1}), {.batch = 20, .epochs = 6});
   EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.9);
 }

@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
                           {.mixup = 0.2, .cutmix = 1, .probability = 0.5, .seed = 1});
   cohort::augmented test_set(cohort::image_folder(folder + "/test", size), {.height = 16, .width = 16});
 
-  auto training = cohort::trainer<cohort::reference<float>>(small_network, {.updater = cohort::adam{}});
+  auto training = cohort::trainer<cohort::reference<float>>(small_network, {.optimizer = {cohort::adam{}}});
   training.normalise(colours);
   training.fit(std::move(mixed_set), {.batch = 8, .epochs = 2, .prefetch = 2, .readers = 2});
   auto const report = training.evaluate(std::move(test_set));

@@ -77,7 +77,8 @@ TEST(keras_training, refuses_what_has_no_equivalent) {
       ADD_FAILURE() << one.name << " was imported";
     } catch (data_error const& problem) {
       std::string const text = without_remedy(problem.what());
-      EXPECT_TRUE(text.starts_with("cannot import the Keras model: " + one.refused)) << one.name << ": " << text;
+      EXPECT_TRUE(text.starts_with("cannot import the Keras model: " + one.refused))
+          << one.name << ": " << text;
     }
     EXPECT_NO_THROW(from_keras_config(one.config, {.training = false})) << one.name;
   }
@@ -87,7 +88,7 @@ TEST(keras_training, uses_settings_of_the_caller_instead) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.name != "RMSprop") continue;
     imported_model const model = from_keras_config(one.config, {.optimizer = false});
-    EXPECT_EQ(model.settings.updater.name(), "sgd");
+    EXPECT_EQ(model.settings.rule.name(), "sgd");
     EXPECT_EQ(model.network().view().with_role(layer_role::loss).size(), 1U);
   }
 }

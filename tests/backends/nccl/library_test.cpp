@@ -6,7 +6,6 @@
 #include <cohort/nccl/detail/nccl_functions.hpp>
 #include <memory>
 
-
 namespace nccl_library_test {
 
 using namespace cohort;

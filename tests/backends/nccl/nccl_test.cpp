@@ -105,7 +105,7 @@ outcome trained(int ranks, fake_machine& machine,
   int const status = launch<threads>(ranks, how, [&](communicator& world) {
     std::unique_ptr<communicator> const own = over(world);
     communicator& used = own ? *own : world;
-    training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+    training_settings const settings{.optimizer = {momentum{.learning_rate = 0.02}}, .seed = 5};
     auto const run = [&](training&& one) {
       one.fit(examples.data(), {.batch = 6, .epochs = epochs});
       if (world.rank() > 0) return;

@@ -80,8 +80,8 @@ TEST_F(between_gpus, ranks_train_as_with_host_memory) {
   on_every_rank(*world, [] {
     cohort_test::bright_thirds const examples(61);
     auto const trained = [&](communicator& ranks) {
-      training made = trainer<required_backend<cudnn>>(wide, ranks, allreduce{},
-                                                       {.updater = momentum{.rate = 0.02}, .seed = 5});
+      training made = trainer<required_backend<cudnn>>(
+          wide, ranks, allreduce{}, {.optimizer = {momentum{.learning_rate = 0.02}}, .seed = 5});
       made.fit(examples.data(), {.batch = 6, .epochs = 4});
       return cohort_test::parameters_of<float>(made);
     };

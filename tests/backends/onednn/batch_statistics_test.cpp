@@ -43,7 +43,7 @@ whole_error error_of(double offset, bool narrow, int count = 64, int width = 16)
                                             | batch_norm{.momentum = 0, .name = "norm"} | global_avg_pool{}
                                             | dense{.units = 2} | softmax_cross_entropy{};
                                    }),
-                                   {.updater = sgd{.rate = 0}});
+                                   {.optimizer = {sgd{.learning_rate = 0}}});
   made.fit(data, {.batch = count, .epochs = 1, .shuffle = false});
   statistics const got = statistics_of(made, channels);
   whole_error worst{.least = 1e300};

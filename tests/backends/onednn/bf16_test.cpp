@@ -86,7 +86,7 @@ TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
 /// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
 TEST_F(bf16_backend, accumulates_small_steps) {
   bright_thirds const examples(64);
-  training made = trainer<onednn_bf16>(small, {.updater = sgd{.rate = 1e-5}, .workers = 2});
+  training made = trainer<onednn_bf16>(small, {.optimizer = {sgd{.learning_rate = 1e-5}}, .workers = 2});
   auto const before = parameters_of<float>(made);
   made.fit(examples.data(), {.batch = 16, .epochs = 10});
   auto const after = parameters_of<float>(made);
@@ -123,7 +123,7 @@ TEST_F(bf16_backend, stays_in_bf16_if_channels_do_not_fill_blocks) {
 /// run equals an uninterrupted one.
 TEST_F(bf16_backend, resumes_its_own_checkpoints_bitwise_and_those_of_f32) {
   bright_thirds const examples(96);
-  training_settings const settings{.updater = adam{.rate = 5e-3}, .seed = 7, .workers = 2};
+  training_settings const settings{.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2};
   scratch_folder const half, wide;
   training uninterrupted = trainer<onednn_bf16>(small, settings);
   uninterrupted.fit(examples.data(), {.batch = 16, .epochs = 1});
@@ -147,8 +147,8 @@ TEST_F(bf16_backend, runs_over_ranks_and_with_accumulation) {
   bright_thirds const examples(240), held(200, 2);
   launch<threads>(2, [&](communicator& world) {
     auto const trained_by = [&](auto how) {
-      training made = trainer<priority<onednn_bf16, onednn>>(small, world, how,
-                                                             {.updater = adam{.rate = 5e-3}, .seed = 7});
+      training made = trainer<priority<onednn_bf16, onednn>>(
+          small, world, how, {.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7});
       made.fit(examples.data(), {.batch = 10, .epochs = 20, .accumulate = 2});
       EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.85);
       return made.checksum();
@@ -163,7 +163,7 @@ TEST_F(bf16_backend, runs_over_ranks_and_with_accumulation) {
 TEST_F(bf16_backend, learns_what_f32_learns) {
   bright_thirds const examples(600), held(200, 2);
   auto const accuracy = [&]<class B>(B) {
-    training made = trainer<B>(small, {.updater = adam{.rate = 5e-3}, .seed = 7, .workers = 2});
+    training made = trainer<B>(small, {.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2});
     made.fit(examples.data(), {.batch = 20, .epochs = 4});
     return made.evaluate(held.data()).accuracy().value();
   };

@@ -15,8 +15,9 @@ using namespace cohort;
 /// Bytes of working copies per weight of a dense layer after an image.
 double copied_bytes(int inputs, int units) {
   graph const net = graph::build([&](builder& b) {
-    return b.input({3, 16, 16}) | conv2d{.filters = inputs / 64, .kernel = 3, .stride = 2, .padding = padding::same}
-        | dense{.units = units} | dense{.units = 1} | mean_squared_error{};
+    return b.input({3, 16, 16})
+           | conv2d{.filters = inputs / 64, .kernel = 3, .stride = 2, .padding = padding::same}
+           | dense{.units = units} | dense{.units = 1} | mean_squared_error{};
   });
   trial<onednn_bf16> const t(net, {.batch = 2});
   return static_cast<double>(t.plan->memory().working_copies) / inputs / units;
@@ -31,7 +32,7 @@ template <class B>
 std::string layout_of_convolution(int channels) {
   graph const net = graph::build([&](builder& b) {
     return b.input({channels, 12, 12}) | conv2d{.filters = 20, .kernel = 5} | dense{.units = 3}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
   trial<B> const t(net, {.batch = 2});
   for (plan_row const& row : t.plan->rows())

@@ -102,7 +102,7 @@ TEST(onednn, follows_running_statistics_like_the_reference) {
   bright_thirds const examples(44);
   auto const predicted = [&](auto tag, int workers) {
     training made = trainer<typename decltype(tag)::type>(
-        net, {.updater = sgd{.rate = 0.05}, .seed = 7, .workers = workers});
+        net, {.optimizer = {sgd{.learning_rate = 0.05}}, .seed = 7, .workers = workers});
     made.fit(examples.data(), {.batch = 16, .epochs = 2});
     return made.predict(tensor_view(examples.pixels.data(), shape{44, 1, 8, 8})).values;
   };

@@ -33,8 +33,9 @@ void expect_the_same_bits(int workers) {
     };
     auto const checksums = [&](bool overlap_next_forward) {
       looking at;
-      training made = trainer<B>(topped, world, allreduce{.overlap_next_forward = overlap_next_forward},
-                                 {.updater = adam{.rate = 0.002}, .seed = 7, .workers = workers});
+      training made =
+          trainer<B>(topped, world, allreduce{.overlap_next_forward = overlap_next_forward},
+                     {.optimizer = {adam{.learning_rate = 0.002}}, .seed = 7, .workers = workers});
       made.fit(examples.data(), {.batch = 8, .epochs = 2, .listeners = {&at}});
       at.seen.push_back(made.checksum());
       return at.seen;

@@ -55,9 +55,10 @@ TEST(run_memory, equals_training_memory_without_onednns_objects) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   not_ours = "dnnl";
   for (graph const& net : {convolutions(), cells()}) {
-    EXPECT_NEAR(held_over_forecast<onednn>(net, {.updater = adam{}}), 1, 0.05);
-    EXPECT_NEAR(held_over_forecast<onednn>(net, {.updater = momentum{}, .workers = 2}), 1, 0.05);
-    EXPECT_NEAR(held_over_forecast<onednn>(net, {.updater = adam{}, .recompute = {.cheap = true}}), 1, 0.05);
+    EXPECT_NEAR(held_over_forecast<onednn>(net, {.optimizer = {adam{}}}), 1, 0.05);
+    EXPECT_NEAR(held_over_forecast<onednn>(net, {.optimizer = {momentum{}}, .workers = 2}), 1, 0.05);
+    EXPECT_NEAR(held_over_forecast<onednn>(net, {.optimizer = {adam{}}, .recompute = {.cheap = true}}), 1,
+                0.05);
   }
 }
 

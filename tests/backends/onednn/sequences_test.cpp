@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of transformers: memory of attention, gradients that sums pass on, threads of an update.
-#include <omp.h>
 #include <gtest/gtest.h>
+#include <omp.h>
+#include <cmath>
 #include <cohort/layer/attention.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/training/trainer.hpp>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -40,12 +40,13 @@ TEST(sequences, attention_needs_memory_that_is_linear_in_the_steps) {
 
 TEST(sequences, attention_over_4096_steps_trains) {
   constexpr int steps = 4096;
-  training net = trainer<onednn>(attending(steps, true), {.updater = sgd{.rate = 0.1}});
+  training net = trainer<onednn>(attending(steps, true), {.optimizer = {sgd{.learning_rate = 0.1}}});
   std::vector<float> x(std::size_t{steps} * 8);
   std::vector<std::int32_t> labels(steps);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.7F * static_cast<float>(i));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[8 * i] > 0 ? 1 : 0;
-  batch_view const data{tensor_view{x.data(), shape(1, steps, 8)}, tensor_view{labels.data(), shape(1, steps)}};
+  batch_view const data{tensor_view{x.data(), shape(1, steps, 8)},
+                        tensor_view{labels.data(), shape(1, steps)}};
   double const before = net.train_on(data).loss;
   for (int k = 0; k < 5; ++k) net.train_on(data);
   EXPECT_LT(net.train_on(data).loss, before);
@@ -97,7 +98,8 @@ TEST(sequences, an_update_has_the_same_bits_with_any_number_of_threads) {
 
 TEST(sequences, trains_with_the_same_bits_again_on_two_threads) {
   auto const trained = [](int threads) {
-    training net = trainer<onednn>(attending(32, true), {.updater = adam{.rate = 0.01}, .threads = threads});
+    training net = trainer<onednn>(attending(32, true),
+                                   {.optimizer = {adam{.learning_rate = 0.01}}, .threads = threads});
     std::vector<float> x(2 * 32 * 8, 0.5F);
     std::vector<std::int32_t> labels(64, 1);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.3F * static_cast<float>(i));

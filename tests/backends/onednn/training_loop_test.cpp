@@ -25,7 +25,7 @@ constexpr auto blocked = network<[](builder& net) {
 
 template <class Step>
 std::string after_batches(dataset const& data, int workers, Step step) {
-  training run = trainer<onednn>(blocked, {.updater = adam{.rate = 0.01}, .workers = workers});
+  training run = trainer<onednn>(blocked, {.optimizer = {adam{.learning_rate = 0.01}}, .workers = workers});
   loader batches(data, {.batch = 16, .seed = run.settings().seed});
   training_loop loop(run);
   for (int e = 0; e < 2; ++e) {
@@ -39,7 +39,8 @@ std::string after_batches(dataset const& data, int workers, Step step) {
 TEST(training_loop_with_onednn, gives_the_bits_of_fit_in_blocked_layouts) {
   bright_thirds const examples(89);
   for (int workers : {1, 2}) {
-    training fitted = trainer<onednn>(blocked, {.updater = adam{.rate = 0.01}, .workers = workers});
+    training fitted =
+        trainer<onednn>(blocked, {.optimizer = {adam{.learning_rate = 0.01}}, .workers = workers});
     fitted.fit(examples.data(), {.batch = 16, .epochs = 2});
     auto const in_parts = [](training&, training_loop& loop, batch const& next) {
       loop.forward(next);
@@ -75,7 +76,7 @@ TEST(training_loop_with_onednn, uses_current_weights_for_every_size_of_micro_bat
   bright_thirds const examples(33);
   tensor_view const images(examples.pixels.data(), shape{33, 64}), labels(examples.labels.data(), shape{33});
   auto const trained = [&]<class B>(B) {
-    training run = trainer<B>(wide, {.updater = sgd{.rate = 0.1}});
+    training run = trainer<B>(wide, {.optimizer = {sgd{.learning_rate = 0.1}}});
     training_loop loop(run);
     for (int i = 0; i < 3; ++i) {
       for (auto [first, count] : {std::pair(0, 32), std::pair(32, 1)}) {

@@ -166,13 +166,13 @@ network:
     - dense: 10
     - softmax_cross_entropy
 optimizer:
-  updater:
-    adam: {rate: 5e-4}
+  rule:
+    adam: {learning_rate: 5e-4}
 strategy: {averaging: {every: 3}}
 )";
   io::json_document const parsed = io::parse_yaml(text, "run.yaml");
   run_document const run = run_document::from(parsed.root());
-  EXPECT_EQ(run.training.updater, updater(adam{.rate = 5e-4}));
+  EXPECT_EQ(run.training.rule, optimizer_rule(adam{.learning_rate = 5e-4}));
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
   io::json_document const again = io::parse_yaml(to_json(run));
   EXPECT_EQ(run_document::from(again.root()), run);
@@ -182,7 +182,7 @@ strategy: {averaging: {every: 3}}
               io::json_document const other = io::parse_yaml(wrong, "run.yaml");
               run_document::from(other.root());
             }),
-            "cannot read the document (run.yaml:12:18, $.optimizer.updater.adam.rade): expected one of the "
+            "cannot read the document (run.yaml:12:18, $.optimizer.rule.adam.rade): expected one of the "
             "fields rate, "
             "beta1, beta2, epsilon, epsilon_hat; the nearest name is rate, got \"rade\"");
 }

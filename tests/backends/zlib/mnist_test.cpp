@@ -101,8 +101,8 @@ TEST(mnist, is_generated_and_logged_if_files_are_missing) {
   with_variable const xdg("XDG_CACHE_HOME", nullptr);
   in_directory const working(nowhere);
   mnist::sets const sets = mnist::real_or_drawn({}, 3, 50, 20);
-  EXPECT_TRUE(sets.drawn);
-  EXPECT_EQ(sets.where, "drawn, seed 3");
+  EXPECT_TRUE(sets.synthetic);
+  EXPECT_EQ(sets.where, "synthetic, seed 3");
   EXPECT_EQ(sets.train.size(), 50);
   EXPECT_EQ(sets.test.size(), 20);
   expect_parts(refused<cohort::file_error>([] { mnist::train(); }),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/records/npy_rows.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/npz.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cstdint>
 #include <cstring>

@@ -17,11 +17,12 @@ std::string checksum_after_training(Strategy const& how) {
   cohort::arrays const data(inputs, {4}, labels, 3);
   std::string checksum;
   cohort::launch<cohort::threads>(2, [&](cohort::communicator& world) {
-    auto training = cohort::trainer<Backend>(cohort::graph::build([](cohort::builder& net) {
-                                               return net.input({4}) | cohort::dense{.units = 8} | cohort::sigmoid{}
-                                                      | cohort::dense{.units = 3} | cohort::softmax_cross_entropy{};
-                                             }),
-                                             world, how, {.updater = cohort::sgd{.rate = 0.1}, .seed = 1});
+    auto training =
+        cohort::trainer<Backend>(cohort::graph::build([](cohort::builder& net) {
+                                   return net.input({4}) | cohort::dense{.units = 8} | cohort::sigmoid{}
+                                          | cohort::dense{.units = 3} | cohort::softmax_cross_entropy{};
+                                 }),
+                                 world, how, {.optimizer = {cohort::sgd{.learning_rate = 0.1}}, .seed = 1});
     training.fit(data, {.batch = 8, .epochs = 2});
     if (world.rank() == 0) checksum = training.checksum();
   });

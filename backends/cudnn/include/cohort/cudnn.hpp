@@ -122,7 +122,7 @@ class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision
 /// Like cudnn, in mixed precision: activations, their gradients and working copies of weights are bf16,
 /// images are channels last.
 ///
-/// Exact     parameters, their gradients, statistics, losses and updater state stay f32. Convolutions and
+/// Exact     parameters, their gradients, statistics, losses and optimizer state stay f32. Convolutions and
 ///           dense layers accumulate in f32 and round their output to bf16. A convolution adds its bias to
 ///           the rounded output; a dense layer reads its bias in bf16. Pools, activations, channel norms,
 ///           sums, concatenations, dropout and upsampling read and write bf16 and compute in f32. All other

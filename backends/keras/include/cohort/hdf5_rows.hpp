@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/records/npy_rows.hpp>
 #include <cohort/keras/detail/implementation.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cohort/records/record_index.hpp>
 #include <string>
 #include <vector>

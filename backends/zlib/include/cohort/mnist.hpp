@@ -53,8 +53,8 @@ arrays test(std::string_view user_path = {});
 struct sets {
   dataset train;
   dataset test;
-  bool drawn = false;  ///< synthetic digits, because MNIST was not found; reports must state this
-  std::string where;   ///< the file with the training images, or "drawn, seed 1"
+  bool synthetic = false;  ///< synthetic digits, because MNIST was not found; reports must state this
+  std::string where;       ///< the file with the training images, or "synthetic, seed 1"
 };
 
 /// Returns both sets of MNIST if `find` finds it, otherwise synthetic digits generated from `seed`. Training

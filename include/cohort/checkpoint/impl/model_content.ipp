@@ -28,10 +28,10 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
     if (!is_trained(one.spec.role)) continue;
-    updater const rule = settings.rule_of(one.layer(), one.spec.role, one.spec.dims.rank).updater;
+    optimizer_rule const rule = settings.rule_of(one.layer(), one.spec.role, one.spec.dims.rank).rule;
     int const count = rule.state_arrays();
     if (arrays.size() < static_cast<std::size_t>(count))
-      throw setting_error({.what = "too few arrays of updater state",
+      throw setting_error({.what = "too few arrays of optimizer state",
                            .where = one.name,
                            .expected = {count, " for ", rule.name()},
                            .got = {arrays.size()}});
@@ -98,7 +98,7 @@ model_content& model_content::add_parameters(parameter_set const& parameters) {
   return *this;
 }
 
-model_content& model_content::add_state(parameter_set const& parameters, updater_state_view const& state) {
+model_content& model_content::add_state(parameter_set const& parameters, optimizer_state_view const& state) {
   detail::require_same_parameters(net_, parameters);
   add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
   metadata_.insert_or_assign("optimizer", to_json(state.settings));
@@ -149,7 +149,7 @@ std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) 
 }
 
 std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set const& parameters,
-                          std::optional<updater_state_view> const& state) {
+                          std::optional<optimizer_state_view> const& state) {
   model_content content(net);
   content.add_parameters(parameters);
   if (state) content.add_state(parameters, *state);
@@ -164,7 +164,7 @@ std::uint64_t save_model(std::string const& path, model_content const& content) 
 }
 
 std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
-                         std::optional<updater_state_view> const& state) {
+                         std::optional<optimizer_state_view> const& state) {
   io::file_writer file(path);
   std::uint64_t const hash = write_model(file, net, parameters, state);
   file.commit();

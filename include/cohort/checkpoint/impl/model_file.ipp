@@ -80,15 +80,15 @@ void model_file::read_parameters(parameter_set& into) const {
 training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                          std::span<std::byte* const> arrays) const {
   if (!optimizer_)
-    throw data_error({.what = "cannot read the updaters' state",
+    throw data_error({.what = "cannot read the optimizers' state",
                       .where = file_.name(),
-                      .expected = "a model saved with updater state",
+                      .expected = "a model saved with optimizer state",
                       .got = "parameters only"});
   for (parameter const& one : parameters.table()) {
-    std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).updater.name();
-    std::string_view const saved = optimizer_->rule_of(one.layer(), one.spec.role).updater.name();
+    std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).rule.name();
+    std::string_view const saved = optimizer_->rule_of(one.layer(), one.spec.role).rule.name();
     if (is_trained(one.spec.role) && wanted != saved)
-      throw data_error({.what = "cannot read the updaters' state",
+      throw data_error({.what = "cannot read the optimizers' state",
                         .where = {file_.name(), ", ", one.name},
                         .expected = {"state of ", wanted},
                         .got = {"state of ", saved}});

@@ -20,9 +20,9 @@ void write_schedule(io::json_writer& out, std::string_view key, rate_schedule co
   out.end_object();
 }
 
-void write_updater(io::json_writer& out, std::string_view key, updater const& rule) {
+void write_rule(io::json_writer& out, std::string_view key, optimizer_rule const& rule) {
   out.key(key).begin_object().field("name", rule.name());
-  write_schedule(out, "rate", rule.rate());
+  write_schedule(out, "learning_rate", rule.learning_rate());
   if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
   write_numbers(out, rule.fields());
   out.end_object();
@@ -56,12 +56,13 @@ rate_schedule read_schedule(io::json_value value) {
   });
 }
 
-updater read_updater(io::json_value value) {
-  value.expect_only({"name", "rate", "momentum", "fields"});
-  rate_schedule const rate = read_schedule(value.at("rate"));
+optimizer_rule read_rule(io::json_value value) {
+  value.expect_only({"name", "learning_rate", "momentum", "fields"});
+  rate_schedule const rate = read_schedule(value.at("learning_rate"));
   auto const momentum = value.find("momentum");
   return checked_result(value, [&] {
-    updater const rule = updater::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
+    optimizer_rule const rule =
+        optimizer_rule::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
     return momentum ? rule.with_momentum(read_schedule(*momentum)) : rule;
   });
 }
@@ -89,8 +90,8 @@ parameter_constraint read_constraint(io::json_value value) {
 
 void write_row(io::json_writer& out, layer_override const& row) {
   out.begin_object().field("layer", row.layer);
-  if (row.updater) write_updater(out, "updater", *row.updater);
-  if (row.bias_updater) write_updater(out, "bias_updater", *row.bias_updater);
+  if (row.rule) write_rule(out, "rule", *row.rule);
+  if (row.bias_rule) write_rule(out, "bias_rule", *row.bias_rule);
   if (row.l1) out.field("l1", *row.l1);
   if (row.l2) out.field("l2", *row.l2);
   if (row.bias_l1) out.field("bias_l1", *row.bias_l1);
@@ -103,11 +104,11 @@ void write_row(io::json_writer& out, layer_override const& row) {
 }
 
 layer_override read_row(io::json_value value) {
-  value.expect_only({"layer", "updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "constraint",
+  value.expect_only({"layer", "rule", "bias_rule", "l1", "l2", "bias_l1", "bias_l2", "constraint",
                      "bias_constraint", "frozen", "decays"});
   layer_override row{.layer = std::string(value.at("layer").string())};
-  if (auto const given = value.find("updater")) row.updater = read_updater(*given);
-  if (auto const given = value.find("bias_updater")) row.bias_updater = read_updater(*given);
+  if (auto const given = value.find("rule")) row.rule = read_rule(*given);
+  if (auto const given = value.find("bias_rule")) row.bias_rule = read_rule(*given);
   if (auto const given = value.find("l1")) row.l1 = given->number();
   if (auto const given = value.find("l2")) row.l2 = given->number();
   if (auto const given = value.find("bias_l1")) row.bias_l1 = given->number();
@@ -126,8 +127,8 @@ namespace cohort {
 std::string to_json(optimizer_settings const& settings) {
   io::json_writer out;
   out.begin_object();
-  detail::write_updater(out, "updater", settings.updater);
-  if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
+  detail::write_rule(out, "rule", settings.rule);
+  if (settings.bias_rule) detail::write_rule(out, "bias_rule", *settings.bias_rule);
   out.field("l1", settings.l1).field("l2", settings.l2);
   out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2);
   if (gradient_normalisation const& how = settings.normalisation; how != gradient_normalisation()) {
@@ -149,11 +150,11 @@ std::string to_json(optimizer_settings const& settings) {
 }
 
 optimizer_settings optimizer_from_json(io::json_value value) {
-  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation",
-                     "constraint", "bias_constraint", "decay_from_rank", "layers"});
+  value.expect_only({"rule", "bias_rule", "l1", "l2", "bias_l1", "bias_l2", "normalisation", "constraint",
+                     "bias_constraint", "decay_from_rank", "layers"});
   optimizer_settings settings;
-  settings.updater = detail::read_updater(value.at("updater"));
-  if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
+  settings.rule = detail::read_rule(value.at("rule"));
+  if (auto const bias = value.find("bias_rule")) settings.bias_rule = detail::read_rule(*bias);
   settings.l1 = value.at("l1").number();
   settings.l2 = value.at("l2").number();
   settings.bias_l1 = value.at("bias_l1").number();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <cohort/io/detail/schema_writers.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/schema_writers.hpp>
 #include <cohort/io/json_value.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <concepts>

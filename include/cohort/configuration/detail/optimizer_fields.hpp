@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// Codecs of the optimiser's values, from the library's tables of schedules, updaters and initialisers.
+/// Codecs of the optimiser's values, from the library's tables of schedules, optimizers and initialisers.
 namespace cohort::detail {
 
 /// A rate: a number, or a schedule.
@@ -18,10 +18,10 @@ struct schedule_codec {
   static void define(io::json_writer& out);
 };
 
-struct updater_codec {
-  void read(io::json_value from, updater& value) const;
-  void write(io::json_writer& out, updater const& value) const;
-  void schema(io::json_writer& out) const { write_reference(out, "updater"); }
+struct rule_codec {
+  void read(io::json_value from, optimizer_rule& value) const;
+  void write(io::json_writer& out, optimizer_rule const& value) const;
+  void schema(io::json_writer& out) const { write_reference(out, "rule"); }
   static void define(io::json_writer& out);
 };
 
@@ -57,8 +57,8 @@ inline constexpr named_limit_codec<parameter_constraint> constraint_codec{"const
 template <class Visitor>
 void document_fields(Visitor& v, layer_override& s) {
   v.field("layer", s.layer, text_codec{});
-  v.field("updater", s.updater, nullable_codec<updater_codec>{});
-  v.field("bias_updater", s.bias_updater, nullable_codec<updater_codec>{});
+  v.field("rule", s.rule, nullable_codec<rule_codec>{});
+  v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
   v.field("l1", s.l1, nullable_codec<real_codec>{});
   v.field("l2", s.l2, nullable_codec<real_codec>{});
   v.field("bias_l1", s.bias_l1, nullable_codec<real_codec>{});

@@ -139,39 +139,39 @@ void schedule_codec::define(io::json_writer& out) {
   out.end_array().end_object();
 }
 
-std::vector<std::string_view> names_of_updaters() {
+std::vector<std::string_view> names_of_rules() {
   std::vector<std::string_view> names;
   for (update_row const& row : update_rows) names.push_back(row.name);
   return names;
 }
 
-/// Names of the fields of an updater in documents.
-std::vector<std::string_view> updater_field_names(update_row const& row) {
+/// Names of the fields of an optimizer in documents.
+std::vector<std::string_view> rule_field_names(update_row const& row) {
   std::vector<std::string_view> names;
-  if (row.name != "no_op") names.push_back("rate");
+  if (row.name != "no_op") names.push_back("learning_rate");
   if (row.momentum) names.push_back("momentum");
   for (std::string_view const one : row.fields)
     if (!one.empty()) names.push_back(one);
   return names;
 }
 
-void updater_codec::read(io::json_value from, updater& value) const {
-  chosen_name const chosen = read_chosen_name(from, "updaters");
-  std::size_t const index = chosen.index(from, "updaters", names_of_updaters());
+void rule_codec::read(io::json_value from, optimizer_rule& value) const {
+  chosen_name const chosen = read_chosen_name(from, "optimizers");
+  std::size_t const index = chosen.index(from, "optimizers", names_of_rules());
   update_row const& row = update_rows[index];
-  updater const present = value.name() == row.name ? value : default_updaters[index];
-  rate_schedule rate = present.rate();
+  optimizer_rule const present = value.name() == row.name ? value : default_rules[index];
+  rate_schedule rate = present.learning_rate();
   rate_schedule momentum = row.momentum ? present.momentum() : rate_schedule(0);
   std::vector<named_number> numbers;
   for (named_number const& one : present.fields())
     if (one.name != "momentum") numbers.push_back(one);
   if (chosen.fields) {
     if (chosen.fields->kind() != io::json_kind::object) chosen.fields->refuse("an object");
-    auto const known = updater_field_names(row);
+    auto const known = rule_field_names(row);
     for (io::json_value const one : chosen.fields->items()) {
       std::string_view const name = one.key();
       if (std::find(known.begin(), known.end(), name) == known.end()) refuse_name(one, "fields", name, known);
-      if (name == "rate")
+      if (name == "learning_rate")
         schedule_codec().read(one, rate);
       else if (name == "momentum")
         schedule_codec().read(one, momentum);
@@ -180,34 +180,34 @@ void updater_codec::read(io::json_value from, updater& value) const {
     }
   }
   with_path(from, [&] {
-    updater made = updater::from(row.name, rate, numbers);
+    optimizer_rule made = optimizer_rule::from(row.name, rate, numbers);
     if (row.momentum) made = made.with_momentum(momentum);
     made.check();
     value = made;
   });
 }
 
-void updater_codec::write(io::json_writer& out, updater const& value) const {
+void rule_codec::write(io::json_writer& out, optimizer_rule const& value) const {
   if (value.name() == "no_op") {
     out.value(value.name());
     return;
   }
   out.begin_object().key(value.name()).begin_object();
-  schedule_codec().write(out.key("rate"), value.rate());
+  schedule_codec().write(out.key("learning_rate"), value.learning_rate());
   if (value.has_momentum()) schedule_codec().write(out.key("momentum"), value.momentum());
   for (named_number const& one : value.fields())
     if (one.name != "momentum") out.field(one.name, one.value);
   out.end_object().end_object();
 }
 
-void updater_codec::define(io::json_writer& out) {
-  write_choice_schema(out, names_of_updaters(), [&] {
+void rule_codec::define(io::json_writer& out) {
+  write_choice_schema(out, names_of_rules(), [&] {
     for (update_row const& row : update_rows) {
       out.key(row.name);
       write_object_schema(out, [&] {
-        for (std::string_view const name : updater_field_names(row)) {
+        for (std::string_view const name : rule_field_names(row)) {
           out.key(name);
-          if (name == "rate" || name == "momentum")
+          if (name == "learning_rate" || name == "momentum")
             schedule_codec().schema(out);
           else
             real_codec{}.schema(out);

@@ -200,7 +200,7 @@ template <class Visitor>
 void document_fields(Visitor& v, parameter_averaging& s) {
   v.field("every", s.every, integer_codec<int>{1});
   v.field("seconds", s.seconds, real_codec{});
-  v.field("average_updater_state", s.average_updater_state, boolean_codec{});
+  v.field("average_optimizer_state", s.average_optimizer_state, boolean_codec{});
   v.field("outer", s.outer, outer_codec{});
   v.field("overlap", s.overlap, boolean_codec{});
 }
@@ -467,7 +467,7 @@ void document_fields(Visitor& v, network_source& s) {
   v.field("layers", s.layers, layers_codec{});
   v.field("model", s.model, text_codec{});
   v.field("parameters", s.parameters, boolean_codec{});
-  v.field("updater_state", s.updater_state, boolean_codec{});
+  v.field("optimizer_state", s.optimizer_state, boolean_codec{});
 }
 
 template <class Visitor>
@@ -495,9 +495,9 @@ struct training_part {
 
 template <class Visitor>
 void document_fields(Visitor& v, optimizer_part part) {
-  training_settings& s = part.of;
-  v.field("updater", s.updater, updater_codec{});
-  v.field("bias_updater", s.bias_updater, nullable_codec<updater_codec>{});
+  optimizer_settings& s = part.of.optimizer;
+  v.field("rule", s.rule, rule_codec{});
+  v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
   v.field("l1", s.l1, real_codec{});
   v.field("l2", s.l2, real_codec{});
   v.field("bias_l1", s.bias_l1, real_codec{});
@@ -508,7 +508,7 @@ void document_fields(Visitor& v, optimizer_part part) {
   v.field("decay_from_rank", s.decay_from_rank,
           integer_codec<int>{0, optimizer_settings::largest_decay_rank});
   v.field("layers", s.layers, list_codec<object_codec<layer_override>>{});
-  v.field("plateau", s.plateau, nullable_codec<object_codec<reduce_on_plateau>>{});
+  v.field("plateau", part.of.plateau, nullable_codec<object_codec<reduce_on_plateau>>{});
 }
 
 template <class Visitor>
@@ -827,10 +827,11 @@ void run_document::set(std::string_view path, std::string_view value, std::strin
 void run_document::check() const {
   if (network.layers.has_value() == !network.model.empty())
     detail::refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
-  if (network.updater_state && network.model.empty())
-    detail::refuse_field("network.updater_state", "false, because layers have no updaters' state", "true");
-  if (network.updater_state && !network.parameters)
-    detail::refuse_field("network.parameters", "true, because updater_state continues the model's training",
+  if (network.optimizer_state && network.model.empty())
+    detail::refuse_field("network.optimizer_state", "false, because layers have no optimizers' state",
+                         "true");
+  if (network.optimizer_state && !network.parameters)
+    detail::refuse_field("network.parameters", "true, because optimizer_state continues the model's training",
                          "false");
   if (ranks.communicator == "self" && ranks.count > 1)
     detail::refuse_field("ranks.count", "1 with communicator self", std::to_string(ranks.count));
@@ -864,7 +865,7 @@ std::string run_document_schema() {
   detail::document_fields(visitor, example);
   out.end_object().key("$defs").begin_object();
   detail::layers_codec::define(out.key("layer"));
-  detail::updater_codec::define(out.key("updater"));
+  detail::rule_codec::define(out.key("rule"));
   detail::schedule_codec::define(out.key("schedule"));
   detail::initialiser_codec::define(out.key("initialiser"));
   return out.end_object().end_object().text();

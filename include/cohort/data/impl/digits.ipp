@@ -64,11 +64,11 @@ arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
                          .where = "drawn_digits, count",
                          .expected = "at least 1",
                          .got = {count}});
-  struct drawn {
+  struct synthetic {
     std::vector<std::uint8_t> images;
     std::vector<std::uint8_t> labels;
   };
-  auto const made = std::make_shared<drawn>();
+  auto const made = std::make_shared<synthetic>();
   made->images.resize(static_cast<std::size_t>(count) * digit_drawer::pixels);
   made->labels.resize(static_cast<std::size_t>(count));
   digit_drawer const drawer(seed);

@@ -172,11 +172,12 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
                      .at = made.at,
                      .shapes = {labelled_shape{"loss", from.output}}});
     if (!made.kind->applies.empty() && from.kind->name == made.kind->applies)
-      return report({.sentence = "this loss contains the activation of the layer before it: remove that layer",
-                     .layer = made.kind->name.data(),
-                     .at = made.at,
-                     .shapes = {labelled_shape{from.kind->name.data(), from.output}},
-                     .operands = {from.at}});
+      return report(
+          {.sentence = "this loss contains the activation of the layer before it: remove that layer",
+           .layer = made.kind->name.data(),
+           .at = made.at,
+           .shapes = {labelled_shape{from.kind->name.data(), from.output}},
+           .operands = {from.at}});
   }
   inference const result = made.kind->infer(values, shapes);
   made.output = result.output;
@@ -280,8 +281,9 @@ constexpr void builder::check_divisors() {
   std::vector<int> const losses = net.with_role(layer_role::loss);
   for (int id : losses)
     if (losses.size() > 1 && net.averages_targets(id))
-      return report({.sentence = "a loss with an ignore_index is a mean over the targets not ignored, so it "
-                                 "must be the only loss: set sum_steps, or use weights of the examples instead",
+      return report({.sentence =
+                         "a loss with an ignore_index is a mean over the targets not ignored, so it "
+                         "must be the only loss: set sum_steps, or use weights of the examples instead",
                      .layer = net.kind(id).name.data(),
                      .at = net[id].at,
                      .shapes = {labelled_shape{"input", net[net.inputs(id)[0]].output}}});

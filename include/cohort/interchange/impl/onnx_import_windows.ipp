@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/io/detail/permutation.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/permutation.hpp>
 
 namespace cohort::detail {
 

@@ -100,7 +100,7 @@ imported_model onnx_importer::run() {
   for (stored_parameter const& one : parameters_) owners.insert(one.layer);
   if (owners.size() > frozen_.size())
     for (int const one : frozen_)
-      made.settings.layers.push_back({.layer = name_of_layer(one), .frozen = true});
+      made.settings.optimizer.layers.push_back({.layer = name_of_layer(one), .frozen = true});
   return made;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
-#include <cohort/io/detail/permutation.hpp>
 #include <cohort/interchange/detail/tensor_operation.hpp>
+#include <cohort/io/detail/permutation.hpp>
 #include <span>
 #include <system_error>
 

@@ -3,12 +3,12 @@
 #include <array>
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/npy_layout.hpp>
 #include <cohort/io/detail/permutation.hpp>
-#include <cohort/io/npy.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/npy.hpp>
 #include <cstdint>
 #include <cstring>
 #include <string_view>

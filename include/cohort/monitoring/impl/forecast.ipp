@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
-#include <cohort/plan/plan_text.hpp>
 #include <cohort/monitoring/forecast.hpp>
+#include <cohort/plan/plan_text.hpp>
 
 namespace cohort {
 

@@ -8,12 +8,12 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
+#include <cohort/monitoring/html_report_listener.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/detail/loss_rows.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/exchange_text.hpp>
-#include <cohort/monitoring/html_report_listener.hpp>
 #include <cohort/training/training.hpp>
 #include <cstddef>
 #include <cstring>
@@ -447,7 +447,7 @@ std::string html_report_listener::memory_text() const {
   if (!settings_.memory) return text;
   run_memory const& m = *settings_.memory;
   std::pair<char const*, std::size_t> const kinds[]{{"parameters", m.parameters},
-                                                    {"updater state", m.updater_state},
+                                                    {"optimizer state", m.optimizer_state},
                                                     {"working copies", m.working_copies},
                                                     {"gradients", m.gradients},
                                                     {"activations", m.activations},

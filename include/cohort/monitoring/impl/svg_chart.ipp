@@ -5,8 +5,8 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/summary.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cohort/monitoring/detail/svg_chart.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstdint>
 
 namespace cohort::detail {

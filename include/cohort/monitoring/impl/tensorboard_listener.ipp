@@ -5,9 +5,9 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
+#include <cohort/monitoring/tensorboard_listener.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cohort/monitoring/tensorboard_listener.hpp>
 #include <cohort/training/training.hpp>
 #include <span>
 #include <utility>
@@ -23,7 +23,7 @@ std::string code_block(std::string const& text) {
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   training_settings const& s = run.settings();
   int const batch = run.state().batch_of_fit();
-  rate_schedule const& rate = s.updater.rate();
+  rate_schedule const& rate = s.optimizer.rule.learning_rate();
   double warm_up = 0;
   std::vector<named_number> others;
   for (named_number const& one : rate.fields()) {
@@ -31,12 +31,12 @@ std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) 
     if (one.name != "warm_up" && one.name != "warm_up_by") others.push_back(one);
   }
   double const first_rate = rate_schedule::from(rate.name(), others).value(0, 0);
-  return {{"updater", std::string(s.updater.name())},
+  return {{"optimizer", std::string(s.optimizer.rule.name())},
           {"learning_rate", first_rate},
           {"schedule", std::string(rate.name())},
           {"warm_up", warm_up},
-          {"l1", s.l1},
-          {"l2", s.l2},
+          {"l1", s.optimizer.l1},
+          {"l2", s.optimizer.l2},
           {"batch_per_rank", static_cast<double>(batch > 0 ? batch : examples)},
           {"ranks", static_cast<double>(run.world().size())},
           {"workers", static_cast<double>(s.workers)},
@@ -146,7 +146,8 @@ void tensorboard_listener::write_scalars(training& run, step_report const& done)
   double const seconds = step_seconds_ + wait_seconds_;
   if (auto const loss = loss_.value()) file_->scalar("train/loss", step, *loss);
   file_->scalar("train/learning_rate", step,
-                run.settings().updater.rate().value(done.step, done.epoch) * run.state().rate_plateau.factor);
+                run.settings().optimizer.rule.learning_rate().value(done.step, done.epoch)
+                    * run.state().rate_plateau.factor);
   if (seconds > 0)
     file_->scalar("speed/samples_per_second", step, static_cast<double>(examples_) * done.ranks / seconds);
   file_->scalar("speed/step_ms", step, 1e3 * step_seconds_ / steps);

@@ -5,8 +5,8 @@
 namespace cohort {
 
 void optimizer_settings::check() const {
-  updater.check();
-  if (bias_updater) bias_updater->check();
+  rule.check();
+  if (bias_rule) bias_rule->check();
   penalties{l1, l2}.check("weights");
   penalties{bias_l1, bias_l2}.check("biases");
   normalisation.check();
@@ -23,8 +23,8 @@ void optimizer_settings::check() const {
 void optimizer_settings::check(std::size_t r) const {
   layer_override const& row = layers[r];
   try {
-    if (row.updater) row.updater->check();
-    if (row.bias_updater) row.bias_updater->check();
+    if (row.rule) row.rule->check();
+    if (row.bias_rule) row.bias_rule->check();
     penalties{row.l1.value_or(0), row.l2.value_or(0)}.check("weights");
     penalties{row.bias_l1.value_or(0), row.bias_l2.value_or(0)}.check("biases");
     if (row.constraint) row.constraint->check();

@@ -27,9 +27,9 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-update_constants constants_of(updater const& rule, update_scalars const& now) {
+update_constants constants_of(optimizer_rule const& rule, update_scalars const& now) {
   update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
-  double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
+  double const rate = now.rate_factor * rule.learning_rate().value(now.step, now.epoch);
   double const a = rule.number(0), b = rule.number(1);
   auto const t = static_cast<double>(now.step + 1);
   auto const put = [&](std::initializer_list<double> constants) {
@@ -88,10 +88,10 @@ update_constants constants_of(updater const& rule, update_scalars const& now) {
   return k;
 }
 
-update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
+update_constants constants_at_rate_1(optimizer_rule const& rule, update_scalars now) {
   now.rate_factor = 1;
   now.needed_norm = now.parameter_norm = 0;
-  return constants_of(rule.with_rate(1), now);
+  return constants_of(rule.with_learning_rate(1), now);
 }
 
 }  // namespace cohort::detail
@@ -99,7 +99,7 @@ update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
 namespace cohort {
 
 template <class T>
-void apply_update([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
+void apply_update([[maybe_unused]] isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
   if (n % 16 != 0)
@@ -108,7 +108,7 @@ void apply_update([[maybe_unused]] isa which, updater const& settings, update_sc
                        .expected = "a multiple of 16 elements",
                        .got = {n}});
   if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
-    throw setting_error({.what = "the norms for an updater are missing",
+    throw setting_error({.what = "the norms for an optimizer are missing",
                          .where = {settings.name()},
                          .expected = "update_scalars::needed_norm and parameter_norm of at least 0",
                          .got = {now.needed_norm, " and ", now.parameter_norm}});
@@ -140,8 +140,8 @@ double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, 
 }
 
 template <class T>
-double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
-                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+double step_square_sum([[maybe_unused]] isa which, optimizer_rule const& settings, update_scalars const& now,
+                       T* w, T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
   detail::update_constants const k = detail::constants_at_rate_1(settings, now);
   if constexpr (std::is_same_v<T, double>) {
     return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
@@ -155,15 +155,15 @@ double step_square_sum([[maybe_unused]] isa which, updater const& settings, upda
   }
 }
 
-template void apply_update(isa, updater const&, update_scalars const&, float*, float const* const*, int,
-                           float* const*, std::size_t);
-template void apply_update(isa, updater const&, update_scalars const&, double*, double const* const*, int,
-                           double* const*, std::size_t);
+template void apply_update(isa, optimizer_rule const&, update_scalars const&, float*, float const* const*,
+                           int, float* const*, std::size_t);
+template void apply_update(isa, optimizer_rule const&, update_scalars const&, double*, double const* const*,
+                           int, double* const*, std::size_t);
 template double square_sum(isa, float const* const*, int, std::size_t);
 template double square_sum(isa, double const* const*, int, std::size_t);
-template double step_square_sum(isa, updater const&, update_scalars const&, float*, float const* const*, int,
-                                float* const*, std::size_t);
-template double step_square_sum(isa, updater const&, update_scalars const&, double*, double const* const*,
-                                int, double* const*, std::size_t);
+template double step_square_sum(isa, optimizer_rule const&, update_scalars const&, float*,
+                                float const* const*, int, float* const*, std::size_t);
+template double step_square_sum(isa, optimizer_rule const&, update_scalars const&, double*,
+                                double const* const*, int, double* const*, std::size_t);
 
 }  // namespace cohort

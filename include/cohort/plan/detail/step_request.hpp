@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/plan/detail/lowering.hpp>
 #include <cohort/plan/detail/folding.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <optional>
 #include <vector>

@@ -75,7 +75,7 @@ class passes_on_host final : public arena_passes {
       }
     });
   }
-  void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+  void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
                         std::size_t begin, std::size_t n, double* sums) override {
     T const* from[max_parts];

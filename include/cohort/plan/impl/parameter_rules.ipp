@@ -13,7 +13,7 @@ parameter_rules::parameter_rules(std::span<parameter const> table, optimizer_set
     while (r < rules_.size() && !(rules_[r] == rule)) ++r;
     if (r == rules_.size()) rules_.push_back(rule);
     rule_of_.push_back(r);
-    if (is_trained(p.spec.role)) state_arrays_ = std::max(state_arrays_, rule.updater.state_arrays());
+    if (is_trained(p.spec.role)) state_arrays_ = std::max(state_arrays_, rule.rule.state_arrays());
     frozen = frozen && rule.frozen;
   }
   for (layer_override const& row : settings.layers) require_named(table, row, &row - settings.layers.data());

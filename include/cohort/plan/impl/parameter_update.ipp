@@ -42,7 +42,7 @@ std::size_t parameter_update::bytes() const {
 void parameter_update::reset() {
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     parameter const& p = parameters_.table()[index];
-    updater const& rule = rules_[index].updater;
+    optimizer_rule const& rule = rules_[index].rule;
     for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
       passes_.fill(state(k), p.offset, p.room, rule.initial_state(k));
   }
@@ -81,7 +81,7 @@ void parameter_update::constrain(std::byte* dense) const {
 
 bool parameter_update::needs(detail::norm_of norm) const {
   for (std::size_t p = 0; p < rules_.size(); ++p)
-    if (parameters_.table()[p].trains() && rules_[p].updater.needed_norm() == norm) return true;
+    if (parameters_.table()[p].trains() && rules_[p].rule.needed_norm() == norm) return true;
   return false;
 }
 
@@ -112,7 +112,7 @@ void parameter_update::measure_steps(int worker, int workers, std::span<std::byt
                                      std::int64_t step, std::int64_t epoch) {
   double const whole = network_factor();
   step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
-    updater const& rule = rules_[p].updater;
+    optimizer_rule const& rule = rules_[p].rule;
     if (rule.needed_norm() == detail::norm_of::step)
       passes_.step_square_sums(rule, scalars(p, whole, step, epoch), parameters_.master(), parts, state_,
                                begin, n, sums);
@@ -169,7 +169,7 @@ void parameter_update::apply_rules(share const& mine, double whole, std::span<st
     if (has_update_copy && mine.worker == 0 && mine.part == 0 && which.has(number))
       parameters_.mark_update_copy(number);
     if (begin >= end || !p.trains()) continue;
-    updater const& rule = rules_[index].updater;
+    optimizer_rule const& rule = rules_[index].rule;
     update_scalars now = scalars(index, whole, step, epoch);
     if (rule.needs_norms()) {
       bool const of_step = rule.needed_norm() == detail::norm_of::step;

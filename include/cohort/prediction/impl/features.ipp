@@ -2,10 +2,10 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
+#include <cohort/prediction/features.hpp>
 #include <cohort/training/detail/predictor.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cohort/prediction/features.hpp>
 #include <memory>
 #include <utility>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/training/detail/predictor.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cohort/prediction/stateful_predictions.hpp>
 #include <string>
 #include <utility>
 

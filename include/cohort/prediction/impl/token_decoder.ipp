@@ -10,8 +10,8 @@
 #include <cohort/layer/join.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/prediction/detail/decoder_passes.hpp>
-#include <cohort/training/detail/separate_steps.hpp>
 #include <cohort/prediction/token_decoder.hpp>
+#include <cohort/training/detail/separate_steps.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

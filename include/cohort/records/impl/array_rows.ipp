@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/records/detail/array_rows.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/records/detail/array_rows.hpp>
 #include <cstdint>
 #include <utility>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/records/detail/array_rows.hpp>
-#include <cohort/records/npy_rows.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/records/detail/array_rows.hpp>
+#include <cohort/records/npy_rows.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>

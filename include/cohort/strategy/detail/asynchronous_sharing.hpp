@@ -26,7 +26,7 @@ namespace cohort::detail {
 /// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
 ///           an epoch's end all messages have arrived. Each rank's w then contains the same steps, added in a
 ///           different order, and every rank sets w to the mean of the ranks' w.
-/// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs may have
+/// Exact     ranks have the same bits at an epoch's end, except the optimizers' state. Two runs may have
 ///           different bits.
 template <class Make>
 class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>> {
@@ -92,7 +92,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
       average_replicas(mine, dense[0], {});
     }
     votes const none{};
-    this->average_updater_state(mine, dense, &none);
+    this->average_optimizer_state(mine, dense, &none);
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -102,7 +102,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   /// Collective: waits for all messages in flight.
   strategy_state state() const override {
     strategy_state now{
-        .counts = {{"unsynced steps", unsynced_steps_}, {"own updater state", own_state_ ? 1 : 0}}};
+        .counts = {{"unsynced steps", unsynced_steps_}, {"own optimizer state", own_state_ ? 1 : 0}}};
     statistics_.save(now);
     if (exchange_) exchange_->receive_all();
     this->save_residual(now);
@@ -117,7 +117,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     restored_ = true;
     statistics_.restore(saved);
     unsynced_steps_ = count_of(saved, "unsynced steps", 0);
-    own_state_ = count_of(saved, "own updater state", 0) != 0;
+    own_state_ = count_of(saved, "own optimizer state", 0) != 0;
     for (strategy_state::array const& one : saved.arrays) {
       this->restore_residual(one);
       if (one.name == not_applied_name) not_applied_ = values_of<float>(one);
@@ -183,7 +183,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
 
   own_step step_;
   std::int64_t unsynced_steps_ = 0;  // since all ranks had the same parameters
-  bool own_state_ = false;           // whether the ranks' updater states differ
+  bool own_state_ = false;           // whether the ranks' optimizer states differ
   std::vector<float> not_applied_;   // from a checkpoint; empty after the first step
 };
 

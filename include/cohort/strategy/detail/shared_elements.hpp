@@ -64,7 +64,7 @@ class shared_elements {
   bool on_device_ = false;
 };
 
-/// The step that a rank's own updater has taken, in the canonical flat view.
+/// The step that a rank's own optimizer has taken, in the canonical flat view.
 class own_step {
  public:
   /// Stores the parameters before the step.

@@ -115,9 +115,9 @@ class sharing_strategy : public strategy {
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), dense[array]);
   }
-  /// Averages the updaters' state over the ranks.
-  void average_updater_state(replica const& mine, std::span<std::byte* const> dense,
-                             votes const* own = nullptr) {
+  /// Averages the optimizers' state over the ranks.
+  void average_optimizer_state(replica const& mine, std::span<std::byte* const> dense,
+                               votes const* own = nullptr) {
     auto const elements = static_cast<std::size_t>(mine.parameters.elements());
     for (std::size_t array = 1; array < dense.size(); ++array) {
       mean_over_ranks(*world_, mine.parameters.type(), dense[array], elements, own);

@@ -11,10 +11,10 @@
 
 namespace cohort::detail {
 
-/// Shares steps: the updater of each rank computes a step; all ranks then replace it with the sum of the sent
+/// Shares steps: the optimizer of each rank computes a step; all ranks then replace it with the sum of the sent
 /// steps (`mean`: by their mean).
 ///
-/// The ranks' updater states differ. Saved models, and checkpoints that another number of ranks continues,
+/// The ranks' optimizer states differ. Saved models, and checkpoints that another number of ranks continues,
 /// contain the mean of these states.
 template <class Make>
 class update_sharing final : public synchronous_sharing<Make> {
@@ -58,7 +58,7 @@ class update_sharing final : public synchronous_sharing<Make> {
   bool diverged() const override { return base::diverged() || (own_steps_ > 0 && this->world().size() > 1); }
   void consensus(replica const& mine, std::span<std::byte* const> dense) override {
     base::consensus(mine, dense);
-    this->average_updater_state(mine, dense);
+    this->average_optimizer_state(mine, dense);
   }
 
   strategy_state state() const override {
@@ -109,7 +109,7 @@ class update_sharing final : public synchronous_sharing<Make> {
 
   own_step step_;
   std::optional<f32_buffer> device_before_;
-  std::int64_t own_steps_ = 0;  // steps in which the ranks' updater states have diverged
+  std::int64_t own_steps_ = 0;  // steps in which the ranks' optimizer states have diverged
 };
 
 }  // namespace cohort::detail

@@ -43,7 +43,7 @@ class averaging_strategy final : public strategy {
   std::string describe() const override {
     return text_of({"parameter averaging every ", how_.seconds > 0 ? how_.seconds : how_.every,
                     how_.seconds > 0 ? " seconds" : " steps",
-                    how_.average_updater_state ? ", updater state averaged" : "", described(how_.outer),
+                    how_.average_optimizer_state ? ", optimizer state averaged" : "", described(how_.outer),
                     how_.overlap ? ", overlapped" : ""});
   }
 
@@ -72,7 +72,7 @@ class averaging_strategy final : public strategy {
     if (steps_ > 0 || unsynced_) meet(mine);
   }
 
-  bool diverged() const override { return steps_ > 0 || unsynced_ || !how_.average_updater_state; }
+  bool diverged() const override { return steps_ > 0 || unsynced_ || !how_.average_optimizer_state; }
   void consensus(replica const& mine, std::span<std::byte* const> dense) override {
     prepare(mine);
     outer_optimizer outer = outer_.copy();
@@ -97,7 +97,7 @@ class averaging_strategy final : public strategy {
   /// The averaged arrays in the sum, two arrays for the outer step, two for an overlapped mean, and one more
   /// during a meeting.
   std::size_t bytes(replica const& mine) const override {
-    int const arrays = (how_.average_updater_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
+    int const arrays = (how_.average_optimizer_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
                        + (how_.overlap && world_->size() > 1 ? 2 : 0) + 1;
     return static_cast<std::size_t>(arrays) * mine.bytes();
   }
@@ -154,7 +154,7 @@ class averaging_strategy final : public strategy {
   /// Called before the first step. If a run continues at an epoch's end, called before the first meeting.
   void prepare(replica const& mine) {
     if (sum_) return;
-    arrays_ = how_.average_updater_state ? mine.arrays() : 1;
+    arrays_ = how_.average_optimizer_state ? mine.arrays() : 1;
     bool const may_stay = can_average_in_place(mine);
     in_place_ = is_same_on_all_ranks(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
     sum_.emplace(mine.parameters.type(),

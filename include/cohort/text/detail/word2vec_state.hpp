@@ -4,8 +4,8 @@
 #include <cohort/execution/partition.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/text/token_stream.hpp>
-#include <cohort/text/word_vocabulary.hpp>
 #include <cohort/text/word2vec_settings.hpp>
+#include <cohort/text/word_vocabulary.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -120,16 +120,16 @@ class sparse_rows {
   std::vector<float> sums_;
 };
 
-/// One of the two matrices, with the updater's state.
+/// One of the two matrices, with the optimizer's state.
 class sparse_matrix {
  public:
-  sparse_matrix(std::size_t rows, std::size_t width, updater const& rule);
+  sparse_matrix(std::size_t rows, std::size_t width, optimizer_rule const& rule);
 
   std::size_t rows() const { return rows_; }
   std::span<float> values() { return values_; }
   std::span<float const> values() const { return values_; }
   float const* row(std::int32_t i) const { return values_.data() + static_cast<std::size_t>(i) * width_; }
-  /// State arrays of the updater, each of the matrix's shape.
+  /// State arrays of the optimizer, each of the matrix's shape.
   std::span<std::vector<float> const> states() const { return states_; }
   std::span<std::vector<float>> states() { return states_; }
 
@@ -138,7 +138,7 @@ class sparse_matrix {
 
  private:
   std::size_t rows_, width_;
-  updater rule_;
+  optimizer_rule rule_;
   std::vector<float> values_;
   std::vector<std::vector<float>> states_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/text/generate_tokens.hpp>
 #include <cohort/prediction/stateful_predictions.hpp>
 #include <cohort/prediction/token_decoder.hpp>
+#include <cohort/text/generate_tokens.hpp>
 #include <cstddef>
 #include <optional>
 

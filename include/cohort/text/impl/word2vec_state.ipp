@@ -192,7 +192,7 @@ std::span<std::byte const> sparse_rows::add(std::span<std::byte const> from) {
   return from;
 }
 
-sparse_matrix::sparse_matrix(std::size_t rows, std::size_t width, updater const& rule)
+sparse_matrix::sparse_matrix(std::size_t rows, std::size_t width, optimizer_rule const& rule)
     : rows_(rows), width_(width), rule_(rule), values_(rows * width) {
   for (int k = 0; k < rule.state_arrays(); ++k)
     states_.emplace_back(rows * width, static_cast<float>(rule.initial_state(k)));
@@ -260,24 +260,25 @@ word2vec_settings checked(word2vec_settings how) {
   if (!(how.row_limit >= 0 && is_finite(how.row_limit)))
     refuse("row_limit", "a finite number, at least 0", {how.row_limit});
   if (!(how.subsample >= 0 && how.subsample <= 1)) refuse("subsample", "0 to 1", {how.subsample});
-  how.updater.check();
-  update_rule const rule = how.updater.rule();
+  how.optimizer.check();
+  update_rule const rule = how.optimizer.rule();
   bool const known = rule == update_rule::sgd || rule == update_rule::adagrad || rule == update_rule::adam;
-  if (!known) refuse("updater", "sgd, adagrad or adam", {how.updater.name()});
-  if (!how.updater.rate().is_fixed())
-    refuse("updater.rate", "a fixed rate, which falls to final_rate", {how.updater.rate().name()});
-  double const rate = how.updater.rate().value(0, 0);
+  if (!known) refuse("optimizer", "sgd, adagrad or adam", {how.optimizer.name()});
+  if (!how.optimizer.learning_rate().is_fixed())
+    refuse("optimizer.learning_rate", "a fixed rate, which falls to final_rate",
+           {how.optimizer.learning_rate().name()});
+  double const rate = how.optimizer.learning_rate().value(0, 0);
   if (!(how.final_rate >= 0 && how.final_rate <= rate))
-    refuse("final_rate", {"0 to ", rate, ", the updater's rate"}, {how.final_rate});
+    refuse("final_rate", {"0 to ", rate, ", the optimizer's rate"}, {how.final_rate});
   return how;
 }
 
 word2vec_state::word2vec_state(word_vocabulary vocabulary, communicator* given, word2vec_settings how)
     : words(std::move(vocabulary)),
       settings(checked(std::move(how))),
-      input(words.words().size(), static_cast<std::size_t>(settings.width), settings.updater),
+      input(words.words().size(), static_cast<std::size_t>(settings.width), settings.optimizer),
       output(words.words().size() - (settings.negatives > 0 ? 0 : 1),
-             static_cast<std::size_t>(settings.width), settings.updater),
+             static_cast<std::size_t>(settings.width), settings.optimizer),
       own_world_(given ? nullptr : make_self()),
       world_(given ? given : own_world_.get()),
       windows_(words, settings),
@@ -375,7 +376,7 @@ void word2vec_state::exchange() {
 }
 
 double word2vec_state::rate(std::int64_t position, std::int64_t tokens) const {
-  double const first = settings.updater.rate().value(0, 0),
+  double const first = settings.optimizer.learning_rate().value(0, 0),
                all = static_cast<double>(settings.epochs) * static_cast<double>(tokens),
                done = static_cast<double>(position_.epoch) * static_cast<double>(tokens)
                       + static_cast<double>(position);
@@ -431,8 +432,8 @@ std::string word2vec_state::text_of_settings() const {
                   settings.shared_windows,
                   ", subsample ",
                   settings.subsample,
-                  ", updater ",
-                  to_json(optimizer_settings{.updater = settings.updater}),
+                  ", optimizer ",
+                  to_json(optimizer_settings{.rule = settings.optimizer}),
                   ", final_rate ",
                   settings.final_rate,
                   ", row_limit ",
@@ -473,8 +474,8 @@ void word2vec_state::save(std::string const& path) const {
   auto const add = [&](std::string const& name, sparse_matrix const& from) {
     shape const dims{static_cast<int>(from.rows()), settings.width};
     tensors.push_back({name, tensor_view{from.values().data(), dims}});
-    for (int k = 0; k < settings.updater.state_arrays(); ++k)
-      tensors.push_back({text_of({name, "/", settings.updater.state_name(k)}),
+    for (int k = 0; k < settings.optimizer.state_arrays(); ++k)
+      tensors.push_back({text_of({name, "/", settings.optimizer.state_name(k)}),
                          tensor_view{from.states()[static_cast<std::size_t>(k)].data(), dims}});
   };
   add("input", input);
@@ -526,9 +527,9 @@ void word2vec_state::load(std::string const& path) {
       return found;
     };
     values.emplace_back(to.values(), numbers(name));
-    for (int k = 0; k < settings.updater.state_arrays(); ++k)
+    for (int k = 0; k < settings.optimizer.state_arrays(); ++k)
       values.emplace_back(to.states()[static_cast<std::size_t>(k)],
-                          numbers(text_of({name, "/", settings.updater.state_name(k)})));
+                          numbers(text_of({name, "/", settings.optimizer.state_name(k)})));
   };
   find("input", input);
   find("output", output);

@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// A backend behind functions that do not depend on its type. `state_arrays`: number of the updaters' state
+/// A backend behind functions that do not depend on its type. `state_arrays`: number of the optimizers' state
 /// arrays. `make_plan_of` makes plans of another network, whose nodes have the same ids and parameters.
 /// `threads` sets the number of threads of the calling thread's kernels and returns the former number.
 struct backend_handle {

@@ -13,7 +13,7 @@ namespace cohort::detail {
 ///
 /// Shapes    the shared file is a model with the ranks' consensus and the listeners' states. A rank's file
 ///           holds the strategy's state of that rank as "strategy/…" and, if the ranks have diverged, the
-///           rank's parameters and updater state.
+///           rank's parameters and optimizer state.
 class checkpoint_codec {
  public:
   explicit checkpoint_codec(training_state& run) : run_(run) {}

@@ -11,13 +11,13 @@ namespace cohort::detail {
 inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder",
                             *pipeline_key = "data/pipeline", *features_key = "data/features";
 
-/// Copies this rank's parameters, updater state, position and plateau state to `to`.
+/// Copies this rank's parameters, optimizer state, position and plateau state to `to`.
 void add_replica(training_state& run, model_content& to);
 
 /// The ranks' consensus as the content of a model file.
 ///
 /// Order     collective.
-model_content consensus_model(training_state& run, bool updater_state);
+model_content consensus_model(training_state& run, bool optimizer_state);
 
 /// See encoder_in.
 std::optional<table_encoder> encoder_of(model_file const& from);

@@ -53,7 +53,7 @@ struct epoch_data {
   std::string order{};  ///< what the order depends on besides the epoch; empty: unknown
 };
 
-/// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
+/// The data that a training keeps between calls: network, workers, strategy, optimizers, and the position of
 /// the run.
 struct training_state {
   /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps whose losses
@@ -70,10 +70,10 @@ struct training_state {
 
   /// The parameters after all steps: finishes pending buckets first.
   parameter_set& parameters();
-  /// The updaters, made at the first call, with the current factor of the plateau schedule.
+  /// The optimizers, made at the first call, with the current factor of the plateau schedule.
   parameter_update& update();
-  /// The arenas of the updaters' state.
-  std::vector<std::byte*> updater_arrays();
+  /// The arenas of the optimizers' state.
+  std::vector<std::byte*> optimizer_arrays();
   /// The parameters' element type.
   element_type element() const { return workers->backend().parameters->type(); }
   /// Whether the last epoch is interrupted.
@@ -107,13 +107,13 @@ struct training_state {
   int batch_of_fit() const;
 
   /// Calls f, which runs the workers. A worker that misses its deadline may still use the group, the
-  /// strategy, the updaters and `data`. These objects are then never destroyed.
+  /// strategy, the optimizers and `data`. These objects are then never destroyed.
   template <class F>
   auto run_workers(std::shared_ptr<void const> const& data, F f) {
     try {
       return f();
     } catch (deadline_error const&) {
-      new std::tuple(workers, exchange_strategy, updater, data, rescaled);
+      new std::tuple(workers, exchange_strategy, optimizer_rule, data, rescaled);
       throw;
     }
   }
@@ -126,7 +126,7 @@ struct training_state {
   std::shared_ptr<strategy>
       exchange_strategy;  // destroyed before the gradients that its pending exchange may use
   std::unique_ptr<predictor> inference;
-  std::shared_ptr<parameter_update> updater{};
+  std::shared_ptr<parameter_update> optimizer_rule{};
   training_position position{};
   running_sums epoch_sums{};
   bool has_checked_ranks = false;  // set by the first step outside fit

@@ -83,7 +83,7 @@ class worker_group {
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
   ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
   ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum
-  ///            over the workers to the updater.
+  ///            over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
   ///            `changed`: whether the caller has changed the exchanged gradient.
@@ -102,7 +102,7 @@ class worker_group {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
   }
 
-  /// Finishes the buckets that the last step left pending. Must be called before parameters or the updaters'
+  /// Finishes the buckets that the last step left pending. Must be called before parameters or the optimizers'
   /// state are read or written between two steps. Thread-safe.
   ///
   /// Errors    those of a step.

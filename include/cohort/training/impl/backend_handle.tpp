@@ -18,7 +18,7 @@ namespace cohort::detail {
 template <tensor_backend B>
 backend_handle make_backend_handle(graph_view net, training_settings const& settings) {
   auto store = std::make_shared<parameter_store<B>>(B{}, net);
-  parameter_rules const rules(store->table(), settings.optimizer());
+  parameter_rules const rules(store->table(), settings.optimizer);
   store->freeze([&](std::size_t p) { return rules[p].frozen; });
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
@@ -42,7 +42,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
       store->arena_bytes() * static_cast<std::size_t>(1 + rules.state_arrays() + settings.workers);
   if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(
-        {.what = "the parameters, their gradients and the updater's state need more memory than allowed",
+        {.what = "the parameters, their gradients and the optimizer's state need more memory than allowed",
          .expected = {"at most ", settings.max_bytes, " bytes"},
          .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});

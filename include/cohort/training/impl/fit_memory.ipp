@@ -23,7 +23,7 @@ run_memory memory_of_fit(training_state& run, dataset const& data, fit_settings 
   bool const accumulates = how.accumulate > 1;
   auto const made = workers.plan_for({.examples = micro_batch, .accumulates = accumulates});
   run_memory all = memory_of_workers(*made, workers.size(), accumulates);
-  all.updater_state = run.update().bytes();
+  all.optimizer_state = run.update().bytes();
   all.exchange = run.exchange_strategy->bytes(run.current_replica());
   add_examples(all, data.describe(), run.parameters(), how.batch, how.prefetch + 1, workers.size(),
                micro_batch);

@@ -13,9 +13,9 @@
 
 namespace cohort {
 
-void training::save(std::string const& path, bool updater_state) {
+void training::save(std::string const& path, bool optimizer_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
-  model_content const written = detail::consensus_model(*state_, updater_state);
+  model_content const written = detail::consensus_model(*state_, optimizer_state);
   auto const write = [&] {
     if (state_->world->rank() == 0) save_model(path, written);
     return std::string();
@@ -26,9 +26,9 @@ void training::save(std::string const& path, bool updater_state) {
     throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 
-void training::save(io::byte_sink_ref to, bool updater_state) {
+void training::save(io::byte_sink_ref to, bool optimizer_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
-  write_model(to, detail::consensus_model(*state_, updater_state));
+  write_model(to, detail::consensus_model(*state_, optimizer_state));
 }
 
 void training::load(std::string const& path) { load(model_file::open(path)); }

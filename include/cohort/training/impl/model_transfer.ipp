@@ -81,21 +81,21 @@ void load_preparation(training& run, model_file const& from) {
 }
 
 void add_replica(training_state& run, model_content& to) {
-  std::vector<std::byte*> const arrays = run.updater_arrays();
+  std::vector<std::byte*> const arrays = run.optimizer_arrays();
   to.add_parameters(run.parameters());
   add_preparation(run, to);
-  to.add_state(run.parameters(), {.settings = run.settings.optimizer(),
+  to.add_state(run.parameters(), {.settings = run.settings.optimizer,
                                   .position = run.position,
                                   .arrays = arrays,
                                   .plateau = run.rate_plateau});
 }
 
-model_content consensus_model(training_state& run, bool updater_state) {
+model_content consensus_model(training_state& run, bool optimizer_state) {
   check_common_steps(run, "save");
   replica const mine = run.current_replica();
-  scoped_consensus const consensus(*run.exchange_strategy, mine, updater_state ? mine.arrays() : 1);
+  scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1);
   model_content content(run.net);
-  if (updater_state) {
+  if (optimizer_state) {
     add_replica(run, content);
   } else {
     content.add_parameters(run.parameters());
@@ -114,10 +114,10 @@ void load_model(training_state& run, model_file const& from) {
     return;
   }
   // Reads into temporary arrays first, because a mismatch must leave everything unchanged.
-  parameter_update loaded(run.parameters(), run.settings.optimizer());
+  parameter_update loaded(run.parameters(), run.settings.optimizer);
   std::vector<std::byte*> arrays;
   for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));
-  training_position const position = from.read_state(run.parameters(), run.settings.optimizer(), arrays);
+  training_position const position = from.read_state(run.parameters(), run.settings.optimizer, arrays);
   from.read_parameters(run.net, run.parameters());
   for (int k = 0; k < loaded.state_arrays(); ++k)
     run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());

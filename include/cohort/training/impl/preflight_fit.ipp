@@ -23,7 +23,7 @@ preflight_report preflight_fit(training& run, dataset const& data, fit_settings 
     what.run.insert(what.run.end(), facts.begin(), facts.end());
   }
   run_memory const memory = run.memory_of(data, how);
-  what.memory += memory.total() - memory.parameters - memory.updater_state;  // these are allocated already
+  what.memory += memory.total() - memory.parameters - memory.optimizer_state;  // these are allocated already
   what.probe = 0;
   return preflight(world, what);
 }

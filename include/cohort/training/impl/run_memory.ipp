@@ -6,7 +6,7 @@
 namespace cohort {
 
 std::size_t run_memory::total() const {
-  return parameters + updater_state + working_copies + gradients + activations + accumulation + staging
+  return parameters + optimizer_state + working_copies + gradients + activations + accumulation + staging
          + batches + exchange;
 }
 
@@ -45,7 +45,7 @@ std::string text_of(run_memory const& m, int workers, int micro_batches) {
     return bytes > 0 ? detail::text_of({", ", what, " ", text(bytes)}) : std::string();
   };
   return detail::text_of(
-      {"memory: parameters ", text(m.parameters), ", updater state ", text(m.updater_state),
+      {"memory: parameters ", text(m.parameters), ", optimizer state ", text(m.optimizer_state),
        ", working copies ", text(m.working_copies), more("batches", m.batches + m.staging),
        more("exchange buffers", m.exchange),
        workers > 1 ? detail::text_of({"; each of ", workers, " workers: "}) : "; ", "gradients ",

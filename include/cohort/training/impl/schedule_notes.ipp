@@ -25,15 +25,15 @@ std::vector<schedule_note> schedule_notes(training_settings const& settings, run
       notes.push_back({subject, std::move(text)});
     }
   };
-  auto const add_notes = [&](updater const& one, std::string const& of) {
-    add_notes_of(one.rate(), "rate" + of);
+  auto const add_notes = [&](optimizer_rule const& one, std::string const& of) {
+    add_notes_of(one.learning_rate(), "rate" + of);
     if (one.has_momentum()) add_notes_of(one.momentum(), "momentum" + of);
   };
-  add_notes(settings.updater, "");
-  if (settings.bias_updater) add_notes(*settings.bias_updater, " of biases");
-  for (layer_override const& row : settings.layers) {
-    if (row.updater) add_notes(*row.updater, " of " + row.layer);
-    if (row.bias_updater) add_notes(*row.bias_updater, " of biases of " + row.layer);
+  add_notes(settings.optimizer.rule, "");
+  if (settings.optimizer.bias_rule) add_notes(*settings.optimizer.bias_rule, " of biases");
+  for (layer_override const& row : settings.optimizer.layers) {
+    if (row.rule) add_notes(*row.rule, " of " + row.layer);
+    if (row.bias_rule) add_notes(*row.bias_rule, " of biases of " + row.layer);
   }
   return notes;
 }

@@ -2,27 +2,9 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/training/settings.hpp>
 
-namespace cohort {
-
-optimizer_settings training_settings::optimizer() const {
-  return {.updater = updater,
-          .bias_updater = bias_updater,
-          .l1 = l1,
-          .l2 = l2,
-          .bias_l1 = bias_l1,
-          .bias_l2 = bias_l2,
-          .normalisation = normalisation,
-          .constraint = constraint,
-          .bias_constraint = bias_constraint,
-          .decay_from_rank = decay_from_rank,
-          .layers = layers};
-}
-
-}  // namespace cohort
-
 namespace cohort::detail {
 
-std::string describe(updater const& one) {
+std::string describe(optimizer_rule const& one) {
   std::string text(one.name());
   auto const add = [&](named_numbers const& fields) {
     for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
@@ -31,7 +13,7 @@ std::string describe(updater const& one) {
     text += text_of({", ", of, " ", schedule.name()});
     add(schedule.fields());
   };
-  add_schedule("rate", one.rate());
+  add_schedule("rate", one.learning_rate());
   if (one.has_momentum() && !one.momentum().is_fixed()) add_schedule("momentum", one.momentum());
   add(one.fields());
   return text;
@@ -46,8 +28,8 @@ std::string describe(layer_override const& row) {
   auto const add = [&](char const* field, std::optional<double> const& value) {
     if (value) text += text_of({", ", field, " ", *value});
   };
-  if (row.updater) text += ", " + describe(*row.updater);
-  if (row.bias_updater) text += ", biases " + describe(*row.bias_updater);
+  if (row.rule) text += ", " + describe(*row.rule);
+  if (row.bias_rule) text += ", biases " + describe(*row.bias_rule);
   add("l1", row.l1);
   add("l2", row.l2);
   add("bias l1", row.bias_l1);
@@ -60,21 +42,22 @@ std::string describe(layer_override const& row) {
 }
 
 std::string describe(training_settings const& s) {
-  std::string text = text_of({describe(s.updater),
+  optimizer_settings const& o = s.optimizer;
+  std::string text = text_of({describe(o.rule),
                               "; biases ",
-                              s.bias_updater ? describe(*s.bias_updater) : "the same",
+                              o.bias_rule ? describe(*o.bias_rule) : "the same",
                               "; l1 ",
-                              s.l1,
+                              o.l1,
                               ", l2 ",
-                              s.l2,
+                              o.l2,
                               ", biases ",
-                              s.bias_l1,
+                              o.bias_l1,
                               ", ",
-                              s.bias_l2,
+                              o.bias_l2,
                               "; gradient normalisation ",
-                              s.normalisation.name(),
+                              o.normalisation.name(),
                               " ",
-                              s.normalisation.at,
+                              o.normalisation.at,
                               "; initial weights ",
                               s.weights.name(),
                               " ",
@@ -84,11 +67,11 @@ std::string describe(training_settings const& s) {
                               " ",
                               s.bias.parameter,
                               s.not_finite == when_not_finite::skip ? "; non-finite steps skipped" : ""});
-  if (s.constraint != parameter_constraint()) text += "; " + describe("constraint", s.constraint);
-  if (s.bias_constraint != parameter_constraint())
-    text += "; " + describe("bias constraint", s.bias_constraint);
-  if (s.decay_from_rank > 0) text += text_of({"; decay from rank ", s.decay_from_rank});
-  for (layer_override const& row : s.layers) text += describe(row);
+  if (o.constraint != parameter_constraint()) text += "; " + describe("constraint", o.constraint);
+  if (o.bias_constraint != parameter_constraint())
+    text += "; " + describe("bias constraint", o.bias_constraint);
+  if (o.decay_from_rank > 0) text += text_of({"; decay from rank ", o.decay_from_rank});
+  for (layer_override const& row : o.layers) text += describe(row);
   if (s.plateau)
     text += text_of({"; reduce on plateau: patience ", s.plateau->patience, ", threshold ",
                      s.plateau->threshold, ", factor ", s.plateau->factor, ", least rate ", s.plateau->least,

@@ -9,7 +9,7 @@ namespace cohort::detail {
 void mark_without_world(training& made) { made.state().has_given_world = false; }
 
 void check_training_settings(training_settings const& settings) {
-  settings.optimizer().check();
+  settings.optimizer.check();
   if (settings.plateau) settings.plateau->check();
   bool const calibrates = settings.tune && settings.workers == 0;
   if ((settings.workers < 1 && !calibrates) || settings.threads < 1)

@@ -9,7 +9,7 @@
 #include <cohort/training/impl/evaluate.ipp>
 #include <cohort/training/impl/evaluation_listener.ipp>
 #include <cohort/training/impl/exchange_text.ipp>
-#include <cohort/training/impl/find_rate.ipp>
+#include <cohort/training/impl/find_learning_rate.ipp>
 #include <cohort/training/impl/fit_history.ipp>
 #include <cohort/training/impl/fit_loop.ipp>
 #include <cohort/training/impl/fit_memory.ipp>

@@ -28,12 +28,12 @@ parameter_set& training_state::parameters() {
 }
 
 parameter_update& training_state::update() {
-  if (!updater) updater = std::make_shared<parameter_update>(parameters(), settings.optimizer());
-  updater->scale_rates(settings.plateau ? rate_plateau.factor : 1);
-  return *updater;
+  if (!optimizer_rule) optimizer_rule = std::make_shared<parameter_update>(parameters(), settings.optimizer);
+  optimizer_rule->scale_rates(settings.plateau ? rate_plateau.factor : 1);
+  return *optimizer_rule;
 }
 
-std::vector<std::byte*> training_state::updater_arrays() {
+std::vector<std::byte*> training_state::optimizer_arrays() {
   std::vector<std::byte*> arrays;
   for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
   return arrays;

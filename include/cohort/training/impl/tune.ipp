@@ -53,7 +53,7 @@ class calibration_run {
         workers_(std::move(backend), settings, settings.deadline) {
     auto const made = workers_.plan_for({.examples = workers_.micro_batch_size(count)});
     if (!made->sums().forward.empty()) workers_.synchronise(made->sums(), nullptr);
-    update_.emplace(*workers_.backend().parameters, settings.optimizer());
+    update_.emplace(*workers_.backend().parameters, settings.optimizer);
   }
   void operator()() {
     step_info const now{.step = step_++,

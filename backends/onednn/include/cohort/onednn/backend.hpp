@@ -68,7 +68,7 @@ class onednn {
 /// oneDNN in mixed precision: activations, their gradients and working copies of weights are bf16.
 ///
 /// Exact     everything that is learned stays f32: parameters, their gradients, biases, statistics, losses,
-///           updaters' state. Convolutions, dense layers, and pools, activations and norms of bf16 inputs
+///           optimizers' state. Convolutions, dense layers, and pools, activations and norms of bf16 inputs
 ///           accumulate in f32 and round their results. Layer normalisation, and layers that run in Cohort's
 ///           loops, compute in f32.
 /// Errors    probe reports the backend as unusable without the processor's bf16 instructions, which oneDNN

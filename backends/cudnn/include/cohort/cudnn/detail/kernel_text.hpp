@@ -22,7 +22,7 @@
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
 /// Exceptions: several calls may write to one word by or_into, or write the same value. The source may use
-/// the language subset of updater_formulas.inc, templates, pointers, block_threads, sum_chunk, `size`, and
+/// the language subset of update_formulas.inc, templates, pointers, block_threads, sum_chunk, `size`, and
 /// the functions below, such as exponential. pattern_of and number_of convert an f32 to its bits and back;
 /// wide_pattern_of and wide_number_of convert a double.
 namespace cohort::detail {
@@ -96,7 +96,7 @@ inline size high_product(size a, size b) {
 #include <cohort/codec/detail/residual_formulas.inc>
 #include <cohort/cudnn/detail/kernels/philox.inc>
 #include <cohort/cudnn/detail/kernels/steps.inc>
-#include <cohort/optimizer/detail/updater_formulas.inc>
+#include <cohort/optimizer/detail/update_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
 // these use the formulas above
@@ -197,7 +197,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/codec/detail/residual_formulas.inc>
 #include <cohort/cudnn/detail/kernels/philox.inc>
 #include <cohort/cudnn/detail/kernels/steps.inc>
-#include <cohort/optimizer/detail/updater_formulas.inc>
+#include <cohort/optimizer/detail/update_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
 // these use the formulas above

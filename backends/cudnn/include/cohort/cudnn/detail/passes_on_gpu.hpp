@@ -37,7 +37,7 @@ class passes_on_gpu : public arena_passes {
 
   void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                    double* sums) override;
-  void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+  void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
                         std::size_t begin, std::size_t n, double* sums) override;
   /// Launches one kernel for each update formula and up to most_parts ranges.

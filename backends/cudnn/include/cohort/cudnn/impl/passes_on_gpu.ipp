@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Calls visit.operator()<Rule>() for the update formula of an updater.
+/// Calls visit.operator()<Rule>() for the update formula of an optimizer.
 template <class Visit>
 void with_formula(update_rule rule, Visit visit) {
   switch (rule) {
@@ -101,7 +101,7 @@ void passes_on_gpu::square_sums(std::span<std::byte* const> parts, std::size_t b
   download_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
 }
 
-void passes_on_gpu::step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+void passes_on_gpu::step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                                      std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                      std::size_t begin, std::size_t n, double* sums) {
   join(parts, begin, n);

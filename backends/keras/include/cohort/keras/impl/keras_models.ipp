@@ -968,7 +968,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
            "a Sequential or functional model", class_name);
   io::json_value const config = model.at("config");
   find_image_order(config);
-  settings_.updater = sgd{};
+  settings_.optimizer.rule = sgd{};
   keras_layer_state root;
   if (config.kind() == io::json_kind::object)
     if (auto const flag = config.find("trainable"); flag && flag->kind() == io::json_kind::boolean)
@@ -1022,7 +1022,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
   for (int id = 0; id < net_.view().size(); ++id) node_names_.push_back(name_of(id));
   for (auto& [node, row] : overrides_) {
     row.layer = node_names_[static_cast<std::size_t>(node)];
-    settings_.layers.push_back(std::move(row));
+    settings_.optimizer.layers.push_back(std::move(row));
   }
   imported_model made(graph(std::move(net_)), origin_);
   made.inputs = input_names_;

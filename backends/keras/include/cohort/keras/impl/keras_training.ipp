@@ -266,48 +266,51 @@ void keras_translation::read_optimizer(io::json_value compile) {
           "rate of now",
           instead, "momentum and a schedule");
     if (momentum == 0)
-      settings_.updater = sgd{.rate = rate};
+      settings_.optimizer.rule = sgd{.learning_rate = rate};
     else if (f.flag({"nesterov"}, false))
-      settings_.updater = nesterov{.rate = rate, .momentum = momentum};
+      settings_.optimizer.rule = nesterov{.learning_rate = rate, .momentum = momentum};
     else
-      settings_.updater = cohort::momentum{.rate = rate, .momentum = momentum};
+      settings_.optimizer.rule = cohort::momentum{.learning_rate = rate, .momentum = momentum};
   } else if (lower == "adam" || lower == "adamw") {
     double const own_decay = lower == "adamw" ? f.number({"weight_decay"}, 0.004) : decay;
     bool const is_amsgrad = f.flag({"amsgrad"}, false);
     if (is_amsgrad && own_decay != 0)
       f.refuse("Cohort's amsgrad has no weight decay", instead, "weight_decay " + std::to_string(own_decay));
     if (is_amsgrad)
-      settings_.updater =
-          amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
+      settings_.optimizer.rule = amsgrad{
+          .learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
     else if (own_decay != 0)
-      settings_.updater = adamw{.rate = rate,
-                                .beta1 = beta1,
-                                .beta2 = beta2,
-                                .epsilon = 0,
-                                .decay = own_decay,
-                                .epsilon_hat = epsilon};
+      settings_.optimizer.rule = adamw{.learning_rate = rate,
+                                       .beta1 = beta1,
+                                       .beta2 = beta2,
+                                       .epsilon = 0,
+                                       .decay = own_decay,
+                                       .epsilon_hat = epsilon};
     else
-      settings_.updater =
-          adam{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
+      settings_.optimizer.rule =
+          adam{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
   } else if (lower == "adamax") {
-    settings_.updater = adamax{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
+    settings_.optimizer.rule =
+        adamax{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
     // Keras adds ε below the root, as if the accumulators started at a value that is larger by ε. Before
     // 2.11, it added ε to the root, and Keras without TensorFlow started at 0.
     bool const is_below_root = version_ == 3 || (version_ == 2 && keras_minor_ >= 11);
     double const initial = f.number({"initial_accumulator_value"}, is_below_root ? 0.1 : 0);
     constexpr double negligible = 1e-30;
-    settings_.updater = is_below_root
-                            ? adagrad{.rate = rate, .epsilon = negligible, .initial = initial + epsilon}
-                            : adagrad{.rate = rate, .epsilon = epsilon, .initial = initial};
+    settings_.optimizer.rule =
+        is_below_root ? adagrad{.learning_rate = rate, .epsilon = negligible, .initial = initial + epsilon}
+                      : adagrad{.learning_rate = rate, .epsilon = epsilon, .initial = initial};
   } else if (lower == "adadelta") {
-    settings_.updater = adadelta{.rate = rate, .rho = f.number({"rho"}, 0.95), .epsilon = epsilon};
+    settings_.optimizer.rule =
+        adadelta{.learning_rate = rate, .rho = f.number({"rho"}, 0.95), .epsilon = epsilon};
   } else if (lower == "lion") {
-    settings_.updater = lion{.rate = rate, .beta1 = beta1, .beta2 = beta2, .decay = decay};
+    settings_.optimizer.rule = lion{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .decay = decay};
   } else if (lower == "lamb") {
     if (has_other_groups_)
       f.refuse("Keras' norms of the arrays of a GRU are of other groups than Cohort's", instead, name);
-    settings_.updater = lamb{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = 0};
+    settings_.optimizer.rule =
+        lamb{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = 0};
   } else if (lower == "rmsprop") {
     f.refuse("Keras' RMSprop adds ε below the root, Cohort's behind it", instead, name);
   } else if (lower == "nadam") {
@@ -331,10 +334,10 @@ void keras_translation::read_optimizer(io::json_value compile) {
                "clipping and regularizers");
     if (by_norm != 0 && has_other_groups_)
       f.refuse("Keras clips the arrays of a GRU in other groups than Cohort", instead, "clipnorm");
-    settings_.normalisation = by_value != 0 ? gradient_normalisation(normalise::clip_elementwise{by_value})
-                              : by_norm != 0
-                                  ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})
-                                  : gradient_normalisation(normalise::clip_global_norm{globally});
+    settings_.optimizer.normalisation =
+        by_value != 0  ? gradient_normalisation(normalise::clip_elementwise{by_value})
+        : by_norm != 0 ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})
+                       : gradient_normalisation(normalise::clip_global_norm{globally});
   }
 }
 

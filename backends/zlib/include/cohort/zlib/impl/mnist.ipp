@@ -122,12 +122,12 @@ sets real_or_drawn(std::string_view user_path, std::uint64_t seed, int drawn_tra
   if (std::optional<location> const at = find(user_path))
     return {.train = detail::read_mnist_pair(at->train_images, at->train_labels),
             .test = detail::read_mnist_pair(at->test_images, at->test_labels),
-            .drawn = false,
+            .synthetic = false,
             .where = at->train_images};
   return {.train = drawn_digits(drawn_train, seed),
           .test = drawn_digits(drawn_test, seed, drawn_train),
-          .drawn = true,
-          .where = "drawn, seed " + std::to_string(seed)};
+          .synthetic = true,
+          .where = "synthetic, seed " + std::to_string(seed)};
 }
 
 }  // namespace cohort::mnist

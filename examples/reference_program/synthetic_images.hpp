@@ -13,14 +13,14 @@ namespace reference_program {
 /// noise. Do not use them to judge accuracy.
 ///
 /// Order     examples [first, first + count) of the seed; the classes alternate.
-inline cohort::arrays drawn_images(int count, cohort::shape extents, int classes, std::uint64_t seed,
-                                   int first = 0) {
-  struct drawn {
+inline cohort::arrays synthetic_images(int count, cohort::shape extents, int classes, std::uint64_t seed,
+                                       int first = 0) {
+  struct synthetic {
     std::vector<std::uint8_t> images;
     std::vector<std::int32_t> labels;
   };
   int const height = extents[1], width = extents[2];
-  auto const made = std::make_shared<drawn>();
+  auto const made = std::make_shared<synthetic>();
   made->images.reserve(static_cast<std::size_t>(count) * static_cast<std::size_t>(extents.elements()));
   cohort::random_stream const patterns(seed, "patterns"), noise(seed, "noise");
   for (int i = first; i < first + count; ++i) {

@@ -10,7 +10,7 @@ namespace cohort {
 
 class training;
 
-/// Settings of find_rate.
+/// Settings of find_learning_rate.
 ///
 /// Units     the rate grows by a constant factor per step, from `from` to `to`. `batch`, `accumulate`,
 ///           `sharding`: see fit_settings. `smoothing`: weight of the earlier losses in the moving average,
@@ -27,7 +27,7 @@ struct rate_search {
   cohort::sharding sharding = cohort::sharding::global;
 };
 
-/// Result of find_rate: one row per step.
+/// Result of find_learning_rate: one row per step.
 ///
 /// `loss`        mean loss of all ranks in this step, before its update
 /// `smoothed`    exponential moving average of the losses so far
@@ -45,20 +45,20 @@ struct rate_table {
 };
 
 /// Learning-rate range test: trains some steps with a growing rate from the current parameters, and returns
-/// the loss at each rate. The updater's state starts at its initial value. Layers with a separate updater
+/// the loss at each rate. The optimizer's state starts at its initial value. Layers with a separate optimizer
 /// keep the ratio of its rate to the network's rate.
 ///
-///     rate_table const table = find_rate(run, data, {.to = 10});
+///     rate_table const table = find_learning_rate(run, data, {.to = 10});
 ///     if (table.suggested) …
 ///
 /// Order     collective. Ranks exchange gradients by allreduce, whatever the run's strategy is.
-/// After     the run is unchanged: parameters, updater state, position and the strategy's state.
-/// Moves     one copy of the parameters, and memory for a second updater state.
+/// After     the run is unchanged: parameters, optimizer state, position and the strategy's state.
+/// Moves     one copy of the parameters, and memory for a second optimizer state.
 /// Errors    setting_error for invalid settings, or if the network has stateful layers; those of fit, except
 ///           numeric_error: a number that is not finite ends the test.
 /// Exact     the same table on every rank, and in every call with the same parameters and settings.
 /// Source    Smith, Cyclical learning rates for training neural networks, WACV 2017. The rate grows
 ///           exponentially here, so that small rates get as many steps as large ones.
-rate_table find_rate(training& run, dataset const& data, rate_search const& how = {});
+rate_table find_learning_rate(training& run, dataset const& data, rate_search const& how = {});
 
 }  // namespace cohort

@@ -3,10 +3,10 @@
 
 namespace cohort::detail {
 
-/// The text of optimizer/detail/updater_formulas.inc, for a compiler at run time.
-inline constexpr char updater_text[] =
+/// The text of optimizer/detail/update_formulas.inc, for a compiler at run time.
+inline constexpr char update_text[] =
 #define COHORT_FORMULA(...) #__VA_ARGS__
-#include <cohort/optimizer/detail/updater_formulas.inc>
+#include <cohort/optimizer/detail/update_formulas.inc>
 #undef COHORT_FORMULA
     ;
 

@@ -13,7 +13,7 @@
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/step_runner.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cohort/training/find_rate.hpp>
+#include <cohort/training/find_learning_rate.hpp>
 #include <cohort/training/training.hpp>
 #include <limits>
 #include <memory>
@@ -40,16 +40,16 @@ class kept_parameters {
 
 /// Returns the optimizer's settings with rate 1 instead of the network's rate, and other rates in proportion.
 optimizer_settings with_unit_rate(optimizer_settings how, training_position const& at) {
-  double const base = how.updater.rate().value(at.step, at.epoch);
-  auto const scaled = [&](updater const& one) {
-    double const rate = one.rate().value(at.step, at.epoch);
-    return one.with_rate(base > 0 && rate > 0 ? rate / base : 1);
+  double const base = how.rule.learning_rate().value(at.step, at.epoch);
+  auto const scaled = [&](optimizer_rule const& one) {
+    double const rate = one.learning_rate().value(at.step, at.epoch);
+    return one.with_learning_rate(base > 0 && rate > 0 ? rate / base : 1);
   };
-  how.updater = scaled(how.updater);
-  if (how.bias_updater) how.bias_updater = scaled(*how.bias_updater);
+  how.rule = scaled(how.rule);
+  if (how.bias_rule) how.bias_rule = scaled(*how.bias_rule);
   for (layer_override& one : how.layers) {
-    if (one.updater) one.updater = scaled(*one.updater);
-    if (one.bias_updater) one.bias_updater = scaled(*one.bias_updater);
+    if (one.rule) one.rule = scaled(*one.rule);
+    if (one.bias_rule) one.bias_rule = scaled(*one.bias_rule);
   }
   return how;
 }
@@ -80,7 +80,7 @@ std::optional<double> steepest(std::span<rate_table::row const> rows) {
 struct rate_trial {
   rate_trial(training_state& run, dataset const& data, loader_settings settings)
       : batches(normalised(data, run.preparation.rescaling), std::move(settings)),
-        update(run.parameters(), with_unit_rate(run.settings.optimizer(), run.position)) {
+        update(run.parameters(), with_unit_rate(run.settings.optimizer, run.position)) {
     if (run.world->size() > 1)
       exchange = allreduce{.resync = 0}.on(*run.world);
     else
@@ -108,26 +108,26 @@ std::string rate_table::csv() const {
   return detail::csv_text(names, columns);
 }
 
-rate_table find_rate(training& run, dataset const& data, rate_search const& how) {
+rate_table find_learning_rate(training& run, dataset const& data, rate_search const& how) {
   detail::training_state& state = run.state();
-  detail::refuse_states(state, "find_rate");
+  detail::refuse_states(state, "find_learning_rate");
   if (!(how.from > 0 && how.from < how.to && is_finite(how.to)) || how.steps < 3
       || !(how.smoothing >= 0 && how.smoothing < 1) || !(how.stop_at > 1))
     throw setting_error({.what = "invalid settings of a learning-rate range test",
-                         .where = "find_rate",
+                         .where = "find_learning_rate",
                          .expected = "0 < from < to, steps ≥ 3, 0 ≤ smoothing < 1, stop_at > 1",
                          .got = {"from ", how.from, ", to ", how.to, ", steps ", how.steps, ", smoothing ",
                                  how.smoothing, ", stop_at ", how.stop_at}});
   fit_settings const as_fit{.batch = how.batch, .accumulate = how.accumulate, .sharding = how.sharding};
-  detail::check_ranks(state, data, as_fit, "find_rate");
+  detail::check_ranks(state, data, as_fit, "find_learning_rate");
   if (state.world->size() > 1) {
     shared_fact const same[]{
         {"range test", detail::text_of({"from ", how.from, " to ", how.to, " in ", how.steps,
                                         " steps, smoothing ", how.smoothing, ", stop_at ", how.stop_at})}};
-    detail::require_same(*state.world, "find_rate", same);
+    detail::require_same(*state.world, "find_learning_rate", same);
   }
   detail::check_batch(as_fit);
-  detail::check_dataset(state, data, "find_rate");
+  detail::check_dataset(state, data, "find_learning_rate");
   communicator& world = *state.world;
   detail::step_runner(state).prepare(how.batch, how.accumulate);
   loader_settings const loading{.batch = how.batch,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes updaters.txt beside it: ten steps of each updater in double precision.
+"""Writes optimizers.txt beside it: ten steps of each optimizer in double precision.
 
-python3 tests/golden/updaters.py    (made with PyTorch 2.15; any version with these optimizers gives the same numbers)
+python3 tests/golden/optimizers.py    (made with PyTorch 2.15; any version with these optimizers gives the same numbers)
 
-Every updater is computed by the few lines of `oracle` below, from the published formulas, without PyTorch. If PyTorch has
-the same rule, PyTorch's values are written, after both were found equal within 1e-13. The following updaters use only the oracle,
+Every optimizer is computed by the few lines of `oracle` below, from the published formulas, without PyTorch. If PyTorch has
+the same rule, PyTorch's values are written, after both were found equal within 1e-13. The following optimizers use only the oracle,
 because PyTorch has
   adamax     ε inside the maximum (max(β₂n, |g| + ε)), not beside the root
   nadam      a schedule of β₁ that cannot be turned off

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/optimizer/updater.hpp>
+#include <cohort/optimizer/optimizer_rule.hpp>
 #include <limits>
 #include <string>
 
 namespace cohort {
 
-void updater::check() const {
+void optimizer_rule::check() const {
   rate_.check();
   if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
-    throw setting_error({.what = "the rate of updater no_op is not 1",
-                         .where = "no_op.rate",
+    throw setting_error({.what = "the rate of optimizer no_op is not 1",
+                         .where = "no_op.learning_rate",
                          .expected = "1, because no_op has no rate",
                          .got = rate_.is_fixed() ? detail::text_of({rate_.value(0, 0)})
                                                  : "schedule " + std::string(rate_.name())});
@@ -34,7 +34,7 @@ void updater::check() const {
   }
 }
 
-void updater::set(named_number const& field) {
+void optimizer_rule::set(named_number const& field) {
   if (has_momentum() && field.name == "momentum") {
     momentum_ = field.value;
     return;
@@ -47,15 +47,15 @@ void updater::set(named_number const& field) {
   std::string known = has_momentum() ? "momentum" : "";
   for (std::string_view const one : row().fields)
     if (!one.empty()) known += (known.empty() ? "" : ", ") + std::string(one);
-  throw setting_error({.what = "unknown field of an updater",
-                       .where = {"updater ", name()},
+  throw setting_error({.what = "unknown field of an optimizer",
+                       .where = {"optimizer ", name()},
                        .expected = known.empty() ? "no field" : "one of " + known,
                        .got = {field.name}});
 }
 
-updater updater::from(std::string_view name, rate_schedule const& rate,
-                      std::span<named_number const> fields) {
-  for (updater result : detail::default_updaters) {
+optimizer_rule optimizer_rule::from(std::string_view name, rate_schedule const& rate,
+                                    std::span<named_number const> fields) {
+  for (optimizer_rule result : detail::default_rules) {
     if (result.name() != name) continue;
     result.rate_ = rate;
     for (named_number const& field : fields) result.set(field);
@@ -64,7 +64,7 @@ updater updater::from(std::string_view name, rate_schedule const& rate,
   std::string expected;
   for (detail::update_row const& row : detail::update_rows)
     expected += (expected.empty() ? "" : ", ") + std::string(row.name);
-  throw setting_error({.what = "unknown updater", .expected = {"one of ", expected}, .got = {name}});
+  throw setting_error({.what = "unknown optimizer", .expected = {"one of ", expected}, .got = {name}});
 }
 
 }  // namespace cohort

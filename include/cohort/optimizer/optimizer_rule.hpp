@@ -3,8 +3,8 @@
 #include <array>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
+#include <cohort/optimizer/optimizers.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
-#include <cohort/optimizer/updaters.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -37,7 +37,7 @@ enum class update_rule : std::uint8_t {
 /// 1, over the whole parameter.
 enum class norm_of : std::uint8_t { nothing, gradient, step };
 
-/// One row of the table of updaters: its fields, without rate and momentum, in the order of declaration, and
+/// One row of the table of optimizers: its fields, without rate and momentum, in the order of declaration, and
 /// its state arrays. State array k starts at 0, or at the value of field initial_from[k] if that is not −1.
 struct update_row {
   std::string_view name;
@@ -91,44 +91,55 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 
 }  // namespace detail
 
-/// Value type that holds any updater.
+/// Value type that holds any optimizer.
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
 /// Errors    check: setting_error that names the field. `epsilon` or `epsilon_hat` must also be above 0 in
 ///           single precision. Otherwise padding and dead units would compute 0/0.
 ///           from: setting_error for an unknown name or field.
-class updater {
+class optimizer_rule {
  public:
-  constexpr updater() : updater(sgd{}) {}
-  constexpr updater(sgd const& s) : updater(rule_of::sgd, s.rate) {}
-  constexpr updater(cohort::momentum const& s) : updater(rule_of::momentum, s.rate, {}, s.momentum) {}
-  constexpr updater(nesterov const& s) : updater(rule_of::nesterov, s.rate, {}, s.momentum) {}
-  constexpr updater(adam const& s)
-      : updater(rule_of::adam, s.rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
-  constexpr updater(adamw const& s)
-      : updater(rule_of::adamw, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay, s.epsilon_hat}) {}
-  constexpr updater(amsgrad const& s)
-      : updater(rule_of::amsgrad, s.rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
-  constexpr updater(adamax const& s) : updater(rule_of::adamax, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
-  constexpr updater(nadam const& s) : updater(rule_of::nadam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
-  constexpr updater(adabelief const& s)
-      : updater(rule_of::adabelief, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
-  constexpr updater(adagrad const& s) : updater(rule_of::adagrad, s.rate, {s.epsilon, s.initial}) {}
-  constexpr updater(adadelta const& s) : updater(rule_of::adadelta, s.rate, {s.rho, s.epsilon}) {}
-  constexpr updater(rmsprop const& s) : updater(rule_of::rmsprop, s.rate, {s.rho, s.epsilon}) {}
-  constexpr updater(lion const& s) : updater(rule_of::lion, s.rate, {s.beta1, s.beta2, s.decay}) {}
-  constexpr updater(lamb const& s) : updater(rule_of::lamb, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
-  constexpr updater(lars const& s) : updater(rule_of::lars, s.rate, {s.decay, s.trust}, s.momentum) {}
-  constexpr updater(no_op const&) : updater(rule_of::no_op, 1) {}
+  constexpr optimizer_rule() : optimizer_rule(sgd{}) {}
+  constexpr optimizer_rule(sgd const& s) : optimizer_rule(rule_of::sgd, s.learning_rate) {}
+  constexpr optimizer_rule(cohort::momentum const& s)
+      : optimizer_rule(rule_of::momentum, s.learning_rate, {}, s.momentum) {}
+  constexpr optimizer_rule(nesterov const& s)
+      : optimizer_rule(rule_of::nesterov, s.learning_rate, {}, s.momentum) {}
+  constexpr optimizer_rule(adam const& s)
+      : optimizer_rule(rule_of::adam, s.learning_rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
+  constexpr optimizer_rule(adamw const& s)
+      : optimizer_rule(rule_of::adamw, s.learning_rate,
+                       {s.beta1, s.beta2, s.epsilon, s.decay, s.epsilon_hat}) {}
+  constexpr optimizer_rule(amsgrad const& s)
+      : optimizer_rule(rule_of::amsgrad, s.learning_rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
+  constexpr optimizer_rule(adamax const& s)
+      : optimizer_rule(rule_of::adamax, s.learning_rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr optimizer_rule(nadam const& s)
+      : optimizer_rule(rule_of::nadam, s.learning_rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr optimizer_rule(adabelief const& s)
+      : optimizer_rule(rule_of::adabelief, s.learning_rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr optimizer_rule(adagrad const& s)
+      : optimizer_rule(rule_of::adagrad, s.learning_rate, {s.epsilon, s.initial}) {}
+  constexpr optimizer_rule(adadelta const& s)
+      : optimizer_rule(rule_of::adadelta, s.learning_rate, {s.rho, s.epsilon}) {}
+  constexpr optimizer_rule(rmsprop const& s)
+      : optimizer_rule(rule_of::rmsprop, s.learning_rate, {s.rho, s.epsilon}) {}
+  constexpr optimizer_rule(lion const& s)
+      : optimizer_rule(rule_of::lion, s.learning_rate, {s.beta1, s.beta2, s.decay}) {}
+  constexpr optimizer_rule(lamb const& s)
+      : optimizer_rule(rule_of::lamb, s.learning_rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
+  constexpr optimizer_rule(lars const& s)
+      : optimizer_rule(rule_of::lars, s.learning_rate, {s.decay, s.trust}, s.momentum) {}
+  constexpr optimizer_rule(no_op const&) : optimizer_rule(rule_of::no_op, 1) {}
 
-  constexpr bool operator==(updater const&) const = default;
+  constexpr bool operator==(optimizer_rule const&) const = default;
 
   /// The name in files: "adam".
   constexpr std::string_view name() const { return row().name; }
   constexpr detail::update_rule rule() const { return rule_; }
   /// The learning rate.
-  constexpr rate_schedule const& rate() const { return rate_; }
-  /// Returns whether the updater has a momentum.
+  constexpr rate_schedule const& learning_rate() const { return rate_; }
+  /// Returns whether the optimizer has a momentum.
   constexpr bool has_momentum() const { return row().momentum; }
   /// Returns the norm that the step needs besides the norm of the parameter.
   constexpr detail::norm_of needed_norm() const { return row().norm; }
@@ -150,7 +161,7 @@ class updater {
 
   /// Returns the k-th field, not counting rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
-  /// Returns the field with this name; 0 if the updater has none.
+  /// Returns the field with this name; 0 if the optimizer has none.
   constexpr double number(std::string_view field) const {
     for (std::size_t k = 0; k < numbers_.size(); ++k)
       if (row().fields[k] == field) return numbers_[k];
@@ -169,35 +180,36 @@ class updater {
 
   /// Returns a copy with another momentum.
   ///
-  /// Errors    setting_error if the updater has no momentum.
-  constexpr updater with_momentum(rate_schedule const& momentum) const {
+  /// Errors    setting_error if the optimizer has no momentum.
+  constexpr optimizer_rule with_momentum(rate_schedule const& momentum) const {
     if (!has_momentum())
-      throw setting_error({.what = "this updater has no momentum",
-                           .where = "updater::with_momentum",
+      throw setting_error({.what = "this optimizer has no momentum",
+                           .where = "optimizer::with_momentum",
                            .expected = "momentum, nesterov or lars",
                            .got = {name()}});
-    updater result = *this;
+    optimizer_rule result = *this;
     result.momentum_ = momentum;
     return result;
   }
 
   /// Returns a copy with another rate.
-  constexpr updater with_rate(rate_schedule const& rate) const {
-    updater result = *this;
+  constexpr optimizer_rule with_learning_rate(rate_schedule const& rate) const {
+    optimizer_rule result = *this;
     result.rate_ = rate;
     return result;
   }
 
-  /// Returns a copy with decay 0; an updater without that field is unchanged.
-  constexpr updater without_decay() const {
-    updater result = *this;
+  /// Returns a copy with decay 0; an optimizer without that field is unchanged.
+  constexpr optimizer_rule without_decay() const {
+    optimizer_rule result = *this;
     for (std::size_t k = 0; k < numbers_.size(); ++k)
       if (row().fields[k] == "decay") result.numbers_[k] = 0;
     return result;
   }
 
-  /// Returns the updater with this name, rate and these fields. A missing field has its default.
-  static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
+  /// Returns the optimizer with this name, rate and these fields. A missing field has its default.
+  static optimizer_rule from(std::string_view name, rate_schedule const& rate,
+                             std::span<named_number const> fields);
 
   /// Throws if a field is out of range.
   void check() const;
@@ -205,8 +217,8 @@ class updater {
  private:
   using rule_of = detail::update_rule;
 
-  constexpr updater(detail::update_rule rule, rate_schedule const& rate,
-                    std::array<double, 5> const& numbers = {}, rate_schedule const& momentum = 0)
+  constexpr optimizer_rule(detail::update_rule rule, rate_schedule const& rate,
+                           std::array<double, 5> const& numbers = {}, rate_schedule const& momentum = 0)
       : rule_(rule), rate_(rate), momentum_(momentum), numbers_(numbers) {}
 
   constexpr detail::update_row const& row() const {
@@ -223,8 +235,8 @@ class updater {
 
 namespace detail {
 
-/// All updaters with their defaults, in the order of update_rows.
-inline constexpr std::array<updater, update_rows.size()> default_updaters{
+/// All optimizers with their defaults, in the order of update_rows.
+inline constexpr std::array<optimizer_rule, update_rows.size()> default_rules{
     sgd{},       momentum{}, nesterov{}, adam{},    adamw{}, amsgrad{}, adamax{}, nadam{},
     adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},  lamb{},    lars{},   no_op{}};
 

@@ -2,53 +2,53 @@
 #pragma once
 #include <cohort/optimizer/rate_schedule.hpp>
 
-/// The updaters.
+/// The optimizers.
 ///
 ///     w −= u              u is the step; g is the gradient with its penalties.
 ///     m̂ = m / (1 − β₁ᵗ)   in step t = 1, 2, …
 ///     v̂ = v / (1 − β₂ᵗ)
 ///
-/// State starts at 0 unless stated otherwise. Weight decay is decoupled: it subtracts rate·decay·w, with w
+/// State starts at 0 unless stated otherwise. Weight decay is decoupled: it subtracts learning_rate·decay·w, with w
 /// before the step. It applies to all parameters; optimizer_settings::decay_from_rank excludes those of a
 /// lower rank, layer_override::decays those of a layer.
 namespace cohort {
 
-/// u = rate·g
+/// u = learning_rate·g
 struct sgd {
-  rate_schedule rate = 0.1;
+  rate_schedule learning_rate = 0.1;
 };
 
-/// v = momentum·v + g; u = rate·v
+/// v = momentum·v + g; u = learning_rate·v
 struct momentum {
-  rate_schedule rate = 0.1;
+  rate_schedule learning_rate = 0.1;
   rate_schedule momentum = 0.9;
 };
 
-/// v = momentum·v + g; u = rate·(g + momentum·v)
+/// v = momentum·v + g; u = learning_rate·(g + momentum·v)
 struct nesterov {
-  rate_schedule rate = 0.1;
+  rate_schedule learning_rate = 0.1;
   rate_schedule momentum = 0.9;
 };
 
-/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon)
+/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = learning_rate·m̂ / (√v̂ + epsilon)
 ///
 /// Units     `epsilon_hat` is added to √v before the bias correction. It is the ε of Keras, TensorFlow and
 ///           Deeplearning4j, with `epsilon` 0. One of the two is above 0.
 ///
 /// Source    Kingma and Ba, ICLR 2015; `epsilon_hat`: the formula at the end of its section 2.
 struct adam {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double epsilon_hat = 0;
 };
 
-/// u = Adam's u + rate·decay·w
+/// u = Adam's u + learning_rate·decay·w
 ///
 /// Source    Loshchilov and Hutter, ICLR 2019.
 struct adamw {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
@@ -60,102 +60,102 @@ struct adamw {
 ///
 /// Source    Reddi, Kale and Kumar, ICLR 2018; with the bias correction of PyTorch.
 struct amsgrad {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double epsilon_hat = 0;
 };
 
-/// n = max(β₂n, |g|); u = rate·m̂ / (n + epsilon)
+/// n = max(β₂n, |g|); u = learning_rate·m̂ / (n + epsilon)
 ///
 /// Source    Kingma and Ba, ICLR 2015, section 7, without an epsilon. Keras, too, adds it to n; PyTorch adds
 ///           it to |g|.
 struct adamax {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
 };
 
-/// u = rate·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon)
+/// u = learning_rate·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon)
 ///
 /// Source    Dozat, ICLR 2016 workshop, without the paper's schedule of β₁.
 struct nadam {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
 };
 
-/// s = β₂s + (1−β₂)(g−m)² + epsilon; u = rate·m̂ / (√ŝ + epsilon)
+/// s = β₂s + (1−β₂)(g−m)² + epsilon; u = learning_rate·m̂ / (√ŝ + epsilon)
 ///
 /// Source    Zhuang et al., NeurIPS 2020.
 struct adabelief {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-14;
 };
 
-/// h += g²; u = rate·g / (√h + epsilon); h starts at `initial`.
+/// h += g²; u = learning_rate·g / (√h + epsilon); h starts at `initial`.
 ///
 /// Source    Duchi, Hazan and Singer, JMLR 2011.
 struct adagrad {
-  rate_schedule rate = 0.1;
+  rate_schedule learning_rate = 0.1;
   double epsilon = 1e-6;
   double initial = 1e-6;
 };
 
-/// a = rho·a + (1−rho)g²; x = g·√(d + epsilon) / √(a + epsilon); d = rho·d + (1−rho)x²; u = rate·x
+/// a = rho·a + (1−rho)g²; x = g·√(d + epsilon) / √(a + epsilon); d = rho·d + (1−rho)x²; u = learning_rate·x
 ///
 /// Source    Zeiler 2012; the paper's rate is 1.
 struct adadelta {
-  rate_schedule rate = 1;
+  rate_schedule learning_rate = 1;
   double rho = 0.95;
   double epsilon = 1e-6;
 };
 
-/// a = rho·a + (1−rho)g²; u = rate·g / (√a + epsilon)
+/// a = rho·a + (1−rho)g²; u = learning_rate·g / (√a + epsilon)
 ///
 /// Source    Tieleman and Hinton, Coursera, lecture 6.5, 2012.
 struct rmsprop {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double rho = 0.95;
   double epsilon = 1e-8;
 };
 
-/// u = rate·(sign(β₁m + (1−β₁)g) + decay·w); m = β₂m + (1−β₂)g
+/// u = learning_rate·(sign(β₁m + (1−β₁)g) + decay·w); m = β₂m + (1−β₂)g
 ///
 /// Source    Chen et al., NeurIPS 2023.
 struct lion {
-  rate_schedule rate = 1e-4;
+  rate_schedule learning_rate = 1e-4;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double decay = 0;
 };
 
-/// r = m̂ / (√v̂ + epsilon) + decay·w; u = rate·r·‖w‖ / ‖r‖
+/// r = m̂ / (√v̂ + epsilon) + decay·w; u = learning_rate·r·‖w‖ / ‖r‖
 ///
 /// m and v are Adam's. The norms are over the whole parameter; the ratio ‖w‖ / ‖r‖ is 1 if a norm is 0.
 ///
 /// Source    You et al., ICLR 2020.
 struct lamb {
-  rate_schedule rate = 1e-3;
+  rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-6;
   double decay = 1e-2;
 };
 
-/// λ = trust·‖w‖ / (‖g₀‖ + decay·‖w‖); v = momentum·v + rate·λ·(g + decay·w); u = v
+/// λ = trust·‖w‖ / (‖g₀‖ + decay·‖w‖); v = momentum·v + learning_rate·λ·(g + decay·w); u = v
 ///
 /// The norms are over the whole parameter; λ is 1 if a norm is 0. g₀ is the gradient without penalties,
 /// before normalise::clip_elementwise and after the other normalisations.
 ///
 /// Source    You, Gitman and Ginsburg 2017.
 struct lars {
-  rate_schedule rate = 0.1;
+  rate_schedule learning_rate = 0.1;
   rate_schedule momentum = 0.9;
   double decay = 5e-4;
   double trust = 1e-3;
