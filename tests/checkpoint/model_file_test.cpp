@@ -407,7 +407,7 @@ TEST(model_file, refuses_invalid_metadata) {
                 .find("$.rule): expected at least 0 and below 1, got adam.beta1 1.9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.1", "-1"))
-                .find("$.rule.rate): expected a finite number, at least 0, got rate.value -1"),
+                .find("$.rule.learning_rate): expected a finite number, at least 0, got rate.value -1"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("\"l1\": 0", "\"l1\": -2"))
                 .find("$): expected a finite number, at least 0, got weights.l1 -2"),

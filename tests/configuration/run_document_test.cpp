@@ -54,8 +54,8 @@ TEST(run_document, has_the_network_and_the_settings_of_a_program) {
   run_document const run = run_document::from_json(lenet_text);
   ASSERT_TRUE(run.network.layers);
   EXPECT_EQ(run.network.layers->hash(), lenet.hash());
-  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02}));
-  EXPECT_EQ(run.training.l2, 5e-4);
+  EXPECT_EQ(run.training.optimizer.rule, optimizer_rule(adagrad{.learning_rate = 0.02}));
+  EXPECT_EQ(run.training.optimizer.l2, 5e-4);
   run.check();
 }
 
@@ -127,17 +127,17 @@ TEST(run_document, reads_schedules_and_choices) {
   momentum_of_epoch.values[0] = {0, 0.5};
   momentum_of_epoch.values[1] = {4, 0.9};
   EXPECT_EQ(
-      s.rule,
+      s.optimizer.rule,
       optimizer_rule(nesterov{
           .learning_rate =
               schedule::warm_up{.length = 3,
-                                .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
+                                .learning_rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
           .momentum = momentum_of_epoch}));
-  EXPECT_EQ(*s.bias_rule, optimizer_rule(sgd{}));
-  EXPECT_EQ(s.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
-  EXPECT_EQ(s.constraint, parameter_constraint(constraint::unit_norm{}));
-  ASSERT_EQ(s.layers.size(), 1u);
-  EXPECT_EQ(s.layers[0], (layer_override{.layer = "dense_*", .l1 = 0.25, .frozen = true}));
+  EXPECT_EQ(*s.optimizer.bias_rule, optimizer_rule(sgd{}));
+  EXPECT_EQ(s.optimizer.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
+  EXPECT_EQ(s.optimizer.constraint, parameter_constraint(constraint::unit_norm{}));
+  ASSERT_EQ(s.optimizer.layers.size(), 1u);
+  EXPECT_EQ(s.optimizer.layers[0], (layer_override{.layer = "dense_*", .l1 = 0.25, .frozen = true}));
   EXPECT_EQ(*s.plateau, reduce_on_plateau{.patience = 3});
   auto const& how = std::get<threshold_sharing>(run.strategy);
   EXPECT_EQ(how.threshold, threshold_policy(threshold::fixed{0.25}));
@@ -181,7 +181,7 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
       "cannot read the document (run.json:1:121, $.optimizer.rule): expected at least 0 and below 1, got "
       "adam.beta1 2");
   EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
-            "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.rate.step.evry): expected one "
+            "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.learning_rate.step.evry): expected one "
             "of the fields "
             "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
@@ -191,7 +191,7 @@ TEST(run_document, says_that_a_name_has_no_fields) {
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
   EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"no_op": {"learning_rate": 2}}})")),
-            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.rate): expected no field, got "
+            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.learning_rate): expected no field, got "
             "\"rate\"");
   EXPECT_EQ(
       refused(with(R"("initial": {"weights": {"zeros": {"value": 2}}})")),
@@ -444,7 +444,7 @@ TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   run.set("training.batch", "64", "--set");
   run.set("optimizer.rule.adagrad.epsilon", "0.5", "--set");
   EXPECT_EQ(run.fit.batch, 64);
-  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02, .epsilon = 0.5}));
+  EXPECT_EQ(run.training.optimizer.rule, optimizer_rule(adagrad{.learning_rate = 0.02, .epsilon = 0.5}));
   run.set("strategy.averaging.every", "3", "--set");
   run.set("strategy.averaging.overlap", "true", "--set");
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
@@ -857,14 +857,14 @@ struct chance {
     run.normalise = {of({rescaling::none, rescaling::min_max}),
                      of({rescaling::none, rescaling::standardise})};
     training_settings& s = run.training;
-    s.rule = optimizer_rule();
-    if (coin()) s.bias_rule = optimizer_rule();
-    s.l1 = real(), s.l2 = real(), s.bias_l1 = real(), s.bias_l2 = real();
-    s.normalisation = normalisation();
-    s.constraint = constrained(), s.bias_constraint = constrained();
-    s.decay_from_rank = below(3);
+    s.optimizer.rule = optimizer_rule();
+    if (coin()) s.optimizer.bias_rule = optimizer_rule();
+    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(), s.optimizer.bias_l2 = real();
+    s.optimizer.normalisation = normalisation();
+    s.optimizer.constraint = constrained(), s.optimizer.bias_constraint = constrained();
+    s.optimizer.decay_from_rank = below(3);
     for (int k = below(3); k > 0; --k)
-      s.layers.push_back({.layer = text(),
+      s.optimizer.layers.push_back({.layer = text(),
                           .rule = maybe([&] { return optimizer_rule(); }),
                           .bias_rule = maybe([&] { return optimizer_rule(); }),
                           .l1 = maybe([&] { return real(); }),

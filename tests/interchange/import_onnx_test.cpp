@@ -97,7 +97,7 @@ TEST(import_onnx, keeps_names_kinds_and_parameters) {
   imported_model const made = imported(exported(run));
   EXPECT_EQ(made.inputs, std::vector<std::string>{"pixels"});
   EXPECT_EQ(made.outputs, std::vector<std::string>{"class"});
-  EXPECT_TRUE(made.settings.layers.empty());
+  EXPECT_TRUE(made.settings.optimizer.layers.empty());
   graph_view const net = made.network();
   std::string layers;
   for (int id = 0; id < net.size(); ++id)
@@ -135,10 +135,10 @@ TEST(import_onnx, freezes_layers_that_compute_with_constants) {
       graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1} | mean_squared_error{}; }));
   run.normalise(normalisation{.inputs = {{{2, 1}, {3, 0}, {4, -1}}}});
   imported_model const made = imported(exported(run));
-  ASSERT_EQ(made.settings.layers.size(), 2U);
-  EXPECT_EQ(made.settings.layers[0].layer, "x/Mul");
-  EXPECT_EQ(made.settings.layers[1].layer, "x/Add");
-  EXPECT_EQ(made.settings.layers[0].frozen, true);
+  ASSERT_EQ(made.settings.optimizer.layers.size(), 2U);
+  EXPECT_EQ(made.settings.optimizer.layers[0].layer, "x/Mul");
+  EXPECT_EQ(made.settings.optimizer.layers[1].layer, "x/Add");
+  EXPECT_EQ(made.settings.optimizer.layers[0].frozen, true);
 }
 
 TEST(import_onnx, reads_a_file) {

@@ -21,14 +21,14 @@ std::vector<float> const weights{1, 2, 3, 4, 5, 6}, bias{7, 8, 9};
 
 TEST(imported_model, becomes_a_run_with_its_parameters_and_settings) {
   imported_model made(small(), "a.onnx");
-  made.settings.rule = adam{.learning_rate = 0.5};
+  made.settings.optimizer.rule = adam{.learning_rate = 0.5};
   made.set("head.weights", {3, 2}, weights);
   made.set("head.bias", {3}, bias);
   training run = load_imported<reference<double>>(made);
   std::vector<double> read(9);
   run.parameters().read_all(run.parameters().master(), reinterpret_cast<std::byte*>(read.data()));
   EXPECT_EQ(read, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  EXPECT_EQ(run.settings().rule.name(), "adam");
+  EXPECT_EQ(run.settings().optimizer.rule.name(), "adam");
 }
 
 TEST(imported_model, stores_a_temporary_without_a_copy) {

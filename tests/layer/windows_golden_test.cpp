@@ -95,7 +95,7 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
       expect_near(trained.gradient(p), numbers_of(wanted, "gradient " + trained.parameter(p).name),
                   trained.parameter(p).name);
 
-  parameter_update update(*trained.store, {.optimizer = {sgd{.learning_rate = 0.1}}});
+  parameter_update update(*trained.store, {.rule = sgd{.learning_rate = 0.1}});
   std::byte* const parts[]{trained.run->gradients()};
   update.apply(0, 1, parts, 0, 0);
   statistics.follow(*trained.store);

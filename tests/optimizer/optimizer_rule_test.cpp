@@ -55,7 +55,7 @@ TEST(optimizer_rule, has_the_defaults_of_the_literature) {
   for (std::size_t k = 0; k < expected.size(); ++k) {
     optimizer_rule const& one = cohort::detail::default_rules[k];
     EXPECT_EQ(one.name(), expected[k].name);
-    EXPECT_EQ(one.rate(), cohort::rate_schedule(expected[k].rate)) << one.name();
+    EXPECT_EQ(one.learning_rate(), cohort::rate_schedule(expected[k].rate)) << one.name();
     std::vector<double> numbers;
     for (named_number const& field : one.fields()) numbers.push_back(field.value);
     EXPECT_EQ(numbers, expected[k].numbers) << one.name();
@@ -72,8 +72,8 @@ TEST(optimizer_rule, is_restored_from_its_name_and_fields) {
     EXPECT_NE(other, each);
     auto const fields = other.fields();
     EXPECT_EQ(fields.size(), changed.size());
-    EXPECT_EQ(optimizer_rule::from(other.name(), other.rate(), {fields.begin(), fields.end()}), other);
-    EXPECT_EQ(optimizer_rule::from(each.name(), each.rate(), {}), each);
+    EXPECT_EQ(optimizer_rule::from(other.name(), other.learning_rate(), {fields.begin(), fields.end()}), other);
+    EXPECT_EQ(optimizer_rule::from(each.name(), each.learning_rate(), {}), each);
   }
 }
 
@@ -119,7 +119,7 @@ TEST(optimizer_rule, refuses_an_epsilon_of_zero_by_name) {
       for (double const bad : {0.0, -1e-6, 1e-46, __builtin_nan("")}) {  // 1e-46: 0 in float
         named_number const changed[] = {{"epsilon", bad}};
         try {
-          optimizer_rule::from(each.name(), each.rate(), changed).check();
+          optimizer_rule::from(each.name(), each.learning_rate(), changed).check();
           FAIL() << each.name() << " accepted " << bad;
         } catch (cohort::setting_error const& e) {
           EXPECT_EQ(e.why().where, std::string(each.name()) + ".epsilon");

@@ -55,7 +55,7 @@ struct oracle {
     double const clipped = now.clip > 0 ? std::clamp(scaled, -now.clip, now.clip) : scaled;
     double const g = clipped + now.l2 * w + (w > 0 ? now.l1 : w < 0 ? -now.l1 : 0);
     double const epsilon_hat = rule.number("epsilon_hat");
-    double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
+    double const rate = now.rate_factor * rule.learning_rate().value(now.step, now.epoch);
     double const momentum = rule.momentum().value(now.step, now.epoch);
     double const a = rule.number(0), b = rule.number(1), t = static_cast<double>(now.step) + 1;
     auto const mean = [&] {

@@ -189,7 +189,7 @@ TEST(allreduce, repairs_ranks_of_one_backend_on_request_and_reports_it) {
 
 TEST(allreduce, repairs_the_state_of_optimizers) {
   training_settings settings = with_state();
-  settings.l2 = 0.5;  // parameters that have drifted apart change the momentum
+  settings.optimizer.l2 = 0.5;  // parameters that have drifted apart change the momentum
   drifted const repaired = after_drift(3, {.resync = 6, .diverged = when_diverged::repair}, settings);
   for (std::size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(repaired.checksums[r], repaired.checksums[0]);
@@ -216,8 +216,8 @@ TEST(allreduce, is_bitwise_equal_on_ranks_with_other_numbers_of_workers) {
        {gradient_normalisation(), gradient_normalisation(normalise::clip_global_norm{0.1})})
     launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
       training_settings settings = with_state(1 + world.rank());
-      settings.normalisation = how;
-      settings.constraint = constraint::max_norm{1};
+      settings.optimizer.normalisation = how;
+      settings.optimizer.constraint = constraint::max_norm{1};
       training made = trainer<narrow>(broad, world, allreduce{.resync = 1}, settings);
       step_by_step after;
       EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 4, .epochs = 2, .listeners = {&after}}));

@@ -74,7 +74,7 @@ TEST_P(unbounded_over_threads, averages_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);
     auto settings = plain_sgd();
-    settings.rule = sgd{.learning_rate = 1e-30};
+    settings.optimizer.rule = sgd{.learning_rate = 1e-30};
     struct looking final : listener {
       int alike = 0;
       void on_step(training& run, step_report const&) override {
@@ -320,7 +320,7 @@ TEST(unbounded_sharing, preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
     training_settings settings = with_state();
-    settings.constraint = constraint::non_negative{};
+    settings.optimizer.constraint = constraint::non_negative{};
     training made = trainer<narrow>(small, world, unbounded_sharing(), settings);
     made.fit(examples.data(), {.batch = 8, .epochs = 2});
     auto const all = parameters_of<float>(made);

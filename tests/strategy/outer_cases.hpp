@@ -197,7 +197,7 @@ inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator
   };
   bright_thirds const examples(24 * world.size());
   training_settings settings = with_state();
-  settings.constraint = constraint::max_norm{0.5};
+  settings.optimizer.constraint = constraint::max_norm{0.5};
   for (parameter_averaging const& how : all_kinds_of_averaging())
     for (int const batch : {4, 5}) {  // six steps, or five
       looking look;

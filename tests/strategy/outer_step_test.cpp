@@ -51,7 +51,7 @@ TEST(outer_step, does_not_change_running_statistics_and_frozen_layers) {
   bright_thirds const examples(60);
   launch<threads>(2, [&](communicator& world) {
     training_settings settings = plain_sgd();
-    settings.layers = {{.layer = "kept", .frozen = true}};
+    settings.optimizer.layers = {{.layer = "kept", .frozen = true}};
     auto const trained = [&](outer_step how) {
       training made = trainer<wide>(normed, world, parameter_averaging{.every = 100, .outer = how}, settings);
       made.fit(examples.data(), {.batch = 5, .epochs = 1});  // one averaging, at the epoch's end
@@ -124,7 +124,7 @@ TEST(outer_step, keeps_constraints) {
   launch<threads>(2, [&](communicator& world) {
     for (bool const overlap : {false, true}) {
       training_settings settings = with_state();
-      settings.constraint = constraint::non_negative{};
+      settings.optimizer.constraint = constraint::non_negative{};
       parameter_averaging const how{.every = 3, .outer = outer::diloco{}, .overlap = overlap};
       training made = trainer<narrow>(small, world, how, settings);
       made.fit(examples.data(), {.batch = 8, .epochs = 2});

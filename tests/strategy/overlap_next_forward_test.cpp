@@ -33,15 +33,15 @@ TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_
 TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, with_state(), true), 0);
   training_settings settings = with_state();
-  settings.normalisation = normalise::clip_elementwise{0.5};
+  settings.optimizer.normalisation = normalise::clip_elementwise{0.5};
   EXPECT_EQ(late_in(topped, settings), 2);
-  settings.normalisation = normalise::clip_l2_per_layer{5};
+  settings.optimizer.normalisation = normalise::clip_l2_per_layer{5};
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
-  settings.constraint = constraint::max_norm{2};
+  settings.optimizer.constraint = constraint::max_norm{2};
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
-  settings.rule = lamb{.learning_rate = 0.01};
+  settings.optimizer.rule = lamb{.learning_rate = 0.01};
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
   settings.not_finite = when_not_finite::skip;
@@ -195,7 +195,7 @@ TEST(overlap_next_forward, is_bitwise_neutral_with_frozen_layers) {
   launch<threads>(2, [&](communicator& world) {
     auto const trained = [&](bool overlap_next_forward) {
       training_settings settings = with_state(2);
-      settings.layers = {{.layer = "dense_4", .frozen = true}};
+      settings.optimizer.layers = {{.layer = "dense_4", .frozen = true}};
       int left = 0;
       training made = trainer<narrow>(
           topped, world,

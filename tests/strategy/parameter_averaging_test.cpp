@@ -62,8 +62,8 @@ TEST_P(averaging_over_threads,
     auto const trained = [&](bool constrained) {
       bright_thirds const examples(103);
       training_settings settings = with_state();
-      settings.layers = {{.layer = "kept", .frozen = true}};
-      if (constrained) settings.constraint = constraint::max_norm{1e9};
+      settings.optimizer.layers = {{.layer = "kept", .frozen = true}};
+      if (constrained) settings.optimizer.constraint = constraint::max_norm{1e9};
       training made = trainer<narrow>(lying, world, parameter_averaging{.every = 3}, settings);
       std::uint64_t const before = world.sent().bytes_sent;
       made.fit(examples.data(), {.batch = 7, .epochs = 2});

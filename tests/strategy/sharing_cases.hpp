@@ -231,7 +231,7 @@ inline void sharing_stops_when_one_asks(communicator& world) {
 inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   bright_thirds const examples(8 * 3 * world.size() + 1);  // in the last batch some ranks have no examples
   auto settings = plain_sgd();
-  settings.rule = sgd{.learning_rate = 1e-30};
+  settings.optimizer.rule = sgd{.learning_rate = 1e-30};
   auto const trained = [&](auto const& how, int expected_alike) {
     evaluating looking(examples.data(), 8 * 3 * world.size() + 1);
     training made = trainer<wide>(with_norms, world, how, settings);

@@ -217,7 +217,7 @@ TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
       auto bounded = std::make_unique<bounded_staleness_sketch>(world, bound);
       bounded_staleness_sketch const& look = *bounded;
       training_settings settings = plain_sgd();
-      settings.rule = sgd{.learning_rate = 0.03};  // steps add up
+      settings.optimizer.rule = sgd{.learning_rate = 0.03};  // steps add up
       training made = trainer<wide>(small, world, std::move(bounded), settings);
       made.fit(examples.data(), {.batch = 4, .epochs = 10});
       EXPECT_LE(look.lead, bound);

@@ -285,7 +285,7 @@ TEST(threshold_sharing, of_steps_preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings settings = with_state();
-    settings.constraint = constraint::non_negative{};
+    settings.optimizer.constraint = constraint::non_negative{};
     training made = trainer<narrow>(small, world, update_sharing(), settings);
     made.fit(examples.data(), {.batch = 8, .epochs = 2});
     EXPECT_TRUE(same_text(world, made.checksum()));

@@ -86,9 +86,9 @@ struct oracle {
     for (std::size_t i = 0; i < all * width; ++i)
       input[i / width][i % width] =
           static_cast<double>((drawn.uniform01(i) - 0.5F) / static_cast<float>(how.width));
-    for (int k = 0; k < how.rule.state_arrays(); ++k) {
-      input_states.emplace_back(all, std::vector<double>(width, how.rule.initial_state(k)));
-      output_states.emplace_back(output.size(), std::vector<double>(width, how.rule.initial_state(k)));
+    for (int k = 0; k < how.optimizer.state_arrays(); ++k) {
+      input_states.emplace_back(all, std::vector<double>(width, how.optimizer.initial_state(k)));
+      output_states.emplace_back(output.size(), std::vector<double>(width, how.optimizer.initial_state(k)));
     }
   }
 
@@ -175,13 +175,13 @@ struct oracle {
 
   void update(matrix& values, std::vector<matrix>& states, matrix const& sums, std::vector<int> const& terms,
               double rate, std::uint64_t step) const {
-    auto const number = [&](int k) { return settings.rule.number(k); };
+    auto const number = [&](int k) { return settings.optimizer.number(k); };
     for (std::size_t r = 0; r < values.size(); ++r) {
-      bool const adam = settings.rule.name() == "adam";
+      bool const adam = settings.optimizer.name() == "adam";
       if (adam && terms[r] == 0) continue;  // with other optimizers, a gradient of 0 changes nothing
       for (std::size_t k = 0; k < values[r].size(); ++k) {
         double const g = sums[r][k];
-        if (settings.rule.name() == "sgd") {
+        if (settings.optimizer.name() == "sgd") {
           double const limit = settings.row_limit / std::max(terms[r], 1);
           values[r][k] -= (settings.row_limit > 0 ? std::min(rate, limit) : rate) * g;
         } else if (!adam) {
@@ -192,7 +192,7 @@ struct oracle {
           states[0][r][k] = number(0) * states[0][r][k] + (1 - number(0)) * g;
           states[1][r][k] = number(1) * states[1][r][k] + (1 - number(1)) * g * g;
           double const root = std::sqrt(1 - std::pow(number(1), t)),
-                       epsilon_hat = settings.rule.number("epsilon_hat");
+                       epsilon_hat = settings.optimizer.number("epsilon_hat");
           values[r][k] -= rate * states[0][r][k] / (1 - std::pow(number(0), t))
                           / ((std::sqrt(states[1][r][k]) + epsilon_hat) / root + number(2));
         }
@@ -236,7 +236,7 @@ void compare_with_oracle(word2vec_settings const& how) {
       double const done = (static_cast<double>(epoch)
                            + static_cast<double>(at.sentence) / static_cast<double>(data.tokens.size()))
                           / how.epochs;
-      double const first = how.rule.rate().value(0, 0);
+      double const first = how.optimizer.learning_rate().value(0, 0);
       plain.step({windows.begin() + static_cast<std::ptrdiff_t>(begin),
                   windows.begin() + static_cast<std::ptrdiff_t>(end)},
                  number, first + (how.final_rate - first) * done);
@@ -493,7 +493,7 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
   EXPECT_EQ(refused([](auto& how) { how.optimizer = momentum{}; }),
             text("optimizer): expected sgd, adagrad or adam, got momentum"));
   EXPECT_EQ(refused([](auto& how) { how.optimizer = sgd{.learning_rate = schedule::exponential{}}; }),
-            text("optimizer.rate): expected a fixed rate, which falls to final_rate, got exponential"));
+            text("optimizer.learning_rate): expected a fixed rate, which falls to final_rate, got exponential"));
   EXPECT_EQ(refused([](auto& how) { how.final_rate = 1; }),
             text("final_rate): expected 0 to 0.1, the optimizer's rate, got 1"));
   word2vec run(words, small);

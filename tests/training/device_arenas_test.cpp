@@ -82,7 +82,7 @@ TEST(device_arenas, are_freed) {
     auto const store = std::make_shared<parameter_store<away>>(*backend, net);
     auto const plan = make_plan(store, net, {.batch = 4});
     store->initialise(1);
-    parameter_update update(*store, {.optimizer = {adam{}}});
+    parameter_update update(*store, {.rule = adam{}});
     auto const run = plan->make_context();
     EXPECT_GE(backend->memory().held(), 5);  // parameters, two arrays of state, gradients, activations
   }

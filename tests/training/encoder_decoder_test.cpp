@@ -70,7 +70,7 @@ struct sequence {
 /// The losses of 20 steps of Adam.
 template <class B>
 std::vector<double> losses(training_settings settings) {
-  settings.rule = adam{.learning_rate = 3e-3};
+  settings.optimizer.rule = adam{.learning_rate = 3e-3};
   training net = trainer<B>(translator, settings);
   initialise<typename B::scalar>(net);
   std::vector<double> made;

@@ -122,7 +122,7 @@ TEST(find_learning_rate, sees_the_same_with_ranks_as_alone) {
 TEST(find_learning_rate, keeps_the_ratio_of_rates_and_ends_at_numbers_that_are_not_finite) {
   bright_thirds const examples(60);
   training_settings settings = plain_sgd();
-  settings.layers = {{.layer = "dense_2", .rule = sgd{.learning_rate = 0.2}}};
+  settings.optimizer.layers = {{.layer = "dense_2", .rule = sgd{.learning_rate = 0.2}}};
   training run = trainer<wide>(small, settings), plain = trainer<wide>(small, plain_sgd());
   rate_search const how{.from = 1e-2, .to = 1e-1, .steps = 5, .batch = 10};
   EXPECT_NE(find_learning_rate(run, examples.data(), how).csv(),

@@ -53,13 +53,13 @@ curve uci() {
             return b.input({20, 1}) | lstm{.units = 12, .last_step = true} | dense{.units = 6}
                    | softmax_cross_entropy{};
           }),
-          .settings = with_adam({.rate = 5e-3}),
+          .settings = with_adam({.learning_rate = 5e-3}),
           .length = 20,
           .classes = 6};
 }
 curve text(graph net) {
   return {.net = std::move(net),
-          .settings = with_adam({.rate = 2e-3, .beta2 = 0.99}),
+          .settings = with_adam({.learning_rate = 2e-3, .beta2 = 0.99}),
           .length = 12,
           .classes = 11,
           .words = 11};
@@ -71,7 +71,7 @@ curve vowels() {
                           x | lstm{.units = 6, .last_step = true, .reverse = true})
                    | dense{.units = 9} | softmax_cross_entropy{};
           }),
-          .settings = with_adam({.rate = 5e-3, .epsilon = 1e-30}),
+          .settings = with_adam({.learning_rate = 5e-3, .epsilon = 1e-30}),
           .length = 29,
           .columns = 12,
           .classes = 9,

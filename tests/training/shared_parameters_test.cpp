@@ -27,7 +27,7 @@ graph chain(bool shared) {
 training_settings with(int workers, std::vector<std::string> const& frozen = {}) {
   training_settings made{
       .optimizer = {nesterov{.learning_rate = 0.05, .momentum = 0.9}}, .seed = 7, .workers = workers};
-  for (std::string const& name : frozen) made.layers.push_back({.layer = name, .frozen = true});
+  for (std::string const& name : frozen) made.optimizer.layers.push_back({.layer = name, .frozen = true});
   return made;
 }
 
@@ -127,7 +127,7 @@ TEST(weight_decay, excludes_low_ranks_and_layers) {
     made.fit(drawn_crops(), {.batch = 12, .epochs = 2});
     return parameters_of(made);
   };
-  adamw const decaying{.rate = 0.01, .decay = 0.3}, plain{.rate = 0.01, .decay = 0};
+  adamw const decaying{.learning_rate = 0.01, .decay = 0.3}, plain{.learning_rate = 0.01, .decay = 0};
   auto const all = trained({.optimizer = {decaying}});
   auto const matrices = trained({.optimizer = {.rule = decaying, .decay_from_rank = 2}});
   EXPECT_EQ(matrices, trained({.optimizer = {.rule = decaying, .bias_rule = plain}}));

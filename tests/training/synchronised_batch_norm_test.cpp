@@ -155,7 +155,7 @@ TEST(synchronised_batch_norm, does_not_wait_if_it_is_frozen) {
   bright_thirds const examples(25);
   for (char const* const frozen : {"synchronised_batch_norm_1", "synchronised_batch_norm_2"}) {
     training_settings settings = with(3);
-    settings.layers = {{.layer = frozen, .frozen = true}};
+    settings.optimizer.layers = {{.layer = frozen, .frozen = true}};
     training made = trainer<wide>(net, settings);
     EXPECT_EQ(made.fit(examples.data(), {.batch = 12}).steps, 3) << frozen;
   }

@@ -162,7 +162,7 @@ TEST(training_loop, clips_as_the_settings_of_fit_do) {
         std::vector<double> found;
         launch<threads>(ranks, [&](communicator& world) {
           training_settings settings{.optimizer = {sgd{.learning_rate = 0.5}}, .workers = workers};
-          if (!by_loop) settings.normalisation = normalise::clip_global_norm{0.1};
+          if (!by_loop) settings.optimizer.normalisation = normalise::clip_global_norm{0.1};
           training run = trainer<wide>(small, world, allreduce{}, settings);
           if (by_loop)
             loop_over(run, examples.data(), 8, [&](training_loop& loop) {

@@ -119,8 +119,8 @@ TEST(training, normalises_the_gradient_of_the_whole_rank) {
   bright_thirds const examples(103);
   auto const parameters = [&](int workers, gradient_normalisation const& how, optimizer_rule const& rule) {
     training_settings settings = with(workers);
-    settings.normalisation = how;
-    settings.rule = rule;
+    settings.optimizer.normalisation = how;
+    settings.optimizer.rule = rule;
     training made = trainer<reference<double>>(small, settings);
     made.fit(examples.data(), {.batch = 10, .epochs = 1});
     return parameters_of(made);

@@ -244,7 +244,7 @@ struct listed_fields<std::index_sequence<I...>, Layer, T...> : listed_field<I, L
   constexpr Layer decode(double const* from) const { return Layer{next<T>(from)...}; }
   /// Decodes the first fields; the others have their defaults.
   template <std::size_t... First>
-  constexpr Layer decode_first(std::index_sequence<First...>, double const* from) const {
+  constexpr Layer decode_first(std::index_sequence<First...>, [[maybe_unused]] double const* from) const {
     return Layer{next_at<First>(*this, from)...};
   }
   /// Whether the fields, followed by values of these types, can initialise a layer.

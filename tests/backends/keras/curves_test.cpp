@@ -88,7 +88,7 @@ TEST(keras_training, uses_settings_of_the_caller_instead) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.name != "RMSprop") continue;
     imported_model const model = from_keras_config(one.config, {.optimizer = false});
-    EXPECT_EQ(model.settings.rule.name(), "sgd");
+    EXPECT_EQ(model.settings.optimizer.rule.name(), "sgd");
     EXPECT_EQ(model.network().view().with_role(layer_role::loss).size(), 1U);
   }
 }

@@ -291,7 +291,7 @@ TEST(keras_optimizers, add_epsilon_where_their_version_did) {
            "Adagrad", "config": {"learning_rate": 0.1, "initial_accumulator_value": 0.5,
            "epsilon": 0.25}}})");
     model.replace(model.find("3.15.0"), 6, version);
-    return from_keras_config(model).settings.rule;
+    return from_keras_config(model).settings.optimizer.rule;
   };
   EXPECT_EQ(of("2.10.0"), optimizer_rule(adagrad{.learning_rate = 0.1, .epsilon = 0.25, .initial = 0.5}));
   for (char const* const version : {"2.11.0", "3.0.0"})

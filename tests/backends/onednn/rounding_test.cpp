@@ -65,7 +65,7 @@ TEST_F(rounding, writes_a_copy_during_the_update_until_another_write) {
   trial<onednn_bf16> t(net, {.batch = 16});
   if (!t.store->has_update_copy(0)) GTEST_SKIP() << "this oneDNN reads these weights in another order";
   EXPECT_FALSE(t.store->has_update_copy(1)) << "a bias has no copy";
-  parameter_update update(*t.store, {.optimizer = {adam{.learning_rate = 0.01}}});
+  parameter_update update(*t.store, {.rule = adam{.learning_rate = 0.01}});
   std::byte* const gradient = t.run->gradients();
   auto const updated = [&] {
     t.step();
@@ -115,7 +115,7 @@ TEST_F(rounding, is_bitwise_neutral_in_training) {
   for (int workers : {1, 3})
     for (bool const bound : {false, true}) {
       training_settings settings{.optimizer = {adam{.learning_rate = 0.01}}, .workers = workers};
-      if (bound) settings.constraint = constraint::max_norm{0.5};
+      if (bound) settings.optimizer.constraint = constraint::max_norm{0.5};
       auto const trained = [&](std::vector<listener*> who) {
         training made = trainer<onednn_bf16>(pixels, settings);
         made.fit(examples.data(), {.batch = 24, .epochs = 2, .listeners = std::move(who)});

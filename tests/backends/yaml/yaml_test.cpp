@@ -172,7 +172,7 @@ strategy: {averaging: {every: 3}}
 )";
   io::json_document const parsed = io::parse_yaml(text, "run.yaml");
   run_document const run = run_document::from(parsed.root());
-  EXPECT_EQ(run.training.rule, optimizer_rule(adam{.learning_rate = 5e-4}));
+  EXPECT_EQ(run.training.optimizer.rule, optimizer_rule(adam{.learning_rate = 5e-4}));
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
   io::json_document const again = io::parse_yaml(to_json(run));
   EXPECT_EQ(run_document::from(again.root()), run);
