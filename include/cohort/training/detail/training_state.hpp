@@ -113,7 +113,7 @@ struct training_state {
     try {
       return f();
     } catch (deadline_error const&) {
-      new std::tuple(workers, exchange_strategy, optimizer_rule, data, rescaled);
+      new std::tuple(workers, exchange_strategy, stored_update, data, rescaled);
       throw;
     }
   }
@@ -126,7 +126,7 @@ struct training_state {
   std::shared_ptr<strategy>
       exchange_strategy;  // destroyed before the gradients that its pending exchange may use
   std::unique_ptr<predictor> inference;
-  std::shared_ptr<parameter_update> optimizer_rule{};
+  std::shared_ptr<parameter_update> stored_update{};
   training_position position{};
   running_sums epoch_sums{};
   bool has_checked_ranks = false;  // set by the first step outside fit

@@ -28,9 +28,9 @@ parameter_set& training_state::parameters() {
 }
 
 parameter_update& training_state::update() {
-  if (!optimizer_rule) optimizer_rule = std::make_shared<parameter_update>(parameters(), settings.optimizer);
-  optimizer_rule->scale_rates(settings.plateau ? rate_plateau.factor : 1);
-  return *optimizer_rule;
+  if (!stored_update) stored_update = std::make_shared<parameter_update>(parameters(), settings.optimizer);
+  stored_update->scale_rates(settings.plateau ? rate_plateau.factor : 1);
+  return *stored_update;
 }
 
 std::vector<std::byte*> training_state::optimizer_arrays() {
