@@ -63,7 +63,7 @@ std::vector<cohort::listener*> selected(std::string_view which, cohort::listener
 
 void beside_none(benchmark::State& state, std::string_view which) {
   trained_network const what = *find_network("lenet");
-  cohort::arrays const data = cohort::drawn_digits(steps * batch, 1);
+  cohort::arrays const data = cohort::synthetic_digits(steps * batch, 1);
   std::filesystem::path const folder =
       std::filesystem::temp_directory_path() / ("cohort_monitoring_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);

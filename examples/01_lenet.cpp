@@ -9,9 +9,13 @@
 
 constexpr auto lenet = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
-  return net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-         | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
-         | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
+  // clang-format off
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = 200} | relu{}
+       | dense{.units = 10} | softmax_cross_entropy{};
+  // clang-format on
 }>();
 static_assert(lenet.parameter_count() == 67'780);
 

@@ -92,7 +92,7 @@ struct epoch_sums {
 int run_rank(options const& chosen, communicator& world) {
   std::string const path = reference_program::text_path(chosen.data);
   std::string const read =
-      path.empty() ? reference_program::drawn_sentences() : io::read_text(path, std::uint64_t{1} << 32);
+      path.empty() ? reference_program::synthetic_sentences() : io::read_text(path, std::uint64_t{1} << 32);
   std::string const content = plain_words(read);
   bool const prints = world.rank() == 0;
   word_vocabulary const words = word_vocabulary::of(content);

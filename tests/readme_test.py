@@ -16,8 +16,8 @@ def blocks(text, language):
 
 
 def program(source):
-    """A source from its first #include on, without the comments before it."""
-    return source[source.index("#include"):]
+    """A source from its first #include on, without the comments before it and those for clang-format."""
+    return re.sub(r"^ *// clang-format.*\n", "", source[source.index("#include"):], flags=re.MULTILINE)
 
 
 def links(text):

@@ -24,8 +24,8 @@ int main() try {
                           .normalisation = cohort::normalise::clip_global_norm{.at = 1}},
             .weights = cohort::init::relu_uniform{},
             .seed = 0});
-  training.fit(cohort::drawn_digits(2000, 1), {.batch = 32, .epochs = 3});
-  auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+  training.fit(cohort::synthetic_digits(2000, 1), {.batch = 32, .epochs = 3});
+  auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
   std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
   training.save("net.safetensors");
   return report.accuracy() > 0.9 ? 0 : 1;

@@ -49,10 +49,10 @@ int main(int argc, char** argv) {
 
     int const epochs = 3 - static_cast<int>(training.epoch());
     auto const done =
-        training.fit(cohort::drawn_digits(2000, 1), {.batch = 25, .epochs = epochs, .listeners = listeners});
+        training.fit(cohort::synthetic_digits(2000, 1), {.batch = 25, .epochs = epochs, .listeners = listeners});
     stopped = done.stopped;
     if (stopped) return;
-    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
     if (world.rank() == 0)
       std::printf("%d ranks, %lld steps, accuracy %.3f\n", world.size(),
                   static_cast<long long>(training.step()), report.accuracy().value_or(0));

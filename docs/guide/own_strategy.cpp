@@ -186,8 +186,8 @@ template <class Strategy>
 bool train(cohort::communicator& world, Strategy const& strategy, double rate) {
   auto training = cohort::trainer<cohort::onednn>(net, world, strategy,
                                                   {.optimizer = {cohort::sgd{.learning_rate = rate}}});
-  training.fit(cohort::drawn_digits(2000, 1), {.batch = 16, .epochs = 3});
-  auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+  training.fit(cohort::synthetic_digits(2000, 1), {.batch = 16, .epochs = 3});
+  auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
 
   std::array<std::uint64_t, 2> hash{std::stoull(training.checksum(), nullptr, 16)};
   hash[1] = ~hash[0];

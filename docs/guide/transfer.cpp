@@ -46,7 +46,7 @@ struct parities {
 
 int main() try {
   auto source = cohort::trainer<cohort::onednn>(digits, {.optimizer = {cohort::adam{}}});
-  source.fit(cohort::drawn_digits(3000, 1), {.batch = 32, .epochs = 3});
+  source.fit(cohort::synthetic_digits(3000, 1), {.batch = 32, .epochs = 3});
   source.save("digits.safetensors");
 
   parities const few(30, 5), held(500, 6);

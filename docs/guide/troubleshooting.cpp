@@ -57,7 +57,7 @@ void data() {
 }
 
 void training() {
-  auto const digits = cohort::drawn_digits(200, 1);
+  auto const digits = cohort::synthetic_digits(200, 1);
   provoke("loss layer", [&] {
     constexpr auto bare = cohort::network<[](cohort::builder& b) {
       return b.input({1, 28, 28}) | cohort::dense{.units = 10};
@@ -99,26 +99,26 @@ void ranks() {
   provoke("no strategy", [] {
     cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
       auto training = cohort::trainer<cohort::onednn>(net, world, cohort::no_exchange{});
-      training.fit(cohort::drawn_digits(200, 1));
+      training.fit(cohort::synthetic_digits(200, 1));
     });
   });
   provoke("own data", [] {
     cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
       auto training = cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{});
-      training.fit(cohort::drawn_digits(200 + world.rank(), 1));
+      training.fit(cohort::synthetic_digits(200 + world.rank(), 1));
     });
   });
   provoke("other settings", [] {
     cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
       auto training = cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{});
-      training.fit(cohort::drawn_digits(200, 1), {.batch = 16 + world.rank()});
+      training.fit(cohort::synthetic_digits(200, 1), {.batch = 16 + world.rank()});
     });
   });
   provoke("only one rank", [] {
     cohort::launch<cohort::threads>(
         2, {.deadline = std::chrono::seconds(5)}, [](cohort::communicator& world) {
           auto training = cohort::trainer<cohort::onednn>(net, world, cohort::allreduce{});
-          training.fit(cohort::drawn_digits(200, 1));
+          training.fit(cohort::synthetic_digits(200, 1));
           if (world.rank() == 0) training.save("digits.safetensors");
         });
   });

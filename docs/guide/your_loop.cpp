@@ -51,7 +51,7 @@ double long_epoch(cohort::training& run, cohort::loader& batches) {
 }
 
 void train(cohort::communicator& world) {
-  cohort::dataset const images = cohort::drawn_digits(2000, 1), held = cohort::drawn_digits(500, 2);
+  cohort::dataset const images = cohort::synthetic_digits(2000, 1), held = cohort::synthetic_digits(500, 2);
   double const rate = rate_for(images, world);
   cohort::training run = run_with(rate, world);
   cohort::loader batches(

@@ -56,8 +56,8 @@ inline cohort::idx_array read_array(std::string const& path) {
 }
 
 inline document_data load(cohort::digits_source const& from, std::uint64_t) {
-  document_data made{.train = cohort::drawn_digits(from.train, from.seed), .where = "synthetic digits"};
-  if (from.test > 0) made.test = cohort::drawn_digits(from.test, from.seed, from.train);
+  document_data made{.train = cohort::synthetic_digits(from.train, from.seed), .where = "synthetic digits"};
+  if (from.test > 0) made.test = cohort::synthetic_digits(from.test, from.seed, from.train);
   return made;
 }
 

@@ -97,8 +97,8 @@ std::size_t bytes_of(std::string_view setting, std::string_view text);
 /// The environment variable that limits the memory of training.
 inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
 
-/// Parses the flags.  `learning_rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value of
-/// COHORT_MAX_BYTES.
+/// Parses the flags.  `learning_rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value
+/// of COHORT_MAX_BYTES.
 ///
 /// Errors    usage_error.
 options parse(program_text const& text, options const& defaults, int argc, char** argv);

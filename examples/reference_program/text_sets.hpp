@@ -30,11 +30,11 @@ struct characters_of_text {
 };
 
 /// Synthetic sentences of a few words, for machines without the text file.
-inline std::string drawn_sentences() {
+inline std::string synthetic_sentences() {
   constexpr std::array subjects{"the king", "a sailor", "my lady", "the old clerk", "no man"};
   constexpr std::array verbs{"sees", "hears", "has found", "will not follow", "remembers"};
   constexpr std::array objects{"the sea", "a letter", "his sword", "the crown of France", "an honest word"};
-  cohort::random_stream const draws(1, "drawn_sentences");
+  cohort::random_stream const draws(1, "synthetic_sentences");
   std::string text;
   for (std::uint64_t k = 0; k < 4000; ++k)
     text += std::string(subjects[draws.below(3 * k, 5)]) + ' ' + verbs[draws.below(3 * k + 1, 5)] + ' '
@@ -65,7 +65,7 @@ inline cohort::tokenizer tokens_of(options const& chosen, std::string const& tex
 
 inline characters_of_text characters_of(options const& chosen) {
   std::string const path = text_path(chosen.data);
-  std::string text = path.empty() ? drawn_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
+  std::string text = path.empty() ? synthetic_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
   cohort::tokenizer tokens = tokens_of(chosen, text);
   return {std::move(text), std::move(tokens), path.empty() ? "synthetic sentences" : path, path.empty()};
 }

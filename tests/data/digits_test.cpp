@@ -9,10 +9,10 @@ namespace digits_test {
 
 using image = std::array<std::uint8_t, cohort::digit_drawer::pixels>;
 
-TEST(drawn_digits, are_functions_of_seed_and_index) {
+TEST(synthetic_digits, are_functions_of_seed_and_index) {
   cohort::digit_drawer const drawer(4);
-  cohort::arrays const all = cohort::drawn_digits(20, 4);
-  cohort::arrays const later = cohort::drawn_digits(5, 4, 15);
+  cohort::arrays const all = cohort::synthetic_digits(20, 4);
+  cohort::arrays const later = cohort::synthetic_digits(5, 4, 15);
   for (std::size_t i = 0; i < 5; ++i) {
     image drawn;
     int const label = drawer.draw(static_cast<std::int64_t>(15 + i), drawn);
@@ -31,8 +31,8 @@ TEST(drawn_digits, are_functions_of_seed_and_index) {
   EXPECT_NE(other, mine);
 }
 
-TEST(drawn_digits, have_ten_classes_of_bright_strokes) {
-  cohort::loader loader(cohort::drawn_digits(500, 1), {.batch = 500});
+TEST(synthetic_digits, have_ten_classes_of_bright_strokes) {
+  cohort::loader loader(cohort::synthetic_digits(500, 1), {.batch = 500});
   cohort::batch const* const b = loader.next();
   std::array<int, 10> seen{};
   for (std::int32_t const label : b->target().as<std::int32_t>()) ++seen.at(static_cast<std::size_t>(label));
@@ -52,8 +52,8 @@ TEST(drawn_digits, have_ten_classes_of_bright_strokes) {
 }
 
 /// Classified by the nearest class mean. Chance is 10 %.
-TEST(drawn_digits, of_one_label_resemble_each_other) {
-  cohort::arrays const data = cohort::drawn_digits(1200, 3);
+TEST(synthetic_digits, of_one_label_resemble_each_other) {
+  cohort::arrays const data = cohort::synthetic_digits(1200, 3);
   cohort::loader loader(std::cref(data), {.batch = 1200, .shuffle = false});
   cohort::batch const* const b = loader.next();
   auto const pixels = b->input().as<float>();
@@ -85,8 +85,8 @@ TEST(drawn_digits, of_one_label_resemble_each_other) {
   EXPECT_GT(right, 100);
 }
 
-TEST(drawn_digits, refuse_a_count_of_zero) {
-  expect_parts(refused<cohort::setting_error>([] { cohort::drawn_digits(0, 1); }), {"count", "at least 1"});
+TEST(synthetic_digits, refuse_a_count_of_zero) {
+  expect_parts(refused<cohort::setting_error>([] { cohort::synthetic_digits(0, 1); }), {"count", "at least 1"});
 }
 
 }  // namespace digits_test

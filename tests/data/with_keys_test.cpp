@@ -15,7 +15,7 @@ namespace with_keys_test {
 using namespace cohort;
 
 TEST(with_keys, gives_each_example_its_key) {
-  dataset const digits = drawn_digits(3, 1);
+  dataset const digits = synthetic_digits(3, 1);
   std::array<std::int64_t, 3> const numbers{-7, 12, 9'000'000'000};
   auto const keys_of = [&](dataset const& data) {
     loader batches(data, {.batch = 3, .shuffle = false, .readers = 3});
@@ -33,7 +33,7 @@ TEST(with_keys, gives_each_example_its_key) {
 }
 
 TEST(with_keys, needs_one_key_per_example) {
-  EXPECT_EQ(refusal_of<setting_error>([] { with_keys(drawn_digits(3, 1), std::vector<std::string>{"a"}); }),
+  EXPECT_EQ(refusal_of<setting_error>([] { with_keys(synthetic_digits(3, 1), std::vector<std::string>{"a"}); }),
             "the number of keys differs from the number of examples (with_keys): expected 3 keys, got 1");
 }
 

@@ -63,8 +63,8 @@ class reference(unittest.TestCase):
 
     def test_has_an_optimizer_with_its_formula_and_defaults(self):
         text = entry(self.pages["optimizers"], "adam")
-        self.assertIn("u = rate·m̂ / (√v̂ + epsilon)", text)
-        self.assertEqual(rows(text), {"rate": ("rate_schedule", "1e-3"), "beta1": ("double", "0.9"), "beta2": ("double", "0.999"),
+        self.assertIn("u = η·m̂ / (√v̂ + epsilon)", text)
+        self.assertEqual(rows(text), {"learning_rate": ("rate_schedule", "1e-3"), "beta1": ("double", "0.9"), "beta2": ("double", "0.999"),
                                       "epsilon": ("double", "1e-8"), "epsilon_hat": ("double", "0")})
 
     def test_has_all_fields_of_settings(self):
@@ -76,7 +76,7 @@ class reference(unittest.TestCase):
         body = re.search(r"^struct training_settings \{$(.*?)^\};", settings, re.MULTILINE | re.DOTALL).group(1)
         names = re.findall(r"^  [\w:<>]+ (\w+)(?: = |\{|;)", body, re.MULTILINE)
         self.assertEqual(list(rows(entry(self.pages["settings"], "training_settings"))), names)
-        self.assertGreater(len(names), 20)
+        self.assertGreater(len(names), 10)
 
     def test_has_a_strategy_with_all_its_sections(self):
         text = entry(self.pages["strategies"], "allreduce")

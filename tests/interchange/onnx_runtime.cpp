@@ -7,6 +7,7 @@
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 #include <cstdio>
 #include <set>
 

@@ -40,7 +40,7 @@ TEST(prediction_page, writes_files_on_all_ranks) {
   }>();
   cohort::launch<cohort::threads>(2, [&](cohort::communicator& world) {
     auto run = cohort::trainer<cohort::reference<float>>(net);
-    cohort::dataset const images = cohort::drawn_digits(20, 1);
+    cohort::dataset const images = cohort::synthetic_digits(20, 1);
     std::vector<std::string> names;
     for (int i = 0; i < 20; ++i) names.push_back("digit " + std::to_string(i * 7 % 20));
     // clang-format off

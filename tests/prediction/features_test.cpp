@@ -37,7 +37,7 @@ constexpr auto lenet = network<[](builder& net) {
 }>();
 
 TEST(features, of_a_layer_are_data_for_another_network) {
-  dataset const digits = drawn_digits(200, 1), others = drawn_digits(100, 1, 200);
+  dataset const digits = synthetic_digits(200, 1), others = synthetic_digits(100, 1, 200);
   training taught = trainer<narrow>(lenet, {.optimizer = {adam{}}, .seed = 3, .workers = 2});
   taught.fit(digits, {.batch = 10, .epochs = 2});
   constexpr auto logistic =
@@ -153,7 +153,7 @@ TEST(features, refuse_unknown_names_and_list_the_known_ones) {
   feature_set const codes = made.features({"dense_1"}, examples.data());
   EXPECT_THROW(codes.of("dense_2"), setting_error);
   EXPECT_THROW(made.features({"dense_1"}, examples.data(), 0), setting_error);
-  EXPECT_THROW(made.features({"dense_1"}, drawn_digits(2, 1)), shape_error);
+  EXPECT_THROW(made.features({"dense_1"}, synthetic_digits(2, 1)), shape_error);
 }
 
 // ---- parameters for another network ----------------------------------------------------------------------

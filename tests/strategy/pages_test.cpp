@@ -27,8 +27,8 @@ int main() try {
     cohort::performance_listener speed(20);
     std::vector<cohort::listener*> listeners;
     if (world.rank() == 0) listeners.push_back(&speed);
-    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1, .listeners = listeners});
-    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    training.fit(cohort::synthetic_digits(2'000, 1), {.batch = 16, .epochs = 1, .listeners = listeners});
+    auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
     if (world.rank() == 0) std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
   });
 } catch (cohort::communicator_error const& lost) {
@@ -53,8 +53,8 @@ int main() try {
     auto training = cohort::trainer<cohort::reference<float>>(
         digits, world, cohort::parameter_averaging{.every = 5, .outer = cohort::outer::bmuf{}},
         {.optimizer = {cohort::adagrad{.learning_rate = 0.02}}});
-    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
-    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    training.fit(cohort::synthetic_digits(2'000, 1), {.batch = 16, .epochs = 1});
+    auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
     if (world.rank() == 0) std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
   });
 } catch (cohort::communicator_error const& lost) {
@@ -81,8 +81,8 @@ int main() try {
         cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01},
                                   .settings = {.warm_up = 10}},
         {.optimizer = {cohort::sgd{.learning_rate = 0.2}}});
-    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
-    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    training.fit(cohort::synthetic_digits(2'000, 1), {.batch = 16, .epochs = 1});
+    auto const report = training.evaluate(cohort::synthetic_digits(500, 2));
     if (world.rank() != 0) return;
     std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
     for (cohort::measurement const& one : training.exchange_report())

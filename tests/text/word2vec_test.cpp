@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using matrix = std::vector<std::vector<double>>;
 
 /// Sentences of words drawn from a Zipf distribution.
-std::string drawn_text(int vocabulary, int words, std::uint64_t seed = 1) {
+std::string synthetic_text(int vocabulary, int words, std::uint64_t seed = 1) {
   random_stream const draws(seed, "text");
   std::vector<double> sums;
   double sum = 0;
@@ -42,7 +42,7 @@ std::string drawn_text(int vocabulary, int words, std::uint64_t seed = 1) {
 }
 
 struct corpus {
-  std::string text = drawn_text(40, 900);
+  std::string text = synthetic_text(40, 900);
   word_vocabulary words = word_vocabulary::of(text, {.min_count = 2});
   token_stream tokens{words.encode(text)};
 };

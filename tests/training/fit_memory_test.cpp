@@ -33,7 +33,7 @@ std::vector<texts> logged(std::vector<int> const& workers) {
     };
     training run =
         trainer<reference<float>>(net(), world, allreduce{}, {.workers = workers[rank], .log = log});
-    dataset const data = drawn_digits(64, 1);
+    dataset const data = synthetic_digits(64, 1);
     for (int const batch : {8, 8, 4}) run.fit(data, {.batch = batch});
   });
   return lines;

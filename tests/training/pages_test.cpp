@@ -34,8 +34,8 @@ constexpr auto digits = cohort::network<[](cohort::builder& net) {
 
 int main() try {
   auto training = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
-  training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16});
-  cohort::loader batches(cohort::drawn_digits(64, 2), {.batch = 64, .shuffle = false});
+  training.fit(cohort::synthetic_digits(2'000, 1), {.batch = 16});
+  cohort::loader batches(cohort::synthetic_digits(64, 2), {.batch = 64, .shuffle = false});
   cohort::tensor_view const images = batches.next()->input();
 
   cohort::dynamic_batcher batcher(training, {.max_batch = 16, .max_delay = std::chrono::microseconds(500)});
@@ -125,7 +125,7 @@ TEST(pages, of_data_normalise_inputs_and_targets) {
 }
 
 TEST(pages, of_data_show_views_and_windows) {
-  cohort::dataset const digits = cohort::drawn_digits(50, 1);
+  cohort::dataset const digits = cohort::synthetic_digits(50, 1);
   auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});
   cohort::dataset const noisy = cohort::mapped(training, [](std::int64_t i, cohort::example_view& one) {
     cohort::random_stream const noise(7, "noise", static_cast<std::uint64_t>(one.epoch),
@@ -163,7 +163,7 @@ constexpr auto digits = cohort::network<[](cohort::builder& net) {
 
 int main() try {
   namespace metrics = cohort::metrics;
-  cohort::dataset const images = cohort::drawn_digits(2'000, 1), held = cohort::drawn_digits(500, 2);
+  cohort::dataset const images = cohort::synthetic_digits(2'000, 1), held = cohort::synthetic_digits(500, 2);
   auto run = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
 
   cohort::early_stopping_listener stopping(metrics::loss, {.patience = 2, .restore_best = true});
@@ -232,7 +232,7 @@ TEST(pages, of_own_loops_run) {
       << said;
   EXPECT_NE(said.find("accuracy after the last epoch: 0."), std::string::npos) << said;
 
-  cohort::dataset const images = cohort::drawn_digits(640, 1);
+  cohort::dataset const images = cohort::synthetic_digits(640, 1);
   cohort::loader batches(images, {.batch = 640});
   batches.start(0);
   cohort::batch const& all = *batches.next();
@@ -251,7 +251,7 @@ TEST(pages, of_own_loops_run) {
 
 /// Plays 40 rounds of 64 images; the right digit is rewarded. The advantage is the reward minus its mean.
 TEST(pages, of_own_loops_learn_by_policy_gradients) {
-  cohort::dataset const images = cohort::drawn_digits(64, 1);
+  cohort::dataset const images = cohort::synthetic_digits(64, 1);
   cohort::loader batches(images, {.batch = 64, .shuffle = false});
   batches.start(0);
   cohort::batch const& all = *batches.next();
@@ -362,8 +362,8 @@ TEST(pages, of_monitoring_write_their_files) {
   std::string const before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   auto training = trainer<reference<float>>(digits, {.optimizer = {adam{}}});
-  train_with_tensorboard(training, drawn_digits(64, 1));
-  train_with_report(training, drawn_digits(64, 1), drawn_digits(64, 2));
+  train_with_tensorboard(training, synthetic_digits(64, 1));
+  train_with_report(training, synthetic_digits(64, 1), synthetic_digits(64, 2));
   EXPECT_TRUE(std::filesystem::exists("run.html"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator("runs/first"), {}), 1);
   std::filesystem::current_path(before);

@@ -100,8 +100,8 @@ class model_file {
   /// Fills arenas that have the layouts of `parameters`. The optimizers' rates and fields may differ from the
   /// saved ones.
   ///
-  /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ or the file
-  ///           has no state.
+  /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ or the
+  ///           file has no state.
   training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                std::span<std::byte* const> arrays) const;
 

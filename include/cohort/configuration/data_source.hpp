@@ -16,8 +16,8 @@
 
 namespace cohort {
 
-/// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for
-/// the test; 0: no test set.
+/// Synthetic digits (synthetic_digits): examples [0, train) of the seed for training, the next `test` ones
+/// for the test; 0: no test set.
 struct digits_source {
   int train = 12'000;
   int test = 2'000;

@@ -114,8 +114,8 @@ std::string_view name_of(strategy_source const& how);
 /// Writes all fields of a document, indented.
 std::string to_json(run_document const& run);
 
-/// Returns the JSON Schema (draft 2020-12) of documents, with the layers, optimizers, schedules and strategies
-/// of this library.
+/// Returns the JSON Schema (draft 2020-12) of documents, with the layers, optimizers, schedules and
+/// strategies of this library.
 std::string run_document_schema();
 
 }  // namespace cohort

@@ -11,8 +11,8 @@
 
 namespace cohort {
 
-/// Normalisation or clipping of the mean gradient g, applied before the penalties and the optimizer. ‖g‖ is the
-/// norm over one parameter tensor, all parameters of a layer, or all parameters of the network.
+/// Normalisation or clipping of the mean gradient g, applied before the penalties and the optimizer. ‖g‖ is
+/// the norm over one parameter tensor, all parameters of a layer, or all parameters of the network.
 namespace normalise {
 
 /// g, unchanged

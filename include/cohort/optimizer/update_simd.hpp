@@ -51,11 +51,11 @@ inline constexpr std::size_t update_block = 1024;
 ///     w −= u
 ///
 /// Shapes    w, each gradient part and each of the state_arrays() state arrays: (n), n a multiple of 16.
-/// Before    the optimizer's check() has passed; state array k was initialised with initial_state(k); there is
-///           at least one part; `which` is at most machine_isa() (ignored for double).
+/// Before    the optimizer's check() has passed; state array k was initialised with initial_state(k); there
+///           is at least one part; `which` is at most machine_isa() (ignored for double).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
-/// Errors    shape_error if n is not a multiple of 16; setting_error if the optimizer needs norms and `now` has
-///           none.
+/// Errors    shape_error if n is not a multiple of 16; setting_error if the optimizer needs norms and `now`
+///           has none.
 /// Exact     the same bits for every partition of a range at multiples of 16, and for every number of parts
 ///           with the same sum. Padding (w = g = 0) stays zero.
 ///           Results of different instruction sets differ by a few units in the last place (fused

@@ -43,8 +43,8 @@ struct bmuf {
   constexpr operator outer_step() const { return {rate, momentum, nesterov}; }
 };
 
-/// Nesterov momentum over many inner steps. The source uses periods of 500 steps, AdamW as the inner optimizer,
-/// and a separate AdamW state on each rank (average_optimizer_state false).
+/// Nesterov momentum over many inner steps. The source uses periods of 500 steps, AdamW as the inner
+/// optimizer, and a separate AdamW state on each rank (average_optimizer_state false).
 ///
 /// Source    Douillard et al., DiLoCo, 2023.
 struct diloco {

@@ -10,19 +10,19 @@ namespace cohort {
 /// Trains each rank independently; every `every` steps all ranks take the mean of their parameters, or an
 /// outer step towards it.
 ///
-/// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of the
-///           optimizers. The arrays are averaged in place on two conditions. All ranks have the same layout, in
-///           the processor's memory and with padding of at most 1/64. There is no outer step, no constraint
-///           and no `overlap`.
+/// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of
+///           the optimizers. The arrays are averaged in place on two conditions. All ranks have the same
+///           layout, in the processor's memory and with padding of at most 1/64. There is no outer step, no
+///           constraint and no `overlap`.
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
 ///           speed of the slowest rank in the last period determines the number of steps, which is the same
 ///           on all ranks. The bits then depend on timing.
 /// Order     all ranks meet after the same steps, and at an epoch's end if they have trained since the last
 ///           meeting: every example counts. If ranks share a stream, a rank whose part has ended skips to the
 ///           next meeting and waits there. `overlap`: a mean starts at a period's end. It is applied at the
-///           end of the next period, together with its votes. The steps taken in between are kept. Optimizers'
-///           states and running statistics are averaged only at an epoch's end. For a single rank, `overlap`
-///           has no effect.
+///           end of the next period, together with its votes. The steps taken in between are kept.
+///           Optimizers' states and running statistics are averaged only at an epoch's end. For a single
+///           rank, `overlap` has no effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
 ///           (their number if they have no weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank

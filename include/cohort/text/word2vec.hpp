@@ -31,8 +31,8 @@ class word2vec_state;
 /// Order     collective: every rank makes the same calls in the same order with the same arguments. Each step
 ///           uses the next `windows` windows of the text; the last step of an epoch may have fewer windows.
 ///           Each rank computes a contiguous part of the step's windows.
-/// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over the
-///           step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
+/// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over
+///           the step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
 ///           frequent words would otherwise diverge in large steps.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.

@@ -34,9 +34,9 @@ enum class when_not_finite { stop, skip };
 ///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
 ///           With `tune` and 0 workers, a short calibration chooses between this and one worker with one
 ///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
-///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a device,
-///           or no limit on the processor. A worker's batches and micro-batches of all sizes share one
-///           memory block. Each prediction plan is checked against the limit separately. `tune`: the
+///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a
+///           device, or no limit on the processor. A worker's batches and micro-batches of all sizes share
+///           one memory block. Each prediction plan is checked against the limit separately. `tune`: the
 ///           autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp> measures the
 ///           backend's alternatives on this machine and stores the choices in the user's cache.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,

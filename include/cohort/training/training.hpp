@@ -226,8 +226,8 @@ class training {
   /// Order     not collective: each rank computes with this rank's parameters on this rank's `data`.
   feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
-  /// Writes the model file: the parameters, the graph and, with `optimizer_state`, the optimizers' state, step
-  /// and epoch.
+  /// Writes the model file: the parameters, the graph and, with `optimizer_state`, the optimizers' state,
+  /// step and epoch.
   ///
   /// Order     collective: rank 0 writes the ranks' consensus.
   /// Errors    file_error, the same on every rank. After an error, an existing file of this name is

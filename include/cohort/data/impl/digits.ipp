@@ -58,10 +58,10 @@ int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t, pixels> out) cons
   return label;
 }
 
-arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
+arrays synthetic_digits(int count, std::uint64_t seed, std::int64_t first) {
   if (count < 1)
     throw setting_error({.what = "the number of digits is not positive",
-                         .where = "drawn_digits, count",
+                         .where = "synthetic_digits, count",
                          .expected = "at least 1",
                          .got = {count}});
   struct synthetic {

@@ -20,8 +20,8 @@ class parameter_rules {
   /// Rule of parameter p.
   parameter_rule const& operator[](std::size_t p) const { return rules_[rule_of_[p]]; }
   std::size_t size() const { return rule_of_.size(); }
-  /// Largest number of state arrays of any optimizer. The optimizers of frozen parameters count too, because a
-  /// later run may unfreeze these.
+  /// Largest number of state arrays of any optimizer. The optimizers of frozen parameters count too, because
+  /// a later run may unfreeze these.
   int state_arrays() const { return state_arrays_; }
 
  private:

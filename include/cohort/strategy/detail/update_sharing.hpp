@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Shares steps: the optimizer of each rank computes a step; all ranks then replace it with the sum of the sent
-/// steps (`mean`: by their mean).
+/// Shares steps: the optimizer of each rank computes a step; all ranks then replace it with the sum of the
+/// sent steps (`mean`: by their mean).
 ///
 /// The ranks' optimizer states differ. Saved models, and checkpoints that another number of ranks continues,
 /// contain the mean of these states.

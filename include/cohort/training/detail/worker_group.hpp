@@ -102,8 +102,8 @@ class worker_group {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
   }
 
-  /// Finishes the buckets that the last step left pending. Must be called before parameters or the optimizers'
-  /// state are read or written between two steps. Thread-safe.
+  /// Finishes the buckets that the last step left pending. Must be called before parameters or the
+  /// optimizers' state are read or written between two steps. Thread-safe.
   ///
   /// Errors    those of a step.
   void finish_pending();

@@ -124,8 +124,8 @@ sets real_or_drawn(std::string_view user_path, std::uint64_t seed, int drawn_tra
             .test = detail::read_mnist_pair(at->test_images, at->test_labels),
             .synthetic = false,
             .where = at->train_images};
-  return {.train = drawn_digits(drawn_train, seed),
-          .test = drawn_digits(drawn_test, seed, drawn_train),
+  return {.train = synthetic_digits(drawn_train, seed),
+          .test = synthetic_digits(drawn_test, seed, drawn_train),
           .synthetic = true,
           .where = "synthetic, seed " + std::to_string(seed)};
 }
