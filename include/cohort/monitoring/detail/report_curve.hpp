@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <limits>
 #include <span>

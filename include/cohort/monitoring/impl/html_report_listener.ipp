@@ -37,8 +37,8 @@ inline constexpr std::string_view report_page =
 #include <cohort/monitoring/detail/report_page.inc>
     ;
 
-/// Writes a number (null if it is not finite), a text ('?' replaces bytes that are not UTF-8), an optional, or
-/// an array of a range's or a tuple's elements.
+/// Writes a number (null if it is not finite), a text ('?' replaces bytes that are not UTF-8), an optional,
+/// or an array of a range's or a tuple's elements.
 template <class Value>
 void write_json(io::json_writer& out, Value const& content) {
   if constexpr (std::is_floating_point_v<Value>) {
