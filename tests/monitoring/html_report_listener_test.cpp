@@ -213,7 +213,7 @@ TEST(html_report, has_a_row_for_each_output_of_a_binary_loss) {
   EXPECT_EQ(single.at("accuracy").number(), 0.75);
   EXPECT_EQ(numbers_of(single.at("rows").at(std::size_t{0})),
             (std::vector<double>{3, 2, 1, 2 / 3.0, 0.8, 1}));
-  EXPECT_EQ(single.at("calibration").size(), 3U);
+  EXPECT_EQ(single.at("calibration").size(), 4U);
   EXPECT_GT(single.at("calibration_error").number(), 0);
 }
 
@@ -239,7 +239,7 @@ TEST(html_report, has_counts_of_each_pair_of_classes_and_bins_of_probabilities) 
   EXPECT_EQ(bins.at(std::size_t{0}).at(1).number(), 1);
   EXPECT_EQ(bins.at(1).at(1).number(), 2 / 3.0);
   EXPECT_EQ(bins.at(1).at(2).number(), 3);
-  EXPECT_EQ(numbers_of(shown["classes"].at("rows").at(2)), (std::vector<double>{1, 0, -1, 0, -1, 0.5}));
+  EXPECT_EQ(numbers_of(shown["classes"].at("rows").at(2)), (std::vector<double>{1, 0, -1, 0, 0, 1 / 3.0}));
 }
 
 TEST(html_report, has_curves_of_the_8_classes_with_the_smallest_areas) {

@@ -11,6 +11,7 @@ class element extends Node {
   constructor(tag, namespace) {
     super();
     Object.assign(this, {tag, namespace, attributes: {}, children: [], listeners: {}, parent: null});
+    Object.seal(this);  // the script must not set innerHTML
   }
   setAttribute(name, value) { this.attributes[name] = String(value); }
   append(...children) {

@@ -3,6 +3,7 @@
 # tools: node
 import copy
 import json
+import math
 import os
 import pathlib
 import re
@@ -255,6 +256,8 @@ class report_page(unittest.TestCase):
         self.assertEqual(nodes(roc[0], tag="polyline")[0]["points"], "0.0,276.0 138.0,0.0 276.0,0.0")
         self.assertEqual(hints(self.chart(root, "Calibration: frequency of correct predictions")[0])[1:],
                          ["3 examples, probability 0.95, frequency 0.5", "1 example, probability 0.6, frequency 1"])
+        dots = nodes(self.chart(root, "Calibration: frequency of correct predictions")[0], tag="circle")
+        self.assertEqual([round(float(one["r"]), 3) for one in dots], [round(2 + 10 * math.sqrt(3), 3), 12])
         many = self.section(self.drawing(classes={**classes, "classes": 3, "curves": [], "confusion": [], "calibration": []}), "Classes")
         self.assertEqual((len(nodes(many, tag="tr")), nodes(many, role="img"), "area" in text_of(many)), (4, [], False))
 
@@ -293,6 +296,8 @@ class report_page(unittest.TestCase):
         self.assertEqual(len(nodes(root, **{"class": "edge"})), sum(len(reads) for *_, reads in layers))
         self.assertEqual([text_of(one["children"][1]) for one in nodes(root, tag="g")], [name for name, *_ in layers])
         self.assertEqual(hints(root), [text for _, _, _, text, _ in layers])
+        lines = [re.fullmatch(r"M(\S+) \S+ C(\S+) \S+ \S+ \S+ (\S+) \S+", one["d"]).groups() for one in nodes(root, **{"class": "edge"})]
+        self.assertEqual(sorted(round(float(bend) - float(begin), 3) for begin, bend, _ in lines), [0] * 5 + [170.667])  # beside the relu
         rows = [float(one["y"]) for one in nodes(root, **{"class": "layer"})]
         self.assertEqual(len(set(rows)), len(layers))  # this network is a chain with a shortcut
 
