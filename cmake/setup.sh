@@ -212,6 +212,7 @@ if [ $with_tests = yes ]; then
   want libbenchmark-dev has_header benchmark/benchmark.h
   want nlohmann-json3-dev has_header nlohmann/json.hpp
   want xz-utils has_command xz
+  want nodejs has_command node  # runs the script of a report
   want libonnx-testdata test -d /usr/share/libonnx-testdata
   want python3-dev has_python_headers
   want default-jre-headless has_java  # Spark

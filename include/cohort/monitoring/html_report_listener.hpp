@@ -5,7 +5,7 @@
 #include <cohort/execution/sink.hpp>
 #include <cohort/monitoring/detail/dense_parameters.hpp>
 #include <cohort/monitoring/detail/implementation.hpp>
-#include <cohort/monitoring/detail/svg_chart.hpp>
+#include <cohort/monitoring/detail/report_curve.hpp>
 #include <cohort/training/detail/mean_loss.hpp>
 #include <cohort/training/evaluation_settings.hpp>
 #include <cohort/training/listener.hpp>
@@ -37,10 +37,11 @@ struct html_report_settings {
   sink lines = stderr_sink();
 };
 
-/// Writes a report of a run as one HTML file without scripts or other files, and rewrites it while the run
-/// trains. It contains curves of loss, metrics and update ratios, a table of the classes with confusion
-/// matrix, ROC curves and calibration, the phases of a step on all ranks, the exchange, memory, the network
-/// and the settings. Colours are light or dark as the browser prefers.
+/// Writes a report of a run as one HTML file that needs no other files, and rewrites it while the run trains.
+/// It contains curves of loss, metrics and update ratios, a table of the classes with confusion matrix, ROC
+/// curves and calibration, the phases of a step on all ranks, the exchange, memory, the network and the
+/// settings. Curves zoom; colours are light or dark as the browser prefers. The file is a fixed page whose
+/// script draws one JSON document.
 ///
 ///     html_report_listener report("run.html", {.classified = test});
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
@@ -95,16 +96,15 @@ class html_report_listener final : public listener {
   void require_classes(training& run) const;
   void describe_classes(training& run);
   void describe_ranks(training& run);
-  std::array<char const*, phases> phase_names() const;
   void write();
-  std::string head() const;
-  std::string memory_text() const;
 
   std::string path_;
   html_report_settings settings_;
   state state_ = state::not_started;
   std::vector<detail::report_curve> loss_, metrics_, ratios_, speed_, memory_;
-  std::string network_{}, settings_text_{}, exchange_{}, classes_{}, phases_of_ranks_{};
+  detail::report_json network_{}, exchange_{}, classes_{};
+  std::string settings_text_{};
+  std::vector<std::array<double, phases>> phases_of_ranks_{};
   std::array<double, phases> phase_seconds_{};
   bool has_stepped_ = false, separate_backward_ = false;
   std::int64_t measured_steps_ = 0;  // of phase_seconds_ and bytes_sent_

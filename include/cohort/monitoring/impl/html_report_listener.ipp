@@ -5,53 +5,128 @@
 #include <chrono>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/calibration.hpp>
+#include <cohort/evaluation/classification.hpp>
+#include <cohort/evaluation/roc.hpp>
+#include <cohort/graph/summary.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/monitoring/html_report_listener.hpp>
 #include <cohort/plan/plan_text.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/training/detail/loss_rows.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/exchange_text.hpp>
 #include <cohort/training/training.hpp>
+#include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
+#include <ranges>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace cohort::detail {
 
-inline constexpr std::string_view report_style = R"(
-:root { color-scheme: light dark; --ground: #fcfcfb; --text: #1c1c1a; --dim: #6a6a66; --grid: #e3e3df;
-  --c0: #2a6fdb; --c1: #d9622b; --c2: #1f8a5b; --c3: #c23a6b; --c4: #7a56c8; --c5: #9a7b12; --c6: #1788a0;
-  --c7: #7b7b77; }
-@media (prefers-color-scheme: dark) { :root { --ground: #191a1c; --text: #ececea; --dim: #a0a09b;
-  --grid: #34363a; --c0: #6ea3f5; --c1: #f0905f; --c2: #57c08f; --c3: #ec7fa6; --c4: #ad92ee; --c5: #d2b04a;
-  --c6: #58bfd6; --c7: #a9a9a4; } }
-body { margin: 0 auto; padding: 1rem; max-width: 72rem; background: var(--ground); color: var(--text);
-  font: 15px/1.45 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
-figure { margin: 0; overflow-x: auto; } figcaption, .dim, th { color: var(--dim); font-weight: 400; }
-svg { width: 100%; max-width: 40rem; height: auto; } svg.natural { width: auto; max-width: none; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--text); } svg text.dim { fill: var(--dim); }
-.grid { stroke: var(--grid); } .curve { fill: none; stroke: var(--c); stroke-width: 2; }
-.curve.dashed { stroke-dasharray: 5 3; } rect, circle { fill: var(--c); }
-.layer { fill: var(--ground); stroke: var(--dim); } .edge { fill: none; stroke: var(--dim); opacity: .6; }
-.network { max-height: 36rem; overflow: auto; }
-.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
-.c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
-.key { padding: 0 .45em; margin-right: .4em; background: var(--c); }
-.key.dashed { opacity: .6; } ul.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0;
-  margin: .2rem 0; list-style: none; font-size: .85rem; }
-table { display: block; overflow-x: auto; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-td, th { padding: .1rem .8rem .1rem 0; text-align: right; white-space: nowrap; } td:first-child, th:first-child { text-align: left; }
-pre { overflow-x: auto; font-size: .8rem; white-space: pre-wrap; }
-)";
+inline constexpr std::string_view report_page =
+#include <cohort/monitoring/detail/report_page.inc>
+    ;
 
-/// A heading and its content; nothing without content.
-std::string report_section(char const* heading, std::string const& content) {
-  return content.empty() ? content : text_of({"<section><h2>", heading, "</h2>\n", content, "</section>\n"});
+/// Writes a number (null if it is not finite), a text ('?' replaces bytes that are not UTF-8), an optional,
+/// or an array of a range's or a tuple's elements.
+template <class Value>
+void write_json(io::json_writer& out, Value const& content) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    is_finite(content) ? out.value(content) : out.value(nullptr);
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    out.value(content);
+  } else if constexpr (std::convertible_to<Value const&, std::string_view>) {
+    std::string text(content);
+    for (std::size_t bad; (bad = invalid_utf8_at(text)) != text.size();) text[bad] = '?';
+    out.value(text);
+  } else if constexpr (requires { content.has_value(); }) {
+    content ? write_json(out, *content) : void(out.value(nullptr));
+  } else {
+    out.begin_array();
+    if constexpr (std::ranges::range<Value const>)
+      for (auto const& element : content) write_json(out, element);
+    else
+      std::apply([&](auto const&... elements) { (write_json(out, elements), ...); }, content);
+    out.end_array();
+  }
+}
+
+/// A JSON object of names and values, or of names and objects.
+report_json json_object(auto const&... fields) {
+  std::string text;
+  auto const add = [&](auto const& field) {
+    if constexpr (std::same_as<decltype(field), report_json const&>) {
+      text += field.text;
+    } else {
+      io::json_writer out;
+      write_json(out, field);
+      text += out.text();
+    }
+  };
+  std::size_t index = 0;
+  ((text += index == 0 ? "{" : index % 2 == 0 ? "," : ":", ++index, add(fields)), ...);
+  return {text + "}"};
+}
+
+/// Name, last value and points of each curve.
+auto curves_of(std::span<report_curve const> curves) {
+  return curves | std::views::transform([](report_curve const& curve) {
+           return std::tuple(std::string_view(curve.name()), curve.last(), curve.points());
+         });
+}
+
+/// A row per class or output: examples, predictions, precision, recall, F1, area under the ROC curve.
+auto class_row(binary_counts const& counts, std::optional<double> area) {
+  return std::tuple(counts.actual(), counts.predicted(), counts.precision(), counts.recall(), counts.f_beta(),
+                    area);
+}
+
+/// Number, area and points of the columns' ROC curves: of all, or of the 8 columns with the smallest areas.
+auto curves_of(roc_report const& report) {
+  constexpr std::size_t most = 8;
+  std::vector<std::tuple<int, double, std::vector<report_curve::point>>> curves;
+  for (int c = 0; c < report.columns(); ++c)
+    if (auto const area = report.auc(c)) curves.push_back({c, *area, {}});
+  if (curves.size() > most) {
+    std::ranges::stable_sort(curves, {}, [](auto const& curve) { return std::get<1>(curve); });
+    curves.resize(most);
+  }
+  for (auto& [column, area, shown] : curves) {
+    std::vector<roc_point> const points = report.of(column).points();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      auto const [x, y] = std::pair(points[i].false_positive_rate, points[i].true_positive_rate);
+      if (shown.empty() || i + 1 == points.size() || x - shown.back().first >= 0.004
+          || y - shown.back().second >= 0.004)
+        shown.emplace_back(x, y);
+    }
+  }
+  return curves;
+}
+
+/// Probability, frequency and number of examples of each bin that has examples.
+auto bins_of(calibration_report const& report) {
+  std::vector<std::tuple<double, double, std::int64_t>> bins;
+  for (calibration_bin const& bin : report.bins())
+    if (bin.examples > 0) bins.emplace_back(*bin.probability, *bin.frequency, bin.examples);
+  return bins;
+}
+
+/// Name, kind, output and description of each layer, and the layers that it reads.
+auto layers_of(graph_view net) {
+  return std::views::iota(0, net.size()) | std::views::transform([=](int id) {
+           return std::tuple(std::string(net.name(id)), std::string(net.kind(id).name),
+                             to_string(net[id].output), layer_text(net, id), net.inputs(id));
+         });
 }
 
 double peak_resident_bytes() {
@@ -67,48 +142,6 @@ report_curve& curve_named(std::vector<report_curve>& curves, std::string const& 
 
 inline constexpr int most_reported_classes = 100;
 
-/// A table with one row per class or output.
-class classes_table {
- public:
-  /// `of` and `actual`: headings of the names and of the numbers of examples. `has_areas`: a column for the
-  /// area under the ROC curve.
-  classes_table(char const* of, char const* actual, std::span<std::string const> names, bool has_areas)
-      : of_(of), actual_(actual), names_(names), has_areas_(has_areas) {}
-
-  void add(binary_counts const& counts, std::optional<double> area) {
-    auto const k = static_cast<std::size_t>(row_++);
-    rows_ += text_of({"<tr><td>", k < names_.size() ? escape_html(names_[k]) : std::to_string(k), "</td><td>",
-                      counts.actual(), "</td><td>", counts.predicted(), "</td><td>", text(counts.precision()),
-                      "</td><td>", text(counts.recall()), "</td><td>", text(counts.f_beta()), "</td>"});
-    if (has_areas_) rows_ += text_of({"<td>", area ? decimal_text(*area, 4) : std::string("-"), "</td>"});
-    rows_ += "</tr>\n";
-  }
-  void add_others(int count) {
-    if (count > 0)
-      rows_ +=
-          text_of({"<tr><td>and ", count, count == 1 ? " other class" : " other classes", "</td></tr>\n"});
-  }
-  std::string text(std::int64_t examples, std::optional<double> accuracy) const {
-    return text_of({"<p>", examples, " examples, accuracy <b>", text(accuracy), "</b></p>\n<table><tr><th>",
-                    of_, "</th><th>", actual_,
-                    "</th><th>predicted</th><th>precision</th>"
-                    "<th>recall</th><th>F1</th>",
-                    has_areas_ ? "<th>area under ROC</th>" : "", "</tr>\n", rows_, "</table>\n"});
-  }
-
- private:
-  static std::string text(std::optional<double> share) {
-    return share ? decimal_text(100 * *share, 1) + " %" : std::string("-");
-  }
-
-  char const* of_;
-  char const* actual_;
-  std::span<std::string const> names_;
-  bool has_areas_;
-  int row_ = 0;
-  std::string rows_{};
-};
-
 /// Counts of a column, of which scores of at least 0.5 are positive predictions.
 binary_counts counts_of(roc_curve const& column) {
   binary_counts counts;
@@ -119,29 +152,37 @@ binary_counts counts_of(roc_curve const& column) {
   return counts;
 }
 
-/// The table of class indices. `curves`: with one column per class; null: no areas.
-std::string table_of_classes(classification_report const& report, std::span<std::string const> labels,
-                             roc_report const* curves) {
-  int const shown = std::min(report.classes(), most_reported_classes);
-  classes_table table("class", "examples", labels, curves != nullptr);
-  for (int c = 0; c < shown; ++c) table.add(report.of(c), curves ? curves->auc(c) : std::nullopt);
-  table.add_others(report.classes() - shown);
-  return table.text(report.examples(), report.accuracy());
+/// A row per class of at most 100, and the confusion matrix of at most 40 classes.
+report_json classes_json(classification_report const& report, std::span<std::string const> labels,
+                         roc_report const& curves, calibration_report const& calibration) {
+  constexpr int most_in_matrix = 40;
+  int const classes = report.classes();
+  std::vector<decltype(class_row({}, {}))> rows;
+  std::vector<std::vector<std::int64_t>> confusion;
+  for (int c = 0; c < std::min(classes, most_reported_classes); ++c) {
+    rows.push_back(class_row(report.of(c), c < curves.columns() ? curves.auc(c) : std::nullopt));
+    if (classes > most_in_matrix || report.examples() == 0) continue;
+    confusion.emplace_back();
+    for (int column = 0; column < classes; ++column) confusion.back().push_back(report.count(c, column));
+  }
+  return json_object("classes", classes, "labels", labels, "examples", report.examples(), "accuracy",
+                     report.accuracy(), "rows", rows, "confusion", confusion, "curves", curves_of(curves),
+                     "calibration", bins_of(calibration), "calibration_error", calibration.expected_error());
 }
 
-/// The table of outputs that are probabilities of independent properties.
-std::string table_of_outputs(roc_report const& curves) {
-  classes_table table("output", "positive", {}, true);
-  std::int64_t correct = 0;
+/// A row per output that is the probability of an independent property.
+report_json outputs_json(roc_report const& curves, calibration_report const& calibration) {
+  std::vector<decltype(class_row({}, {}))> rows;
+  double correct = 0;
   for (int c = 0; c < curves.columns(); ++c) {
     binary_counts const counts = counts_of(curves.of(c));
-    correct += counts.true_positive + counts.true_negative;
-    table.add(counts, curves.auc(c));
+    correct += static_cast<double>(counts.true_positive + counts.true_negative);
+    rows.push_back(class_row(counts, curves.auc(c)));
   }
-  std::int64_t const all = curves.examples() * curves.columns();
-  return table.text(
-      curves.examples(),
-      all > 0 ? std::optional(static_cast<double>(correct) / static_cast<double>(all)) : std::nullopt);
+  double const accuracy = correct / static_cast<double>(curves.examples() * curves.columns());
+  return json_object("outputs", curves.columns(), "examples", curves.examples(), "accuracy", accuracy, "rows",
+                     rows, "curves", curves_of(curves), "calibration", bins_of(calibration),
+                     "calibration_error", calibration.expected_error());
 }
 
 /// What the report shows of a data set.
@@ -185,7 +226,7 @@ html_report_listener::~html_report_listener() {
 
 void html_report_listener::begin(training& run) {
   if (state_ == state::not_started) {
-    network_ = detail::network_picture(run.network());
+    network_ = detail::json_object("layers", detail::layers_of(run.network()));
     settings_text_ =
         detail::text_of({"backend ", run.backend(), "; strategy ", run.state().exchange_strategy->describe(),
                          "\n", detail::describe(run.settings()), "\n"});
@@ -270,17 +311,14 @@ void html_report_listener::describe_exchange(training& run) {
   std::int64_t const steps = step_ - first_step_;
   if (ranks_ < 2 || measured_steps_ < 1) return;
   std::vector<measurement> const measured = run.exchange_report();
-  std::string rows;
-  for (measurement const& one : measured)
-    rows += detail::text_of({"<tr><td>", detail::escape_html(one.name), "</td><td>",
-                             detail::short_number(one.value), "</td></tr>\n"});
-  exchange_ = detail::text_of(
-      {"<p>", ranks_, " ranks; rank 0 sent ",
-       detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(measured_steps_)),
-       " a step and waited ", detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
-       " % of the time for other ranks</p>\n<p>",
-       detail::escape_html(exchange_text(measured, exchange_before_, steps)), "</p>\n<table>", rows,
-       "</table>\n"});
+  auto const values = measured | std::views::transform([](measurement const& each) {
+                        return std::tuple(each.name, each.value);
+                      });
+  std::string const sent =
+      detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(measured_steps_));
+  exchange_ =
+      detail::json_object("sent", sent, "waited", seconds_ > 0 ? exchange_seconds_ / seconds_ : 0, "text",
+                          exchange_text(measured, exchange_before_, steps), "measurements", values);
 }
 
 void html_report_listener::require_classes(training& run) const {
@@ -316,8 +354,7 @@ void html_report_listener::describe_classes(training& run) {
   if (which == detail::class_report::of_classes) {
     classification_report const report = run.evaluate(data, settings_.how);
     if (run.world().rank() == 0)
-      classes_ =
-          detail::table_of_classes(report, labels, nullptr) + detail::confusion_picture(report, labels);
+      classes_ = detail::classes_json(report, labels, roc_report(), calibration_report());
     return;
   }
   shape const output = net[net.with_role(layer_role::loss).at(0)].output;
@@ -326,10 +363,7 @@ void html_report_listener::describe_classes(training& run) {
     roc_report curves(columns, {.steps = 1000});
     calibration_report calibration(columns);
     run.evaluate(data, {&curves, &calibration}, settings_.how);
-    if (run.world().rank() == 0)
-      classes_ = detail::table_of_outputs(curves) + "<div class=\"charts\">"
-                 + detail::roc_picture(curves, {}, "ROC curves of the outputs")
-                 + (columns == 1 ? detail::calibration_picture(calibration) : std::string()) + "</div>\n";
+    if (run.world().rank() == 0) classes_ = detail::outputs_json(curves, calibration);
     return;
   }
   int const classes = channels_of(output);
@@ -337,17 +371,7 @@ void html_report_listener::describe_classes(training& run) {
   roc_report curves(classes, {.steps = 1000});
   calibration_report calibration(classes);
   run.evaluate(data, {&report, &curves, &calibration}, settings_.how);
-  if (run.world().rank() != 0) return;
-  classes_ = detail::table_of_classes(report, labels, &curves) + "<div class=\"charts\">"
-             + detail::confusion_picture(report, labels)
-             + detail::roc_picture(curves, labels, "ROC curves: each class against the others")
-             + detail::calibration_picture(calibration) + "</div>\n";
-}
-
-std::array<char const*, html_report_listener::phases> html_report_listener::phase_names() const {
-  return {
-      "wait for data", "prepare", "forward",         separate_backward_ ? "backward" : "forward and backward",
-      "exchange",      "update",  "after the update"};
+  if (run.world().rank() == 0) classes_ = detail::classes_json(report, labels, curves, calibration);
 }
 
 void html_report_listener::describe_ranks(training& run) {
@@ -357,37 +381,9 @@ void html_report_listener::describe_ranks(training& run) {
   for (double& one : mine) one /= static_cast<double>(std::max<std::int64_t>(measured_steps_, 1));
   gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
   if (world.rank() != 0) return;
-  std::vector<std::array<double, phases>> of_rank(static_cast<std::size_t>(world.size()));
+  phases_of_ranks_.resize(static_cast<std::size_t>(world.size()));
   for (int rank = 0; rank < world.size(); ++rank)
-    std::memcpy(&of_rank[static_cast<std::size_t>(rank)], all.of(rank).data(), sizeof mine);
-  auto const names = phase_names();
-  std::string rows;
-  auto const add = [&](char const* name, auto milliseconds_of) {
-    std::size_t least = 0, most = 0;
-    double sum = 0;
-    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
-      double const time = milliseconds_of(of_rank[rank]);
-      sum += time;
-      if (time < milliseconds_of(of_rank[least])) least = rank;
-      if (time > milliseconds_of(of_rank[most])) most = rank;
-    }
-    if (sum > 0)
-      rows += detail::text_of({"<tr><td>", name, "</td><td>",
-                               detail::short_number(sum / static_cast<double>(of_rank.size())), "</td><td>",
-                               detail::short_number(milliseconds_of(of_rank[least])), "</td><td>", least,
-                               "</td><td>", detail::short_number(milliseconds_of(of_rank[most])), "</td><td>",
-                               most, "</td></tr>\n"});
-  };
-  for (std::size_t k = 0; k < phases; ++k) add(names[k], [k](auto const& times) { return 1e3 * times[k]; });
-  add("all", [](auto const& times) {
-    double sum = 0;
-    for (double const one : times) sum += 1e3 * one;
-    return sum;
-  });
-  phases_of_ranks_ =
-      "<table><tr><th>ms a step</th><th>mean of all ranks</th><th>fastest</th><th>rank</th>"
-      "<th>slowest</th><th>rank</th></tr>\n"
-      + rows + "</table>\n";
+    std::memcpy(&phases_of_ranks_[static_cast<std::size_t>(rank)], all.of(rank).data(), sizeof mine);
 }
 
 void html_report_listener::on_epoch(training& run, epoch_report const& done) {
@@ -426,6 +422,7 @@ void html_report_listener::write() {
   }
 }
 
+<<<<<<< HEAD
 std::string html_report_listener::head() const {
   char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
   std::string text =
@@ -461,38 +458,40 @@ std::string html_report_listener::memory_text() const {
   return text + detail::stacked_bar("Tensors of a rank, computed before the run", parts, "MB");
 }
 
+=======
+>>>>>>> html
 std::string html_report_listener::page() const {
-  std::string const title = detail::escape_html(settings_.title);
-  std::string text =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  if (settings_.refresh > 0 && (state_ == state::running || state_ == state::not_started))
-    text += detail::text_of({"<meta http-equiv=\"refresh\" content=\"", settings_.refresh, "\">\n"});
-  text += detail::text_of({"<title>", title, "</title>\n<style>", detail::report_style,
-                           "</style></head><body>\n<header><h1>", title, "</h1>\n", head(), "</header>\n"});
-  text += detail::report_section("Loss and metrics", [&] {
-    std::string const charts = detail::line_chart("Loss", loss_) + detail::line_chart("Metrics", metrics_)
-                               + detail::line_chart("Speed", speed_);
-    return charts.empty() ? charts : "<div class=\"charts\">" + charts + "</div>\n";
-  }());
-  text += detail::report_section("Updates", detail::line_chart("Norm of the update / norm of the weights",
-                                                               ratios_, detail::y_axis::logarithmic));
-  text += detail::report_section("Classes", classes_);
-  auto const names = phase_names();
-  std::vector<detail::bar_part> parts;
-  for (std::size_t k = 0; k < phases; ++k)
-    if (measured_steps_ > 0 && phase_seconds_[k] > 0)
-      parts.push_back({names[k], 1e3 * phase_seconds_[k] / static_cast<double>(measured_steps_)});
-  text += detail::report_section(
-      "Phases of a step", detail::stacked_bar("Mean step of rank 0", parts, "ms a step") + phases_of_ranks_);
-  text += detail::report_section("Exchange", exchange_);
-  text += detail::report_section("Memory", memory_text());
-  text += detail::report_section(
-      "Network", network_.empty() ? network_ : "<div class=\"network\">" + network_ + "</div>\n");
-  text += detail::report_section(
-      "Settings",
-      settings_text_.empty() ? settings_text_ : "<pre>" + detail::escape_html(settings_text_) + "</pre>\n");
-  return text + "</body></html>\n";
+  char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
+  bool const changes = state_ == state::running || state_ == state::not_started;
+  auto const seconds_a_step =
+      phase_seconds_ | std::views::transform([&](double seconds) {
+        return seconds / static_cast<double>(std::max<std::int64_t>(measured_steps_, 1));
+      });
+  run_memory const m = settings_.memory.value_or(run_memory{});
+  std::string const document =
+      detail::json_object(
+          "title", settings_.title, "state", states[static_cast<std::size_t>(state_)], "refresh",
+          changes ? settings_.refresh : 0, "step", step_, "epoch", epoch_, "epochs", epochs_, "step_in_epoch",
+          step_in_epoch_, "steps_in_epoch", steps_in_epoch_, "ranks", ranks_, "seconds", seconds_, "loss",
+          detail::curves_of(loss_), "metrics", detail::curves_of(metrics_), "speed",
+          detail::curves_of(speed_), "updates", detail::curves_of(ratios_), "classes", classes_,
+          "separate_backward", separate_backward_, "phases", seconds_a_step, "phases_of_ranks",
+          phases_of_ranks_, "exchange", exchange_, "resident_memory", detail::curves_of(memory_), "memory",
+          detail::json_object("parameters", m.parameters, "updater state", m.updater_state, "working copies",
+                              m.working_copies, "gradients", m.gradients, "activations", m.activations,
+                              "accumulation", m.accumulation, "staging", m.staging, "batches", m.batches,
+                              "exchange", m.exchange),
+          "network", network_, "settings", settings_text_)
+          .text;
+  constexpr std::string_view mark = "@run@";
+  constexpr std::size_t place = detail::report_page.find(mark);
+  std::string text(detail::report_page.substr(0, place));
+  for (char const character : document)  // a name does not begin or end a tag
+    if (character == '<')
+      text += "\\u003c";
+    else
+      text += character;
+  return text += detail::report_page.substr(place + mark.size());
 }
 
 }  // namespace cohort
