@@ -24,7 +24,7 @@ namespace cohort {
 ///     merged       s_0   <-   s_1        s_2   <-   s_3                 pairs, up a tree to rank 0
 ///                   s   <---------------  s
 ///                   s   --------------->  s                             and back down
-///                   s   ->    s           s   ->    s
+///                   s   ->     s          s   ->     s
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
 ///           statistics are never encoded. Each rank updates them separately; the ranks' mean is taken for
