@@ -216,6 +216,21 @@ def comment_findings(text):
             yield f"line {number}: a comment of {len(line)} columns, at most {COMMENT_COLUMNS} are wanted"
 
 
+def has_diagram(text):
+    """Whether a contract contains a drawing of four ranks: an indented block of at least three lines that names ranks 0 to 3."""
+    blocks = re.findall(r"(?:^///     .*\n){3,}", text, re.MULTILINE)
+    return any(all(f"rank {rank}" in block for rank in range(4)) for block in blocks)
+
+
+def diagram_findings(text):
+    """What the header of a collective or a strategy lacks: a diagram of its schedule, its bytes and messages, and its source."""
+    if not has_diagram(text):
+        yield "has no diagram of its schedule with rank 0 to rank 3"
+    for section in ("Moves", "Source"):
+        if not re.search(rf"^/// {section} ", text, re.MULTILINE):
+            yield f"has no paragraph {section}"
+
+
 def sleeping_findings(text):
     for number, line in enumerate(code(text), start=1):
         found = SLEEPS.search(line)
@@ -294,6 +309,19 @@ class sources_of_cohort(unittest.TestCase):
     def test_public_declarations_have_contracts(self):
         self.check(lambda path, text: () if is_internal(path.relative_to(ROOT)) else contract_findings(text),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_collectives_and_strategies_begin_with_a_diagram(self):
+        """The collectives are the operations of task.hpp that exchange messages among all ranks."""
+        folder = ROOT / "include/cohort/communicator/detail"
+        operations = re.search(r"using operation =\s*std::variant<([^>]*)>;", (folder / "task.hpp").read_text(encoding="utf-8")).group(1)
+        collectives = set(re.findall(r"\w+", operations)) - {"message_send", "message_receive", "message_probe", "rank_query"}
+        strategies = {path.stem for path, text in sources("include/cohort/strategy/*.hpp") if "on(communicator& world) const" in text}
+        self.assertGreaterEqual(strategies, {"allreduce", "parameter_averaging", "threshold_sharing", "top_k_sharing"})
+        self.assertGreaterEqual(collectives, {"ring_allreduce", "tree_broadcast"})
+        self.check(lambda path, text: diagram_findings(text),
+                   *(f"include/cohort/communicator/detail/{name}.hpp" for name in collectives),
+                   *(f"include/cohort/strategy/{name}.hpp" for name in strategies))
+        self.assertEqual([name for name in sorted(collectives) if not (folder / f"{name}.hpp").is_file()], [])
 
     def test_comments_keep_to_their_columns(self):
         self.check(lambda path, text: comment_findings(text),
@@ -481,6 +509,12 @@ class the_rules_themselves(unittest.TestCase):
         for name in ("random", "future", "sstream", "regex", "iostream", "filesystem"):
             self.assertEqual(len(list(core_findings("tensor", f"#include <{name}>\n"))), 1, name)
             self.assertEqual(list(core_findings("tensor", f"#include <{name}>\n", implementation=True)), [], name)
+
+    def test_a_missing_diagram_is_found(self):
+        diagram = "/// It.\n///\n" + "".join(f"///     rank {rank}\n" for rank in range(4)) + "///\n/// Moves     n.\n/// Source    It.\n"
+        self.assertEqual(list(diagram_findings(diagram)), [])
+        for line in ("///     rank 2\n", "/// Moves     n.\n", "/// Source    It.\n"):
+            self.assertEqual(len(list(diagram_findings(diagram.replace(line, "")))), 1, line)
 
     def test_long_comments_are_found(self):
         for line in ("// " + 110 * "x", "  /// " + 110 * "x", "# " + 110 * "x"):

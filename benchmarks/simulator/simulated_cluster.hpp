@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cohort/communicator/detail/engine.hpp>
 #include <cohort/communicator/detail/message_communicator.hpp>
-#include <cohort/communicator/detail/ring_allgather.hpp>
-#include <cohort/communicator/detail/ring_allgatherv.hpp>
 #include <cohort/communicator/detail/virtual_time.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
@@ -334,29 +332,12 @@ class simulated_cluster {
   /// As communicator::start_allgatherv, but the memory for the result is shared by all ranks, because it is
   /// as large as all contributions together. All contributions have the same size.
   cohort::pending_operation start_allgatherv(rank_state& one, std::size_t bytes) {
-    cohort::gathered& all = gathered_[bytes];
-    if (all.first.empty()) {
-      for (int r = 0; r <= size(); ++r) all.first.push_back(static_cast<std::size_t>(r) * bytes);
-      all.bytes.resize(all.first.back());
-      sizes_.resize(all.first.size() - 1);
-    }
-    return cohort::pending_operation(one.engine->start(0, [&](cohort::detail::task& t) {
-      t.name = "allgatherv";
-      t.advance = gather;
-      t.ranks = one.group;
-      t.on = channel::collective;
-      t.tag = 1U << 12 | (one.gathers++ & 4095);
-      t.data = cohort::elements(std::span(sizes_));
-      t.all = &all;
-    }));
-  }
-  static bool gather(cohort::detail::task& t) {
-    if (t.phase == 0) {  // the library's first phase without its sum of the sizes, which are known
-      if (!cohort::detail::ring_allgather(t)) return false;
-      t.phase = 1;
-      t.step = 0;
-    }
-    return cohort::detail::ring_allgatherv(t);
+    auto& [sizes, all] = gathered_[bytes];
+    sizes.resize(static_cast<std::size_t>(size()), bytes);
+    all.first.resize(sizes.size() + 1);
+    return cohort::pending_operation(one.engine->start(
+        {.name = "allgatherv", .ranks = one.group, .tag = 1U << 12 | (one.gathers++ & 4095)},
+        cohort::detail::ring_allgatherv{{std::span(sizes)}, {}, &all}));
   }
 
   network_model network_;
@@ -365,8 +346,7 @@ class simulated_cluster {
   std::vector<std::pair<transit, std::uint64_t>> messages_;
   std::vector<int> unused_;
   std::unique_ptr<std::byte[]> payload_;
-  std::map<std::size_t, cohort::gathered> gathered_;  // by the size of a contribution
-  std::vector<std::uint64_t> sizes_;
+  std::map<std::size_t, std::pair<std::vector<std::size_t>, cohort::gathered>> gathered_;  // by size
   std::vector<rank_state> ranks_;
 };
 

@@ -14,7 +14,7 @@ int main() try {
   std::printf("%d words, the most frequent one: %s\n", words.size(), words.words()[0].c_str());
 
   word2vec_settings const how{
-      .width = 32, .window = 3, .rule = sgd{.learning_rate = 0.05}, .epochs = 10, .windows = 256};
+      .width = 32, .window = 3, .optimizer = sgd{.learning_rate = 0.05}, .epochs = 10, .windows = 256};
   int const status = launch<threads>(2, [&](communicator& world) {
     word2vec run(words, world, how);
     double first = 0, last = 0;

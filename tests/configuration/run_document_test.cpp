@@ -131,7 +131,7 @@ TEST(run_document, reads_schedules_and_choices) {
       optimizer_rule(nesterov{
           .learning_rate =
               schedule::warm_up{.length = 3,
-                                .learning_rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
+                                .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
           .momentum = momentum_of_epoch}));
   EXPECT_EQ(*s.optimizer.bias_rule, optimizer_rule(sgd{}));
   EXPECT_EQ(s.optimizer.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));

@@ -33,7 +33,7 @@ int main(int, char** argv) {
                                      .label_names = {"<script>alert(1)</script>", "a\u2028b", "\xff<!--"}}});
   cohort::launch<cohort::threads>(2, [&](cohort::communicator& world) {
     cohort::training run = cohort::trainer<cohort::reference<float>>(
-        net, world, cohort::allreduce{}, {.updater = cohort::sgd{.rate = 0.1}, .seed = 3});
+        net, world, cohort::allreduce{}, {.optimizer = {cohort::sgd{.learning_rate = 0.1}}, .seed = 3});
     cohort::html_report_listener report(argv[1], {.title = "<img src=x onerror=alert(1)>",
                                                   .every = 1,
                                                   .ratios_every = 2,

@@ -222,7 +222,7 @@ TEST(synchronised_batch_norm, ends_with_the_same_error_on_all_ranks) {
   bright_thirds const examples(25);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings wild = with(2);
-    wild.rule = sgd{.learning_rate = 1e200};
+    wild.optimizer.rule = sgd{.learning_rate = 1e200};
     training made = trainer<wide>(net, world, allreduce{}, wild);
     EXPECT_THROW(made.fit(examples.data(), {.batch = 6}), numeric_error);
     training other = trainer<wide>(net, world, allreduce{}, with(2));

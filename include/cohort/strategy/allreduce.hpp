@@ -19,6 +19,14 @@ enum class when_diverged { stop, repair };
 
 /// Uses the mean of all ranks' gradients for every update.
 ///
+///     P = 4         rank 0    rank 1    rank 2    rank 3
+///     backward        g_0       g_1       g_2       g_3     bucket 0: the last layers
+///        |            <------- allreduce 0 -------->        in flight during the rest of backward
+///        |            g_0       g_1       g_2       g_3     bucket 1
+///        v            <------- allreduce 1 -------->
+///     wait             g         g         g         g      of each bucket: g = Σ m_r·g_r / Σ m_r
+///     update           w         w         w         w      the same bits
+///
 /// Shapes    buckets, from the last layer to the first. A bucket is reduced in place on two conditions. All
 ///           ranks have the same parameter layout. The bucket is on a device in whose memory the communicator
 ///           sums, or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in

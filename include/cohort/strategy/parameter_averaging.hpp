@@ -10,6 +10,14 @@ namespace cohort {
 /// Trains each rank independently; every `every` steps all ranks take the mean of their parameters, or an
 /// outer step towards it.
 ///
+///     P = 4           rank 0    rank 1    rank 2    rank 3
+///     step 1             |         |         |         |      each rank trains with its own gradient
+///      ...               |         |         |         |
+///     step `every`      w_0       w_1       w_2       w_3
+///     meeting           <--------- allreduce --------->       Σ m_r·w_r / Σ m_r
+///                        g         g         g         g
+///     `overlap`       the allreduce is in flight during the next `every` steps
+///
 /// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of
 ///           the optimizers. The arrays are averaged in place on two conditions. All ranks have the same
 ///           layout, in the processor's memory and with padding of at most 1/64. There is no outer step, no

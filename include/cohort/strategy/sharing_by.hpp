@@ -19,6 +19,13 @@ namespace cohort {
 ///     r += x    s of r    r −= s    share::gradient   all apply one step with Σ m_r·s_r / Σ m_r
 ///                                   share::update     x is rank r's own step: w −= Σ s_r (`mean`: Σ s_r / P)
 ///
+///     P = 4       rank 0     rank 1     rank 2     rank 3
+///     to_all       s_0   ->   s_1   ->   s_2   ->   s_3  ->  rank 0     P − 1 rounds of a ring
+///     merged       s_0   <-   s_1        s_2   <-   s_3                 pairs, up a tree to rank 0
+///                   s   <---------------  s
+///                   s   --------------->  s                             and back down
+///                   s   ->     s          s   ->     s
+///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
 ///           statistics are never encoded. Each rank updates them separately; the ranks' mean is taken for
 ///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).

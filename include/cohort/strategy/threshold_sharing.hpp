@@ -14,6 +14,11 @@ namespace cohort {
 ///
 ///     r += x    s = ±t where |r| ≥ t, else 0    r −= s
 ///
+///     P = 4       rank 0    rank 1    rank 2    rank 3
+///     encode       s_0       s_1       s_2       s_3                 signs and t
+///     exchange     s_0   ->  s_1   ->  s_2   ->  s_3   -> rank 0     route::to_all: P − 1 rounds of a ring
+///     decode        s         s         s         s                  s_0 … s_3 combined: the same bits
+///
 /// Units     a threshold is compared with the exchanged quantity: a gradient, or a step. `per_parameter`:
 ///           each tensor has its own threshold.
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, 2 per threshold, and about n·H(d) + d·n bits at

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/communicator/detail/task.hpp>
 #include <cohort/communicator/link.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -34,11 +33,5 @@ constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int 
          : bytes <= halving_limit ? allreduce_algorithm::halving
                                   : allreduce_algorithm::ring;
 }
-
-/// The function that advances a task of this algorithm.
-bool (*advance_of(allreduce_algorithm algorithm))(task&);
-
-/// Scratch memory of the algorithm, in bytes.
-std::size_t scratch_of(allreduce_algorithm algorithm, port const& at, elements const& data, int ranks);
 
 }  // namespace cohort::detail

@@ -27,20 +27,8 @@ class engine final : public port {
 
   communicator_settings const settings;
 
-  /// Starts an operation; `describe` fills in its task.
-  template <class Describe>
-  std::shared_ptr<task> start(std::size_t scratch_bytes, Describe describe) {
-    if (poisoned()) throw_failure();
-    std::shared_ptr<task> one;
-    {
-      std::lock_guard const lock(state_mutex_);
-      one = acquire_task(scratch_bytes);
-      describe(*one);
-      enqueue(*one);
-    }
-    threaded_ ? wake_progress_thread() : make_progress();
-    return one;
-  }
+  /// Starts an operation.
+  std::shared_ptr<task> start(operation_call call, operation value);
 
   /// Returns whether a task has ended.
   bool done(task& one);
@@ -147,10 +135,6 @@ class engine final : public port {
   void leak();
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
-
-  /// Returns the rank whose message a task waits for, or rank_status::several. Returns nobody for a probe,
-  /// which only polls.
-  static int awaited_rank(task const& one);
 
   bool threaded_ = false;
   bool oversubscribed_ = false;

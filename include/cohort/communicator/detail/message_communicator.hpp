@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/detail/engine.hpp>
 #include <cohort/communicator/detail/task.hpp>
 #include <cohort/communicator/detail/transport.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,41 +56,20 @@ class message_communicator final : public communicator {
   static constexpr std::uint32_t largest_context = (1U << (transport::tag_bits - tag_bits)) - 1;
   static_assert(largest_tag < 1 << tag_bits);
 
-  template <class Describe>
-  pending_operation start(std::string_view name, bool (*advance)(task&), channel on, std::size_t scratch,
-                          Describe describe) {
-    return pending_operation(engine_->start(scratch, [&](task& t) {
-      t.name = name;
-      t.advance = advance;
-      t.ranks = ranks_;
-      t.on = on;
-      if (on == channel::collective)
-        t.tag = ranks_->context << tag_bits | (started_++ & ((1U << tag_bits) - 1));
-      describe(t);
-    }));
-  }
-  pending_operation collective(std::string_view name, bool (*advance)(task&), elements data, reduction how,
-                               std::size_t scratch = 0, int root = 0);
-  template <class Describe>
-  pending_operation message(std::string_view name, bool (*advance)(task&), int peer, int tag,
-                            Describe describe) {
-    if (tag < 0 || tag > largest_tag)
-      throw setting_error(
-          {.what = "the tag of a message is out of range", .expected = {"0 to ", largest_tag}, .got = {tag}});
-    return start(name, advance, channel::peer, 0, [&](task& t) {
-      t.peer = peer;
-      t.tag = ranks_->context << tag_bits | static_cast<std::uint32_t>(tag);
-      describe(t);
-    });
-  }
+  pending_operation start_collective(std::string_view name, operation value);
+  /// Starts an operation on the messages of one tag. `awaited`: as rank_status::waits_for.
+  std::shared_ptr<task> start_message(std::string_view name, int awaited, int tag, operation value);
+  std::optional<arrival> probe_message(std::string_view name, int tag, message_probe value);
 
-  std::optional<arrival> probe_message(std::string_view name, bool (*advance)(task&), int from, int tag);
-
+  /// Returns the transport's rank of a rank.
+  int on_wire(int rank) const { return ranks_->members[static_cast<std::size_t>(rank)]; }
+  /// Returns `data`.  Errors: setting_error for elements in device memory.
+  elements const& check_memory(std::string_view name, elements const& data) const;
   void check_rank(char const* what, int rank) const;
 
   std::shared_ptr<engine> engine_;
   std::shared_ptr<rank_group const> ranks_;
-  std::uint32_t started_ = 0;  // number of started collectives; guarded by the engine's lock
+  std::atomic<std::uint32_t> started_{0};  // number of started collectives
 };
 
 }  // namespace cohort::detail

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/folded_ranks.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-/// Scratch memory in bytes: half of the elements, or all if ranks are folded; 0 if the transport combines.
-std::size_t scratch_of_halving(port const& at, elements const& data, int ranks);
-
 /// Allreduce by recursive halving and doubling. Ranks exchange and reduce halves, with the most distant rank
-/// first, until each has one reduced part. They then gather the parts in the reverse order.
+/// first, until each has one reduced part. They then gather the parts in the reverse order. The parts that
+/// each rank sends, and to which rank:
+///
+///     P = 4      rank 0        rank 1        rank 2        rank 3
+///     reduce     2, 3 -> 2     2, 3 -> 3     0, 1 -> 0     0, 1 -> 1
+///                   1 -> 1        0 -> 0        3 -> 3        2 -> 2
+///     gather        0 -> 1        1 -> 0        2 -> 3        3 -> 2
+///                0, 1 -> 2     0, 1 -> 3     2, 3 -> 0     2, 3 -> 1
 ///
 /// Order     each part is reduced on one rank, as a balanced tree of pairwise sums: bitwise equal on all
 ///           ranks.
 /// Moves     2·log2 P messages with 2(P−1)/P·n in total. If P is not a power of two, one more message of n in
 ///           each direction within a pair.
 /// Source    Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004.
-bool recursive_halving_allreduce(task& t);
+struct recursive_halving : folded_allreduce {
+  bool advance(operation_messages& m);
+  /// Half of the elements, or all if ranks are folded; 0 if the transport combines.
+  std::size_t scratch_bytes(port const& through, int ranks) const;
+};
 
 }  // namespace cohort::detail

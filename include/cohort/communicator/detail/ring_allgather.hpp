@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/operation_messages.hpp>
 
 namespace cohort::detail {
 
 /// Passes each rank's part once around the ring, so that every rank holds all parts.
 ///
 /// Shapes    part(k) is the memory of the part of rank k modulo P.
-/// Moves     P − 1 messages per rank: all parts except that of the next rank.
+/// After     returns true, also if it is called again.
 template <class Part>
-bool pass_around_ring(task& t, Part part) {
-  while (t.all_complete()) {
-    if (t.step == t.size() - 1) return true;
-    t.receive(t.wrapped(t.rank() - 1), part(t.rank() - t.step - 1));
-    t.send(t.wrapped(t.rank() + 1), part(t.rank() - t.step));
-    ++t.step;
+bool pass_around_ring(operation_messages& m, int& step, Part part) {
+  for (; step < m.size(); ++step) {
+    if (!m.all_complete()) return false;
+    if (step == m.size() - 1) continue;
+    m.receive(m.wrapped(m.rank() - 1), part(m.rank() - step - 1));
+    m.send(m.wrapped(m.rank() + 1), part(m.rank() - step));
   }
-  return false;
+  return true;
 }
 
-/// Allgather of the equal parts of t.data.
-bool ring_allgather(task& t);
+/// Allgather of the equal parts of `data`: the part that each rank sends to the next rank.
+///
+///     P = 4    rank 0     rank 1     rank 2     rank 3
+///     step 0     0    ->    1    ->    2    ->    3    -> rank 0
+///     step 1     3    ->    0    ->    1    ->    2    -> rank 0
+///     step 2     2    ->    3    ->    0    ->    1    -> rank 0
+///
+/// Moves     P − 1 messages with (P−1)/P·n in total per rank, for n bytes: all parts except that of the next
+///           rank.
+/// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
+struct ring_allgather {
+  elements data{};
+  int step = 0;
+
+  bool advance(operation_messages& m) {
+    return pass_around_ring(m, step, [&](int k) { return bytes_in(m.part(data, k)); });
+  }
+};
 
 }  // namespace cohort::detail

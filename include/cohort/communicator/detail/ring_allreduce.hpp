@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/ring_allgather.hpp>
+#include <cohort/communicator/detail/ring_reduce_scatter.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -15,11 +16,30 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
   std::size_t const most = longest_of_ring * static_cast<std::size_t>(ranks);
   return std::max<std::size_t>(1, (bytes + most - 1) / most);
 }
-/// Elements of segment k.
-elements segment_of_ring(elements const& all, std::size_t k, int ranks);
 
 /// Ring allreduce, one segment after another. Each part of a segment is reduced on one rank, then gathered on
-/// all ranks: bitwise equal on all ranks.
-bool ring_allreduce(task& t);
+/// all ranks: bitwise equal on all ranks. The part of a segment that each rank sends to the next rank:
+///
+///     P = 4    rank 0     rank 1     rank 2     rank 3
+///     step 0     3    ->    0    ->    1    ->    2    -> rank 0    reduce-scatter
+///     step 1     2    ->    3    ->    0    ->    1    -> rank 0
+///     step 2     1    ->    2    ->    3    ->    0    -> rank 0
+///     step 3     0    ->    1    ->    2    ->    3    -> rank 0    allgather
+///     step 4     3    ->    0    ->    1    ->    2    -> rank 0
+///     step 5     2    ->    3    ->    0    ->    1    -> rank 0
+///
+/// Moves     2(P−1) messages per segment, with 2(P−1)/P·n in total per rank, for n bytes.
+/// Source    Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, JPDC 2009.
+struct ring_allreduce {
+  elements data{};
+  reduction op = reduction::sum;
+  std::size_t segment = 0;
+  ring_reduce_scatter reduce{};
+  ring_allgather gather{};
+
+  bool advance(operation_messages& m);
+  /// As ring_reduce_scatter, for the first segment, which is a longest one.
+  std::size_t scratch_bytes(port const& through, int ranks) const;
+};
 
 }  // namespace cohort::detail

@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/operation_messages.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
 
-/// Scratch memory in bytes: one part, or 0 if the transport combines.
-std::size_t scratch_of_ring(port const& at, elements const& data, int ranks);
-
 /// Ring reduce-scatter. Each part is passed once around the ring, and every rank adds its elements. Rank p
-/// gets part p last and holds its result.
+/// gets part p last and holds its result. The part that each rank sends to the next rank:
+///
+///     P = 4    rank 0     rank 1     rank 2     rank 3
+///     step 0     3    ->    0    ->    1    ->    2    -> rank 0
+///     step 1     2    ->    3    ->    0    ->    1    -> rank 0
+///     step 2     1    ->    2    ->    3    ->    0    -> rank 0
+///     result     0          1          2          3
 ///
 /// Order     part p is x_{p+1} ⊕ x_{p+2} ⊕ … ⊕ x_p, from left to right, indices modulo P.
-/// Moves     P − 1 messages per rank: all parts except this rank's.
-bool ring_reduce_scatter(task& t);
+/// After     `advance` returns true, also if it is called again.
+/// Moves     P − 1 messages with (P−1)/P·n in total per rank, for n bytes: all parts except this rank's.
+/// Source    Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, JPDC 2009.
+struct ring_reduce_scatter {
+  elements data{};
+  reduction op = reduction::sum;
+  int step = 0;
+
+  bool advance(operation_messages& m);
+  /// One part, or 0 if the transport combines.
+  std::size_t scratch_bytes(port const& through, int ranks) const;
+};
 
 }  // namespace cohort::detail

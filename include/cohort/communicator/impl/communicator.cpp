@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/communicator/impl/allreduce_algorithm.ipp>
 #include <cohort/communicator/impl/clock_readings.ipp>
 #include <cohort/communicator/impl/combine.ipp>
 #include <cohort/communicator/impl/communicator.ipp>
-#include <cohort/communicator/impl/dissemination_barrier.ipp>
 #include <cohort/communicator/impl/engine.ipp>
 #include <cohort/communicator/impl/exit_at_once.ipp>
 #include <cohort/communicator/impl/failure_report.ipp>
@@ -12,19 +10,17 @@
 #include <cohort/communicator/impl/make_communicator.ipp>
 #include <cohort/communicator/impl/memory_ring.ipp>
 #include <cohort/communicator/impl/message_communicator.ipp>
-#include <cohort/communicator/impl/messages.ipp>
+#include <cohort/communicator/impl/operation_messages.ipp>
 #include <cohort/communicator/impl/poll_rhythm.ipp>
 #include <cohort/communicator/impl/preflight.ipp>
 #include <cohort/communicator/impl/rank_monitor.ipp>
 #include <cohort/communicator/impl/recursive_doubling.ipp>
 #include <cohort/communicator/impl/recursive_halving.ipp>
 #include <cohort/communicator/impl/require_same.ipp>
-#include <cohort/communicator/impl/ring_allgather.ipp>
 #include <cohort/communicator/impl/ring_allgatherv.ipp>
 #include <cohort/communicator/impl/ring_allreduce.ipp>
 #include <cohort/communicator/impl/ring_reduce_scatter.ipp>
 #include <cohort/communicator/impl/stall_report.ipp>
-#include <cohort/communicator/impl/task.ipp>
 #include <cohort/communicator/impl/texts_of_all.ipp>
 #include <cohort/communicator/impl/thread_ranks.ipp>
 #include <cohort/communicator/impl/time_source.ipp>

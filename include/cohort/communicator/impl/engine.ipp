@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cohort/communicator/detail/engine.hpp>
-#include <cohort/communicator/detail/messages.hpp>
 #include <cohort/communicator/detail/poll_rhythm.hpp>
 #include <cohort/communicator/detail/stall_report.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -21,6 +20,27 @@ engine::engine(std::unique_ptr<transport> through, communicator_settings how) : 
   threaded_ = wire->needs_progress_thread();
   oversubscribed_ = static_cast<unsigned>(wire->size()) > std::thread::hardware_concurrency();
   if (threaded_) progress_thread_ = std::thread([this] { run_progress_thread(); });
+}
+
+std::shared_ptr<task> engine::start(operation_call call, operation value) {
+  if (poisoned()) throw_failure();
+  std::size_t const scratch = std::visit(
+      [&](auto const& kind) -> std::size_t {
+        if constexpr (requires { kind.scratch_bytes(*this, 0); })
+          return kind.scratch_bytes(*this, static_cast<int>(call.ranks->members.size()));
+        return 0;
+      },
+      value);
+  std::shared_ptr<task> started;
+  {
+    std::lock_guard const lock(state_mutex_);
+    started = acquire_task(scratch);
+    started->messages.call = std::move(call);
+    started->running = std::move(value);
+    enqueue(*started);
+  }
+  threaded_ ? wake_progress_thread() : make_progress();
+  return started;
 }
 
 bool engine::done(task& one) {
@@ -113,15 +133,10 @@ void engine::close(engine* one) noexcept {
   one->leak();
 }
 
-int engine::awaited_rank(task const& one) {
-  if (one.advance == probe_once) return rank_status::nobody;
-  return one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : rank_status::several;
-}
-
 void engine::begin_wait(task const& one) {
   std::lock_guard const lock(state_mutex_);
   ++waiters_;
-  wire->note_wait(awaited_rank(one));
+  wire->note_wait(one.messages.call.awaited);
   if (threaded_) wake_progress_thread();
 }
 
@@ -162,7 +177,7 @@ void engine::make_progress() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < active_.size(); ++i) {
       task* const one = active_[i];
-      if (!one->advance(*one)) {
+      if (!one->advance()) {
         active_[kept++] = one;
         continue;
       }
@@ -209,13 +224,11 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
 }
 
 [[gnu::cold]] std::vector<rank_status> engine::query_ranks(std::chrono::milliseconds wait) {
-  std::shared_ptr<task> const question = start(0, [&](task& t) {
-    t.advance = query_all_ranks;
-    t.patience = wait;
-  });
+  std::shared_ptr<task> const question = start({.name = "query"}, rank_query{wait});
   auto const limit = wire->time().now() + wait + patience;
   while (!done(*question) && wire->time().now() < limit) pause(*question, wait, limit);
-  return question->ended.load() ? std::move(question->standings) : std::vector<rank_status>();
+  return question->ended.load() ? std::move(std::get<rank_query>(question->running).answers)
+                                : std::vector<rank_status>();
 }
 
 [[gnu::cold]] void engine::fail_at_deadline(task& one) {
@@ -252,13 +265,14 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
 
 [[gnu::cold]] engine::description engine::describe(task const& one) {
   std::lock_guard const lock(state_mutex_);
-  int const peer = awaited_rank(one);
-  return {std::string(one.name), one.ranks->members, peer < 0 ? one.ranks->members : std::vector{peer}};
+  operation_call const& call = one.messages.call;
+  std::vector<int> const members = call.ranks ? call.ranks->members : std::vector<int>();
+  return {std::string(call.name), members, call.awaited < 0 ? members : std::vector{call.awaited}};
 }
 
 std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
   auto const room = [&](task const& t) {
-    return t.scratch.capacity() - scratch_bytes;
+    return t.messages.scratch.capacity() - scratch_bytes;
   };  // wraps to a very large number if the capacity is too small
   std::shared_ptr<task> const* best = nullptr;
   for (auto const& one : tasks_)
@@ -266,9 +280,7 @@ std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
         && (!best || room(*one) < room(**best)))
       best = &one;
   if (!best) best = &tasks_.emplace_back(std::make_shared<task>(*this, *this));
-  (*best)->phase = (*best)->step = 0;
-  (*best)->segment = 0;
-  (*best)->scratch.resize(scratch_bytes);
+  (*best)->messages.scratch.resize(scratch_bytes);
   return *best;
 }
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/communicator/detail/dissemination_barrier.hpp>
 #include <cohort/communicator/detail/message_communicator.hpp>
-#include <cohort/communicator/detail/messages.hpp>
-#include <cohort/communicator/detail/ring_allgather.hpp>
-#include <cohort/communicator/detail/ring_allgatherv.hpp>
-#include <cohort/communicator/detail/ring_reduce_scatter.hpp>
-#include <cohort/communicator/detail/tree_broadcast.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -19,7 +14,7 @@ message_communicator::message_communicator(std::shared_ptr<engine> shared_engine
 
 pending_operation message_communicator::start_broadcast(elements data, int root) {
   check_rank("a broadcast", root);
-  return collective("broadcast", tree_broadcast, data, reduction::sum, 0, root);
+  return start_collective("broadcast", tree_broadcast{check_memory("broadcast", data), root});
 }
 
 pending_operation message_communicator::start_allreduce(elements data, reduction how) {
@@ -28,52 +23,47 @@ pending_operation message_communicator::start_allreduce(elements data, reduction
 
 pending_operation message_communicator::start_allreduce(elements data, reduction how,
                                                         allreduce_algorithm algorithm) {
-  return collective("allreduce", advance_of(algorithm), data, how,
-                    scratch_of(algorithm, *engine_, data, size()));
+  check_memory("allreduce", data);
+  if (algorithm == allreduce_algorithm::ring) return start_collective("allreduce", ring_allreduce{data, how});
+  if (algorithm == allreduce_algorithm::halving)
+    return start_collective("allreduce", recursive_halving{{data, how}});
+  return start_collective("allreduce", recursive_doubling{{data, how}});
 }
 
 pending_operation message_communicator::start_reduce_scatter(elements data, reduction how) {
-  return collective("reduce_scatter", ring_reduce_scatter, data, how,
-                    scratch_of_ring(*engine_, data, size()));
+  return start_collective("reduce_scatter", ring_reduce_scatter{check_memory("reduce_scatter", data), how});
 }
 
 pending_operation message_communicator::start_allgather(elements data) {
-  return collective("allgather", ring_allgather, data, reduction::sum);
+  return start_collective("allgather", ring_allgather{check_memory("allgather", data)});
 }
 
 pending_operation message_communicator::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
   all.first.resize(ranks_->members.size() + 1);
   all.first[static_cast<std::size_t>(rank()) + 1] = mine.size();
-  elements const sizes(std::span(all.first).subspan(1));
-  return start("allgatherv", ring_allgatherv, channel::collective, 0, [&](task& t) {
-    t.data = sizes;
-    t.mine = mine;
-    t.all = &all;
-  });
+  return start_collective("allgatherv", ring_allgatherv{{std::span(all.first).subspan(1)}, mine, &all});
 }
 
 pending_operation message_communicator::start_barrier() {
-  return collective("barrier", dissemination_barrier, {}, reduction::sum);
+  return start_collective("barrier", dissemination_barrier{});
 }
 
 pending_operation message_communicator::start_send(std::span<std::byte const> data, int to, int tag) {
   check_rank("a message", to);
-  return message("send", send_message, to, tag, [&](task& t) { t.mine = data; });
+  return pending_operation(start_message("send", on_wire(to), tag, message_send{data, to}));
 }
 
 pending_operation message_communicator::start_receive(std::span<std::byte> data, int from, int tag) {
   check_rank("a message", from);
-  return message("receive", receive_message, from, tag, [&](task& t) {
-    t.data = {data.data(), element_type::u8, data.size()};
-  });
+  return pending_operation(start_message("receive", on_wire(from), tag, message_receive{data, from}));
 }
 
 std::optional<arrival> message_communicator::probe(int from, int tag) {
-  return probe_message("probe", probe_once, from, tag);
+  return probe_message("probe", tag, {from});
 }
 
 arrival message_communicator::wait_for_message(int from, int tag) {
-  return *probe_message("wait_for_message", probe_until_found, from, tag);
+  return *probe_message("wait_for_message", tag, {from, true});
 }
 
 std::unique_ptr<communicator> message_communicator::split(int color, int order) {
@@ -124,32 +114,42 @@ traffic message_communicator::sent() const {
   return {engine_->bytes_sent.load(), engine_->messages_sent.load(), engine_->progress_seconds()};
 }
 
-pending_operation message_communicator::collective(std::string_view name, bool (*advance)(task&),
-                                                   elements data, reduction how, std::size_t scratch,
-                                                   int root) {
-  if (data.space)
-    throw setting_error({.what = "this communicator cannot access device memory",
-                         .where = {this->name(), ", ", name},
-                         .expected = "elements in host memory"});
-  return start(name, advance, channel::collective, scratch, [&](task& t) {
-    t.data = data;
-    t.how = how;
-    t.peer = root;
-  });
+pending_operation message_communicator::start_collective(std::string_view name, operation value) {
+  std::uint32_t const number = started_.fetch_add(1, std::memory_order_relaxed) & ((1U << tag_bits) - 1);
+  return pending_operation(engine_->start(
+      {name, ranks_, channel::collective, ranks_->context << tag_bits | number}, std::move(value)));
 }
 
-std::optional<arrival> message_communicator::probe_message(std::string_view name, bool (*advance)(task&),
-                                                           int from, int tag) {
-  if (from != any_source) check_rank("a probe", from);
-  task* looking = nullptr;
-  pending_operation under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
-  pending_operation const held = under_way;
-  under_way.wait();
-  auto const& found = looking->found;
+std::shared_ptr<task> message_communicator::start_message(std::string_view name, int awaited, int tag,
+                                                          operation value) {
+  if (tag < 0 || tag > largest_tag)
+    throw setting_error(
+        {.what = "the tag of a message is out of range", .expected = {"0 to ", largest_tag}, .got = {tag}});
+  std::uint32_t const wire_tag = ranks_->context << tag_bits | static_cast<std::uint32_t>(tag);
+  return engine_->start({name, ranks_, channel::peer, wire_tag, awaited}, std::move(value));
+}
+
+std::optional<arrival> message_communicator::probe_message(std::string_view name, int tag,
+                                                           message_probe value) {
+  if (value.from != any_source) check_rank("a probe", value.from);
+  int const awaited = !value.until_found         ? rank_status::nobody
+                      : value.from == any_source ? rank_status::several
+                                                 : on_wire(value.from);
+  std::shared_ptr<task> const probing = start_message(name, awaited, tag, value);
+  probing->wait();
+  auto const& found = std::get<message_probe>(probing->running).found;
   if (!found) return std::nullopt;
   auto const& all = ranks_->members;
   return arrival{static_cast<int>(std::find(all.begin(), all.end(), found->from) - all.begin()), tag,
                  found->bytes};
+}
+
+elements const& message_communicator::check_memory(std::string_view name, elements const& data) const {
+  if (data.space)
+    throw setting_error({.what = "this communicator cannot access device memory",
+                         .where = {this->name(), ", ", name},
+                         .expected = "elements in host memory"});
+  return data;
 }
 
 void message_communicator::check_rank(char const* what, int rank) const {

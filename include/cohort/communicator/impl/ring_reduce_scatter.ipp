@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
 
 namespace cohort::detail {
 
-std::size_t scratch_of_ring(port const& at, elements const& data, int ranks) {
-  return at.wire->combines() ? 0 : (data.count / static_cast<std::size_t>(ranks) + 1) * bytes_of(data.type);
+bool ring_reduce_scatter::advance(operation_messages& m) {
+  for (; step < m.size(); ++step) {
+    if (!m.all_complete()) return false;
+    elements const arrived = m.part(data, m.rank() - step - 1);
+    if (step > 0) m.combine_received(arrived, op);
+    if (step == m.size() - 1) continue;
+    m.receive_combining(m.wrapped(m.rank() - 1), m.part(data, m.rank() - step - 2), op);
+    m.send(m.wrapped(m.rank() + 1), bytes_in(arrived));
+  }
+  return true;
 }
 
-bool ring_reduce_scatter(task& t) {
-  bool const in_place = t.at.wire->combines();
-  while (t.all_complete()) {
-    elements const arrived = t.part(t.rank() - t.step - 1);
-    elements const coming = t.part(t.rank() - t.step - 2);
-    if (t.step > 0 && !in_place) combine(t.at.vectors, arrived, t.scratch.data(), t.how);
-    if (t.step == t.size() - 1) return true;
-    if (in_place)
-      t.receive_combining(t.wrapped(t.rank() - 1), coming);
-    else
-      t.receive(t.wrapped(t.rank() - 1), {t.scratch.data(), coming.bytes()});
-    t.send(t.wrapped(t.rank() + 1), bytes_in(arrived));
-    ++t.step;
-  }
-  return false;
+std::size_t ring_reduce_scatter::scratch_bytes(port const& through, int ranks) const {
+  return through.wire->combines() ? 0
+                                  : (data.count / static_cast<std::size_t>(ranks) + 1) * bytes_of(data.type);
 }
 
 }  // namespace cohort::detail
