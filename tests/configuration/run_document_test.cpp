@@ -180,10 +180,11 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
       refused(with(R"("optimizer": {"rule": {"adam": {"beta1": 2}}})")),
       "cannot read the document (run.json:1:121, $.optimizer.rule): expected at least 0 and below 1, got "
       "adam.beta1 2");
-  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
-            "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.learning_rate.step.evry): expected one "
-            "of the fields "
-            "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
+      "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.learning_rate.step.evry): expected one "
+      "of the fields "
+      "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
 TEST(run_document, says_that_a_name_has_no_fields) {
@@ -191,7 +192,8 @@ TEST(run_document, says_that_a_name_has_no_fields) {
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
   EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"no_op": {"learning_rate": 2}}})")),
-            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.learning_rate): expected no field, got "
+            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.learning_rate): expected no "
+            "field, got "
             "\"rate\"");
   EXPECT_EQ(
       refused(with(R"("initial": {"weights": {"zeros": {"value": 2}}})")),
@@ -859,22 +861,23 @@ struct chance {
     training_settings& s = run.training;
     s.optimizer.rule = optimizer_rule();
     if (coin()) s.optimizer.bias_rule = optimizer_rule();
-    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(), s.optimizer.bias_l2 = real();
+    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(),
+    s.optimizer.bias_l2 = real();
     s.optimizer.normalisation = normalisation();
     s.optimizer.constraint = constrained(), s.optimizer.bias_constraint = constrained();
     s.optimizer.decay_from_rank = below(3);
     for (int k = below(3); k > 0; --k)
       s.optimizer.layers.push_back({.layer = text(),
-                          .rule = maybe([&] { return optimizer_rule(); }),
-                          .bias_rule = maybe([&] { return optimizer_rule(); }),
-                          .l1 = maybe([&] { return real(); }),
-                          .l2 = maybe([&] { return real(); }),
-                          .bias_l1 = maybe([&] { return real(); }),
-                          .bias_l2 = maybe([&] { return real(); }),
-                          .constraint = maybe([&] { return constrained(); }),
-                          .bias_constraint = maybe([&] { return constrained(); }),
-                          .frozen = maybe([&] { return coin(); }),
-                          .decays = maybe([&] { return coin(); })});
+                                    .rule = maybe([&] { return optimizer_rule(); }),
+                                    .bias_rule = maybe([&] { return optimizer_rule(); }),
+                                    .l1 = maybe([&] { return real(); }),
+                                    .l2 = maybe([&] { return real(); }),
+                                    .bias_l1 = maybe([&] { return real(); }),
+                                    .bias_l2 = maybe([&] { return real(); }),
+                                    .constraint = maybe([&] { return constrained(); }),
+                                    .bias_constraint = maybe([&] { return constrained(); }),
+                                    .frozen = maybe([&] { return coin(); }),
+                                    .decays = maybe([&] { return coin(); })});
     if (coin()) s.plateau = {share(), below(9), share(), below(9), share()};
     s.weights = initial(), s.bias = initial();
     s.seed = engine();

@@ -477,10 +477,10 @@ std::string html_report_listener::page() const {
           detail::curves_of(speed_), "updates", detail::curves_of(ratios_), "classes", classes_,
           "separate_backward", separate_backward_, "phases", seconds_a_step, "phases_of_ranks",
           phases_of_ranks_, "exchange", exchange_, "resident_memory", detail::curves_of(memory_), "memory",
-          detail::json_object("parameters", m.parameters, "optimizer state", m.optimizer_state, "working copies",
-                              m.working_copies, "gradients", m.gradients, "activations", m.activations,
-                              "accumulation", m.accumulation, "staging", m.staging, "batches", m.batches,
-                              "exchange", m.exchange),
+          detail::json_object("parameters", m.parameters, "optimizer state", m.optimizer_state,
+                              "working copies", m.working_copies, "gradients", m.gradients, "activations",
+                              m.activations, "accumulation", m.accumulation, "staging", m.staging, "batches",
+                              m.batches, "exchange", m.exchange),
           "network", network_, "settings", settings_text_)
           .text;
   constexpr std::string_view mark = "@run@";
