@@ -5,7 +5,6 @@
 #include <cohort/monitoring/impl/forecast.ipp>
 #include <cohort/monitoring/impl/html_report_listener.ipp>
 #include <cohort/monitoring/impl/report_curve.ipp>
-#include <cohort/monitoring/impl/svg_chart.ipp>
 #include <cohort/monitoring/impl/tensorboard_listener.ipp>
 #include <cohort/monitoring/impl/timeline.ipp>
 
