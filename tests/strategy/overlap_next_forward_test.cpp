@@ -57,14 +57,14 @@ struct counting final : strategy {
   }
   bool before_update(step_info const& now, gradient_parts& parts) override {
     bool const takes = real->before_update(now, parts);
-    left_steps += real->pending_buckets() > 0 ? 1 : 0;
+    left_steps += real->late_buckets() > 0 ? 1 : 0;
     return takes;
   }
-  int pending_buckets() const override { return real->pending_buckets(); }
-  void finish_pending(gradient_parts& parts) override {
+  int late_buckets() const override { return real->late_buckets(); }
+  void finish_late(gradient_parts& parts) override {
     if (fails) throw data_error({.what = "the shelf is empty"});
     ++finished_steps;
-    real->finish_pending(parts);
+    real->finish_late(parts);
   }
   void abandon(std::string_view why) noexcept override { real->abandon(why); }
   agreement const* agreed() const override { return real->agreed(); }

@@ -3,7 +3,7 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/training/detail/step_job.hpp>
+#include <cohort/training/detail/worker_group.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/listener.hpp>
 #include <cstdint>
