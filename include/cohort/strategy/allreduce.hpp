@@ -33,7 +33,7 @@ enum class when_diverged { stop, repair };
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.
 ///           `overlap_next_forward`: the sums of the last layers may be late: pending while the next step's
 ///           forward runs on the layers below. These last layers have half of all parameters or more.
-///           Requires the same layout on all ranks, and a trainer that allows it (step_info::max_late_buckets).
+///           Requires the same layout on all ranks, and steps that allow it (step_info::max_late_buckets).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (their
 ///           number if they have no weights).

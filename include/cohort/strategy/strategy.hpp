@@ -121,8 +121,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                returned: the first late_buckets() buckets, the same number on every rank, at most
 ///                step_info::max_late_buckets. Until then the layers of these buckets have not taken the
 ///                step. Their parameters and gradients are not read or written, not even by this step's
-///                after_update or the next step's begin. Called once: while the next step's forward runs on the layers below, or before consensus, state,
-///                bytes and end_of_epoch.
+///                after_update or the next step's begin. Called once: while the next step's forward runs on
+///                the layers below, or before consensus, state, bytes and end_of_epoch.
 /// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
 ///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the

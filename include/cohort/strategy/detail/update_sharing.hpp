@@ -97,7 +97,8 @@ class update_sharing final : public synchronous_sharing<Make> {
       step_.read(mine, this->elements(), x.span());
     }
   }
-  /// Sets the parameters to those before the step − staleness_factor()·x.  After: x may have been overwritten.
+  /// Sets the parameters to those before the step − staleness_factor()·x.
+  /// After     x may have been overwritten.
   void replace_step(replica const& mine, f32_buffer& x) {
     if (!device_before_) return step_.replace(mine, this->elements(), x.span(), this->staleness_factor());
     x.scale(static_cast<float>(-this->staleness_factor()));

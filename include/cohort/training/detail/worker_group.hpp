@@ -42,8 +42,8 @@ struct step_outcome {
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
 ///           shard. A step has two barriers, or three if gradients are exchanged. Further barriers: one for
 ///           each round of norms, one for constraints, two for each sum of a layer over the whole batch, and
-///           three if the previous step has late parts. Working copies are updated at the beginning of the step,
-///           so changes of the parameters between two steps take effect.
+///           three if the previous step has late parts. Working copies are updated at the beginning of the
+///           step, so changes of the parameters between two steps take effect.
 /// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
 ///           be destroyed.
 class worker_group {
@@ -77,7 +77,7 @@ class worker_group {
   gradient_parts& gradients();
   bool has_gradients() const { return gradients_.has_value(); }
 
-  /// Makes one step on one batch of this rank: all parts of a step in one run of the workers. The batch may be
+  /// Makes one step on one batch of this rank, with all parts in one run of the workers. The batch may be
   /// empty. Each worker splits its rows into `micro_batches` micro-batches.
   ///
   /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
@@ -177,17 +177,11 @@ class worker_group {
     std::function<void()> finish_late{};
     batch_view rows{};
   };
-  struct step_call {
+  /// A job of the team. A member of the group, because workers still use it after a deadline_error.
+  struct team_job {
     worker_group* group;
-    void operator()(int w) const { group->step_part(w); }
-  };
-  struct late_call {
-    worker_group* group;
-    void operator()(int w) const { group->finish_late(w); }
-  };
-  struct inference_call {
-    worker_group* group;
-    void operator()(int w) const;
+    void (worker_group::*run)(int w);
+    void operator()(int w) const { (group->*run)(w); }
   };
 
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -223,27 +217,28 @@ class worker_group {
   /// Begins a step: sets the job, and calls the strategy's first hook.
   void begin(step_job job);
   void set_info(step_info const& now);
-  /// Calls the strategy's last hook of a step. Returns the step's results.
-  step_outcome close_step();
+  /// Ends a step: calls the strategy's last hook. Returns the step's results.
+  step_outcome end();
 
-  /// A worker's share of a whole step, and of its parts. `p`: index of the micro-batch. A worker without rows
-  /// takes part in the layers' sums as often as the others.
+  /// A worker's share of a whole step, and of its parts. `p`: index of the micro-batch; 0 in a step in parts.
+  /// A worker without rows takes part in the layers' sums as often as the others.
   void step_part(int w);
   void forward_part(int w, int p);
   void backward_part(int w, int p);
   void exchange_part(int w);
   void update_part(int w);
 
-  plan_context& forward(int w, index_slice const& rows, bool finishes_late = false);
+  void forward(int w, index_slice const& rows, bool finishes_late = false);
   void finish_late(int w);
+  void infer_part(int w);
 
-  /// Adds the loss of the last forward. With an exchange, it is read before backward, because the vote is sent
-  /// with the first bucket. Without an exchange, the last loss is read after backward, so a device is
-  /// synchronised only once.
+  /// Adds the loss of the last forward, once. With an exchange, it is read before backward, because the vote
+  /// is sent with the first bucket. Without an exchange, a whole step reads the last loss after backward, so
+  /// a device is synchronised only once.
   void read_loss(int w);
 
-  /// Completes a worker's gradient, unless backward has announced its buckets. A worker without a gradient, or
-  /// whose loss or gradient is not finite, contributes zeros.
+  /// Completes a worker's gradient, unless backward has announced its buckets. A worker without a gradient,
+  /// or whose loss or gradient is not finite, contributes zeros.
   void complete_gradient(int w);
 
   /// Counts a worker's completed bucket. The last worker calls the strategy's ready for the bucket. A
@@ -281,9 +276,9 @@ class worker_group {
   late_update late_{};  // late parts of the last step
   std::mutex late_mutex_;
   double late_wait_seconds_ = 0;  // waits for late parts that no step has reported yet
-  step_call const step_{this};
-  late_call const finish_late_{this};
-  inference_call const inference_{this};
+  team_job const step_{this, &worker_group::step_part};
+  team_job const finish_late_{this, &worker_group::finish_late};
+  team_job const inference_{this, &worker_group::infer_part};
 };
 
 }  // namespace cohort::detail

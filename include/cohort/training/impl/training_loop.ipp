@@ -175,9 +175,7 @@ step_report step_in_parts::step() {
   write_viewed();
   step_outcome done = runner_.run_part([&] { return state_.workers->end_step(changed_); });
   done.loss = loss_;
-  step_result made = runner_.result_of(done, now_, begin_);
-  made.without_weight = without_weight_;
-  return runner_.finish(made);
+  return runner_.finish(runner_.result_of(done, now_, begin_, without_weight_));
 }
 
 }  // namespace detail

@@ -80,7 +80,7 @@ void worker_group::set_info(step_info const& now) {
   job_.is_applied = job_.exchanges || (now.examples > 0 && now.weight > 0);
 }
 
-step_outcome worker_group::close_step() {
+step_outcome worker_group::end() {
   step_outcome result;
   step_times& times = job_.times;
   result.finite = !locally_non_finite_.load() && !rejected_.load();
@@ -117,7 +117,7 @@ step_outcome worker_group::step(batch_view const& b, step_info const& now, strat
   step_outcome result;
   notify_on_failure(exchange_strategy, [&] {
     if (job_.is_applied) team_.run(step_);
-    result = close_step();
+    result = end();
   });
   return result;
 }
@@ -165,7 +165,7 @@ step_outcome worker_group::end_step(bool changed) {
       team_.barrier(w);
       update_part(w);
     });
-    result = close_step();
+    result = end();
   });
   return result;
 }
@@ -201,9 +201,9 @@ std::vector<plan_row> worker_group::profile_rows(int count, int micro_batches) c
   return rows;
 }
 
-void worker_group::inference_call::operator()(int w) const {
-  index_slice const rows = group->rows_of(w);
-  if (rows.count > 0) group->forward(w, rows);
+void worker_group::infer_part(int w) {
+  index_slice const rows = rows_of(w);
+  if (rows.count > 0) forward(w, rows);
 }
 
 void worker_group::refresh_stale() {
@@ -242,7 +242,7 @@ void worker_group::prepare() {
   }
 }
 
-plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
+void worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
   worker_state& mine = state_of(w);
   bool const trains = job_.kind.training;
   mine.active = &contexts_.find(w, work_on(rows));
@@ -265,7 +265,6 @@ plan_context& worker_group::forward(int w, index_slice const& rows, bool finishe
     request.finish_late = &mine.finish_late;
   }
   mine.active->forward(request);
-  return *mine.active;
 }
 
 void worker_group::finish_late(int w) {
