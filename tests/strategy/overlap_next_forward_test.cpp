@@ -2,6 +2,7 @@
 // Sums that end during the next forward have the same bits as sums that end before the update.
 #include <cohort/communicator/launch.hpp>
 #include <cohort/training/detail/late_update.hpp>
+#include <cohort/training/training_loop.hpp>
 #include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
@@ -169,6 +170,36 @@ TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
       };
       EXPECT_EQ(seen(true), seen(false)) << workers;
     }
+  });
+}
+
+/// Worker 1 has no rows of the batch whose forward finishes the late parts.
+TEST(overlap_next_forward, ends_in_the_first_forward_of_a_training_loop) {
+  bright_thirds const examples(32);
+  batch_view const data(tensor_view(examples.pixels.data(), shape{32, 1, 8, 8}),
+                        tensor_view(examples.labels.data(), shape{32}));
+  launch<threads>(2, [&](communicator& world) {
+    auto const trained = [&](bool overlap_next_forward) {
+      int left = 0;
+      auto exchange =
+          std::make_unique<counting>(world, allreduce{.overlap_next_forward = overlap_next_forward}, left);
+      counting const& counts = *exchange;
+      training run = trainer<narrow>(topped, world, std::move(exchange), with_state(2));
+      training_loop loop(run);
+      for (int const first : {0, 16}) {
+        run.train_on(data.rows(first, 16));
+        EXPECT_EQ(left > counts.finished_steps, overlap_next_forward);
+        for (int const count : {1, 4}) {
+          loop.forward(data.rows(first, count));
+          EXPECT_EQ(left, counts.finished_steps);
+          loop.backward();
+        }
+        loop.step();
+        EXPECT_EQ(left, counts.finished_steps);
+      }
+      return run.checksum();
+    };
+    EXPECT_EQ(trained(true), trained(false));
   });
 }
 

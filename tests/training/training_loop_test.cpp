@@ -200,6 +200,47 @@ TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
+TEST(training_loop, skips_the_steps_that_fit_skips_with_every_strategy) {
+  bright_thirds examples(103);
+  examples.pixels[64 * 50 + 3] = std::numeric_limits<float>::quiet_NaN();
+  for_every_strategy([&](auto const& how) {
+    for (int workers : {1, 3}) {
+      training_settings settings = with(workers);
+      settings.not_finite = when_not_finite::skip;
+      auto const fitted = checksums_of(2, how, settings, [&](training& run) {
+        EXPECT_GT(run.fit(examples.data(), {.batch = 8, .epochs = 2}).skipped, 0);
+      });
+      auto const looped = checksums_of(2, how, settings, [&](training& run) {
+        training_loop loop(run);
+        for_each_batch(run, examples.data(), 8, 2, [&](batch const& next) {
+          loop.forward(next);
+          loop.backward();
+          loop.step();
+        });
+      });
+      EXPECT_EQ(looped, fitted) << workers;
+    }
+  });
+}
+
+TEST(training_loop, adds_zeros_for_a_worker_whose_loss_is_not_finite) {
+  bright_thirds examples(8);
+  examples.pixels[70] = std::numeric_limits<float>::quiet_NaN();  // of worker 0
+  batch_view const data(tensor_view(examples.pixels.data(), shape{8, 1, 8, 8}),
+                        tensor_view(examples.labels.data(), shape{8}));
+  training run = trainer<wide>(small, {.workers = 2, .not_finite = when_not_finite::skip});
+  training_loop loop(run);
+  loop.forward(data);
+  loop.backward();
+  std::vector<double> const gradient(loop.gradients<double>().begin(), loop.gradients<double>().end());
+  EXPECT_FALSE(loop.step().updated);
+  loop.forward(data.rows(4, 4));
+  loop.backward();
+  auto const of_worker = loop.gradients<double>();
+  EXPECT_GT(std::ranges::max(gradient), 0);
+  for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_NEAR(2 * gradient[i], of_worker[i], 1e-14) << i;
+}
+
 TEST(training_loop, skips_a_step_whose_gradient_was_made_infinite) {
   bright_thirds const examples(8);
   training run = trainer<narrow>(small, {.updater = sgd{}, .not_finite = when_not_finite::skip});
