@@ -31,7 +31,7 @@ TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_
   EXPECT_EQ(late_in(small, with_state()), 0) << "one bucket";
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
+TEST(overlap_next_forward, has_no_late_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, with_state(), true), 0);
   training_settings settings = with_state();
   settings.normalisation = normalise::clip_elementwise{0.5};
@@ -49,16 +49,16 @@ TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, settings), 0);
 }
 
-/// Forwards everything to allreduce, and counts the steps that left buckets pending.
+/// Forwards everything to allreduce, and counts the steps that have late buckets.
 struct counting final : strategy {
-  counting(communicator& world, allreduce how, int& steps) : real(how.on(world)), left_steps(steps) {}
+  counting(communicator& world, allreduce how, int& steps) : real(how.on(world)), late_steps(steps) {}
   void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
   void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
     real->ready(now, one, parts);
   }
   bool before_update(step_info const& now, gradient_parts& parts) override {
     bool const takes = real->before_update(now, parts);
-    left_steps += real->late_buckets() > 0 ? 1 : 0;
+    late_steps += real->late_buckets() > 0 ? 1 : 0;
     return takes;
   }
   int late_buckets() const override { return real->late_buckets(); }
@@ -72,7 +72,7 @@ struct counting final : strategy {
   std::string describe() const override { return real->describe(); }
 
   std::unique_ptr<strategy> real;
-  int& left_steps;
+  int& late_steps;
   int finished_steps = 0;
   bool fails = false;
 };
@@ -89,7 +89,7 @@ struct checksums final : listener {
 
 struct finished {
   std::vector<std::string> checksums;
-  int left_steps = 0;
+  int late_steps = 0;
 };
 /// Some epochs with a smaller last batch, then streams that end at different times, one of them empty.
 template <class B, auto const& net = topped>
@@ -98,7 +98,7 @@ finished run_of(communicator& world, allreduce how, int workers, int accumulate 
   checksums seen(every);
   finished all;
   training made =
-      trainer<B>(net, world, std::make_unique<counting>(world, how, all.left_steps), with_state(workers));
+      trainer<B>(net, world, std::make_unique<counting>(world, how, all.late_steps), with_state(workers));
   made.fit(examples.data(), {.batch = 7, .epochs = 2, .accumulate = accumulate, .listeners = {&seen}});
   if (world.size() > 1) made.fit(uneven_stream(), {.batch = 4, .epochs = 1, .listeners = {&seen}});
   all.checksums = seen.all;
@@ -133,22 +133,22 @@ TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
       to(plain, false);
       to(late, true);
       EXPECT_EQ(plain.checksums, late.checksums);
-      EXPECT_EQ(plain.left_steps, 0);
+      EXPECT_EQ(plain.late_steps, 0);
       if (GetParam() == 1)
-        EXPECT_EQ(late.left_steps, 0) << "a single rank waits for nothing";
+        EXPECT_EQ(late.late_steps, 0) << "a single rank waits for nothing";
       else
-        EXPECT_GT(late.left_steps, 5);
+        EXPECT_GT(late.late_steps, 5);
     }
 }
 
-/// Reads the gradients first, while buckets are pending.
+/// Reads the gradients first, while buckets are late.
 struct gradients final : listener {
   std::vector<std::vector<double>> all;
   counting const* exchange = nullptr;
   void on_step(training& run, step_report const&) override {
     for (char const* const layer : {"dense_5", "dense_2", "dense_1"}) {
       all.push_back(run.last_gradient(layer));
-      EXPECT_EQ(exchange->finished_steps, exchange->left_steps) << layer;
+      EXPECT_EQ(exchange->finished_steps, exchange->late_steps) << layer;
     }
   }
 };
@@ -210,12 +210,12 @@ TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
   });
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_if_layouts_differ) {
+TEST(overlap_next_forward, has_no_late_bucket_if_layouts_differ) {
   launch<threads>(2, [](communicator& world) {
     auto const how = allreduce{.overlap_next_forward = true};
     finished const mixed =
         world.rank() == 0 ? run_of<narrow>(world, how, 1) : run_of<other_order>(world, how, 1);
-    EXPECT_EQ(mixed.left_steps, 0);
+    EXPECT_EQ(mixed.late_steps, 0);
     EXPECT_EQ(mixed.checksums, run_of<narrow>(world, how, 1).checksums);
   });
 }
@@ -240,11 +240,11 @@ TEST(overlap_next_forward, is_bitwise_neutral_with_frozen_layers) {
   });
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_before_a_resync) {
+TEST(overlap_next_forward, has_no_late_bucket_before_a_resync) {
   launch<threads>(2, [](communicator& world) {
-    EXPECT_EQ(run_of<narrow>(world, {.resync = 1, .overlap_next_forward = true}, 1).left_steps, 0);
+    EXPECT_EQ(run_of<narrow>(world, {.resync = 1, .overlap_next_forward = true}, 1).late_steps, 0);
     auto const steps = [&](int resync) {
-      return run_of<narrow>(world, {.resync = resync, .overlap_next_forward = true}, 1).left_steps;
+      return run_of<narrow>(world, {.resync = resync, .overlap_next_forward = true}, 1).late_steps;
     };
     EXPECT_GT(steps(0), steps(2));
     EXPECT_GT(steps(2), 0);

@@ -137,7 +137,7 @@ class worker_group {
     team_.run(inference_);
     for (int w = 0; w < size(); ++w) {
       index_slice const rows = rows_of(w);
-      if (rows.count > 0) consume(rows.first, *worker_states_[static_cast<std::size_t>(w)].active);
+      if (rows.count > 0) consume(rows.first, *state_of(w).active);
     }
   }
 

@@ -46,9 +46,8 @@ class step_in_parts {
   double part_loss_ = 0, loss_ = 0;
   int part_without_weight_ = 0, without_weight_ = 0;  // examples
   step_start begin_{};
-  buffer dense_{};        // the gradient in canonical order
-  bool viewed_ = false;   // whether dense_ holds the step's gradient
-  bool changed_ = false;  // whether the caller may have changed the gradient
+  buffer dense_{};       // the gradient in canonical order
+  bool viewed_ = false;  // whether dense_ holds the step's gradient, which the caller may change
 };
 
 void step_in_parts::require(char const* call, phase least, phase most) {
@@ -80,7 +79,7 @@ void step_in_parts::forward(batch_view data) {
     now_ = {.step = part.step, .epoch = part.epoch};
     loss_ = 0;
     without_weight_ = 0;
-    viewed_ = changed_ = false;
+    viewed_ = false;
     state_.world->note({now_.step, -1});
     parameter_update& update = state_.update();
     runner_.run_part([&] { state_.workers->begin_step(part, *state_.exchange_strategy, update); });
@@ -123,7 +122,7 @@ std::span<std::byte> step_in_parts::gradients(element_type type) {
   exchange("gradients");
   if (dense_.bytes() == 0) dense_ = buffer(static_cast<std::size_t>(all.elements()) * bytes_of(type));
   if (!viewed_) all.read_all(state_.workers->gradients().first(), dense_.data());
-  viewed_ = changed_ = true;
+  viewed_ = true;
   return {dense_.data(), dense_.bytes()};
 }
 
@@ -173,7 +172,7 @@ step_report step_in_parts::step() {
   exchange("step");
   phase_ = phase::idle;
   write_viewed();
-  step_outcome done = runner_.run_part([&] { return state_.workers->end_step(changed_); });
+  step_outcome done = runner_.run_part([&] { return state_.workers->end_step(viewed_); });
   done.loss = loss_;
   return runner_.finish(runner_.result_of(done, now_, begin_, without_weight_));
 }
