@@ -105,13 +105,13 @@ void parameter_update::measure_gradients(update_request const& request) {
 
 void parameter_update::measure_steps(update_request const& request) {
   double const whole = network_factor();
-  step_squares_->measure(request.worker, request.workers,
-                         [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
-                           updater const& rule = rules_[p].updater;
-                           if (rule.needed_norm() == detail::norm_of::step)
-                             passes_.step_square_sums(rule, scalars(p, whole, request), parameters_.master(),
-                                                      request.parts, state_, begin, n, sums);
-                         });
+  auto const squares = [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
+    updater const& rule = rules_[p].updater;
+    if (rule.needed_norm() == detail::norm_of::step)
+      passes_.step_square_sums(rule, scalars(p, whole, request), parameters_.master(), request.parts, state_,
+                               begin, n, sums);
+  };
+  step_squares_->measure(request.worker, request.workers, squares);
 }
 
 double parameter_update::network_factor() const {
