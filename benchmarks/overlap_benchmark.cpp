@@ -31,11 +31,11 @@ constexpr int steps_of_a_block = 10;
 
 /// Returns the slowest rank's seconds per step, after a barrier.
 template <class Action, class Finish>
-double slowest(communicator& world, Action action, Finish finish_pending) {
+double slowest(communicator& world, Action action, Finish finish_late) {
   world.barrier();
   double worst = seconds([&] {
                    for (int step = 0; step < steps_of_a_block; ++step) action();
-                   finish_pending();
+                   finish_late();
                  })
                  / steps_of_a_block;
   world.allreduce(std::span(&worst, 1), cohort::reduction::maximum);
@@ -43,7 +43,7 @@ double slowest(communicator& world, Action action, Finish finish_pending) {
 }
 double slowest(communicator& world, repeated_step& steps) {
   return slowest(
-      world, [&] { steps(); }, [&] { steps.finish_pending(); });
+      world, [&] { steps(); }, [&] { steps.finish_late(); });
 }
 
 /// Steps with an exchange, and their times.
@@ -70,7 +70,7 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
     for (auto& one : pending) one.wait();
   };
   alone(), exchange();
-  for (auto& one : both) one.steps(), one.steps.finish_pending();
+  for (auto& one : both) one.steps(), one.steps.finish_late();
   std::vector<double> compute, bare;
   for (int block = 0; block < blocks; ++block) {
     compute.push_back(slowest(world, alone));

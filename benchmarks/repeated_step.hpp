@@ -56,8 +56,8 @@ class repeated_step {
                                 .expected = data_.count};
     return workers_.step(data_, now, *strategy_, *update_).loss / data_.count;
   }
-  /// Finishes the buckets that the last step left pending.
-  void finish_pending() { workers_.finish_pending(); }
+  /// Finishes the late parts of the last step.
+  void finish_late() { workers_.finish_late(); }
 
  private:
   cohort::training_settings settings_;

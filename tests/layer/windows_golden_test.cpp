@@ -97,7 +97,7 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
 
   parameter_update update(*trained.store, {.rule = sgd{.learning_rate = 0.1}});
   std::byte* const parts[]{trained.run->gradients()};
-  update.apply(0, 1, parts, 0, 0);
+  update.apply({.parts = parts});
   statistics.follow(*trained.store);
   for (int p = 0; p < trained.parameters(); ++p)
     if (!is_trained(trained.parameter(p).spec.role))

@@ -28,7 +28,7 @@ TEST(allocation, does_not_happen_in_an_update_with_norms_and_constraints) {
   for (int step = 0; step < 4; ++step) {
     t.step();
     counting = step >= 2;
-    update.run(0, 1, parts, step, 0, [] {});
+    update.run({.parts = parts, .step = step}, [] {});
     counting = false;
   }
   EXPECT_EQ(allocations, 0);

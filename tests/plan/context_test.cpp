@@ -117,8 +117,10 @@ TEST(context, reports_in_forward_when_parameters_are_first_used) {
                        t.store->master());
       t.store->refresh(0, 1, {.first = from});
     };
-    t.run->forward(
-        {.inputs = t.batch.input_views, .targets = t.batch.target_views, .late_from = from, .late = &late});
+    t.run->forward({.inputs = t.batch.input_views,
+                    .targets = t.batch.target_views,
+                    .first_late = from,
+                    .finish_late = &late});
     double const loss = t.run->loss() / 2;
     EXPECT_EQ(calls, 1);
     for (int p = 0; p < t.parameters(); ++p)

@@ -65,8 +65,8 @@ struct fixture {
     parameter_update updates(store, settings);
     for (int step = 0; step < steps; ++step) {
       for (int phase = 0; phase < updates.phases(workers); ++phase)
-        for (int w = 0; w < workers; ++w) updates.measure(phase, w, workers, parts, step, 0);
-      for (int w = 0; w < workers; ++w) updates.apply(w, workers, parts, step, 0);
+        for (int w = 0; w < workers; ++w) updates.measure(phase, {w, workers, parts, step});
+      for (int w = 0; w < workers; ++w) updates.apply({w, workers, parts, step});
       for (int w = 0; updates.constrains(workers) && w < workers; ++w) updates.constrain(w, workers);
     }
   }
@@ -142,12 +142,12 @@ TYPED_TEST(parameter_update_of, parameters_updated_in_sequence_are_bitwise_equal
     parameter_update at_once(whole.store, settings), later(apart.store, settings);
     EXPECT_TRUE(later.can_update_ranges());
     for (int step = 0; step < 3; ++step) {
-      for (int w = 0; w < workers; ++w) at_once.run(w, workers, whole.parts, step, 0, [] {});
+      for (int w = 0; w < workers; ++w) at_once.run({w, workers, whole.parts, step}, [] {});
       auto const before = apart.parameters();
-      for (int w = 0; w < workers; ++w) later.run(w, workers, apart.parts, step, 0, [] {}, {.last = 2});
+      for (int w = 0; w < workers; ++w) later.run({w, workers, apart.parts, step, 0, {.last = 2}}, [] {});
       auto const between = apart.parameters();
       for (std::size_t p = 0; p < before.size(); ++p) EXPECT_EQ(between[p] == before[p], p >= 2) << p;
-      for (int w = 0; w < workers; ++w) later.run(w, workers, apart.parts, step, 0, [] {}, {.first = 2});
+      for (int w = 0; w < workers; ++w) later.run({w, workers, apart.parts, step, 0, {.first = 2}}, [] {});
     }
     EXPECT_EQ(apart.parameters(), whole.parameters());
   }
@@ -286,7 +286,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_no
   fixture<T> frozen({"dense_1"}), silent;
   auto const before = frozen.parameters();
   parameter_update updates(frozen.store, settings);
-  for (int step = 0; step < 10; ++step) updates.run(0, 1, frozen.parts, step, 0, [] {});
+  for (int step = 0; step < 10; ++step) updates.run({.parts = frozen.parts, .step = step}, [] {});
   EXPECT_EQ(frozen.parameters()[0], before[0]);
   EXPECT_EQ(frozen.parameters()[1], before[1]);
   for (int k = 0; k < updates.state_arrays(); ++k)
@@ -305,7 +305,7 @@ TEST(parameter_update, applies_a_factor_to_its_rates) {
   auto const before = all.parameters();
   parameter_update updates(all.store, {.rule = sgd{.learning_rate = 2}});
   updates.scale_rates(0.25);
-  updates.run(0, 1, all.parts, 0, 0, [] {});
+  updates.run({.parts = all.parts}, [] {});
   EXPECT_NEAR(before[0][5] - all.parameters()[0][5], 0.5 * all.sum[0][5], 1e-14);
 }
 

@@ -2,6 +2,7 @@
 // Sums that end during the next forward have the same bits as sums that end before the update.
 #include <cohort/communicator/launch.hpp>
 #include <cohort/training/detail/late_update.hpp>
+#include <cohort/training/training_loop.hpp>
 #include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
@@ -30,7 +31,7 @@ TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_
   EXPECT_EQ(late_in(small, with_state()), 0) << "one bucket";
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
+TEST(overlap_next_forward, has_no_late_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, with_state(), true), 0);
   training_settings settings = with_state();
   settings.optimizer.normalisation = normalise::clip_elementwise{0.5};
@@ -48,30 +49,30 @@ TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, settings), 0);
 }
 
-/// Forwards everything to allreduce, and counts the steps that left buckets pending.
+/// Forwards everything to allreduce, and counts the steps that have late buckets.
 struct counting final : strategy {
-  counting(communicator& world, allreduce how, int& steps) : real(how.on(world)), left_steps(steps) {}
+  counting(communicator& world, allreduce how, int& steps) : real(how.on(world)), late_steps(steps) {}
   void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
   void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
     real->ready(now, one, parts);
   }
   bool before_update(step_info const& now, gradient_parts& parts) override {
     bool const takes = real->before_update(now, parts);
-    left_steps += real->pending_buckets() > 0 ? 1 : 0;
+    late_steps += real->late_buckets() > 0 ? 1 : 0;
     return takes;
   }
-  int pending_buckets() const override { return real->pending_buckets(); }
-  void finish_pending(gradient_parts& parts) override {
+  int late_buckets() const override { return real->late_buckets(); }
+  void finish_late(gradient_parts& parts) override {
     if (fails) throw data_error({.what = "the shelf is empty"});
     ++finished_steps;
-    real->finish_pending(parts);
+    real->finish_late(parts);
   }
   void abandon(std::string_view why) noexcept override { real->abandon(why); }
   agreement const* agreed() const override { return real->agreed(); }
   std::string describe() const override { return real->describe(); }
 
   std::unique_ptr<strategy> real;
-  int& left_steps;
+  int& late_steps;
   int finished_steps = 0;
   bool fails = false;
 };
@@ -88,7 +89,7 @@ struct checksums final : listener {
 
 struct finished {
   std::vector<std::string> checksums;
-  int left_steps = 0;
+  int late_steps = 0;
 };
 /// Some epochs with a smaller last batch, then streams that end at different times, one of them empty.
 template <class B, auto const& net = topped>
@@ -97,7 +98,7 @@ finished run_of(communicator& world, allreduce how, int workers, int accumulate 
   checksums seen(every);
   finished all;
   training made =
-      trainer<B>(net, world, std::make_unique<counting>(world, how, all.left_steps), with_state(workers));
+      trainer<B>(net, world, std::make_unique<counting>(world, how, all.late_steps), with_state(workers));
   made.fit(examples.data(), {.batch = 7, .epochs = 2, .accumulate = accumulate, .listeners = {&seen}});
   if (world.size() > 1) made.fit(uneven_stream(), {.batch = 4, .epochs = 1, .listeners = {&seen}});
   all.checksums = seen.all;
@@ -132,22 +133,22 @@ TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
       to(plain, false);
       to(late, true);
       EXPECT_EQ(plain.checksums, late.checksums);
-      EXPECT_EQ(plain.left_steps, 0);
+      EXPECT_EQ(plain.late_steps, 0);
       if (GetParam() == 1)
-        EXPECT_EQ(late.left_steps, 0) << "a single rank waits for nothing";
+        EXPECT_EQ(late.late_steps, 0) << "a single rank waits for nothing";
       else
-        EXPECT_GT(late.left_steps, 5);
+        EXPECT_GT(late.late_steps, 5);
     }
 }
 
-/// Reads the gradients first, while buckets are pending.
+/// Reads the gradients first, while buckets are late.
 struct gradients final : listener {
   std::vector<std::vector<double>> all;
   counting const* exchange = nullptr;
   void on_step(training& run, step_report const&) override {
     for (char const* const layer : {"dense_5", "dense_2", "dense_1"}) {
       all.push_back(run.last_gradient(layer));
-      EXPECT_EQ(exchange->finished_steps, exchange->left_steps) << layer;
+      EXPECT_EQ(exchange->finished_steps, exchange->late_steps) << layer;
     }
   }
 };
@@ -172,6 +173,36 @@ TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
   });
 }
 
+/// Worker 1 has no rows of the batch whose forward finishes the late parts.
+TEST(overlap_next_forward, ends_in_the_first_forward_of_a_training_loop) {
+  bright_thirds const examples(32);
+  batch_view const data(tensor_view(examples.pixels.data(), shape{32, 1, 8, 8}),
+                        tensor_view(examples.labels.data(), shape{32}));
+  launch<threads>(2, [&](communicator& world) {
+    auto const trained = [&](bool overlap_next_forward) {
+      int left = 0;
+      auto exchange =
+          std::make_unique<counting>(world, allreduce{.overlap_next_forward = overlap_next_forward}, left);
+      counting const& counts = *exchange;
+      training run = trainer<narrow>(topped, world, std::move(exchange), with_state(2));
+      training_loop loop(run);
+      for (int const first : {0, 16}) {
+        run.train_on(data.rows(first, 16));
+        EXPECT_EQ(left > counts.finished_steps, overlap_next_forward);
+        for (int const count : {1, 4}) {
+          loop.forward(data.rows(first, count));
+          EXPECT_EQ(left, counts.finished_steps);
+          loop.backward();
+        }
+        loop.step();
+        EXPECT_EQ(left, counts.finished_steps);
+      }
+      return run.checksum();
+    };
+    EXPECT_EQ(trained(true), trained(false));
+  });
+}
+
 TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
   launch<threads>(3, [](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums,
@@ -179,12 +210,12 @@ TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
   });
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_if_layouts_differ) {
+TEST(overlap_next_forward, has_no_late_bucket_if_layouts_differ) {
   launch<threads>(2, [](communicator& world) {
     auto const how = allreduce{.overlap_next_forward = true};
     finished const mixed =
         world.rank() == 0 ? run_of<narrow>(world, how, 1) : run_of<other_order>(world, how, 1);
-    EXPECT_EQ(mixed.left_steps, 0);
+    EXPECT_EQ(mixed.late_steps, 0);
     EXPECT_EQ(mixed.checksums, run_of<narrow>(world, how, 1).checksums);
   });
 }
@@ -209,11 +240,11 @@ TEST(overlap_next_forward, is_bitwise_neutral_with_frozen_layers) {
   });
 }
 
-TEST(overlap_next_forward, has_no_pending_bucket_before_a_resync) {
+TEST(overlap_next_forward, has_no_late_bucket_before_a_resync) {
   launch<threads>(2, [](communicator& world) {
-    EXPECT_EQ(run_of<narrow>(world, {.resync = 1, .overlap_next_forward = true}, 1).left_steps, 0);
+    EXPECT_EQ(run_of<narrow>(world, {.resync = 1, .overlap_next_forward = true}, 1).late_steps, 0);
     auto const steps = [&](int resync) {
-      return run_of<narrow>(world, {.resync = resync, .overlap_next_forward = true}, 1).left_steps;
+      return run_of<narrow>(world, {.resync = resync, .overlap_next_forward = true}, 1).late_steps;
     };
     EXPECT_GT(steps(0), steps(2));
     EXPECT_GT(steps(2), 0);

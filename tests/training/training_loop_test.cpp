@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/training/training_loop.hpp>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace training_loop_test {
 using namespace cohort_test;
 
 training_settings with(int workers) {
-  return {.optimizer = {.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3}, .workers = workers};
+  return {.optimizer = {.optimizer = {.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3}}, .workers = workers};
 }
 
 /// Trains by a loop, whose gradients look(loop) may use.
@@ -198,6 +199,79 @@ TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {
   });
   EXPECT_NE(texts[0].find("rank 1: step 0, epoch 0"), std::string::npos) << texts[0];
   EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(training_loop, skips_the_steps_that_fit_skips_with_every_strategy) {
+  bright_thirds examples(103);
+  dataset const data = examples.data();
+  examples.pixels[64 * 50 + 3] = std::numeric_limits<float>::quiet_NaN();  // after the data was checked
+  for_every_strategy([&](auto const& how) {
+    for (int workers : {1, 3}) {
+      training_settings settings = with(workers);
+      settings.not_finite = when_not_finite::skip;
+      auto const fitted = checksums_of(2, how, settings, [&](training& run) {
+        EXPECT_GT(run.fit(data, {.batch = 8, .epochs = 2}).skipped, 0);
+      });
+      auto const looped = checksums_of(2, how, settings, [&](training& run) {
+        training_loop loop(run);
+        for_each_batch(run, data, 8, 2, [&](batch const& next) {
+          loop.forward(next);
+          loop.backward();
+          loop.step();
+        });
+      });
+      EXPECT_EQ(looped, fitted) << workers;
+    }
+  });
+}
+
+TEST(training_loop, adds_zeros_for_a_worker_whose_loss_is_not_finite) {
+  bright_thirds const examples(8);
+  std::vector<float> pixels = examples.pixels;
+  pixels[70] = std::numeric_limits<float>::quiet_NaN();  // of worker 0
+  tensor_view const labels(examples.labels.data(), shape{8});
+  batch_view const good(tensor_view(examples.pixels.data(), shape{8, 1, 8, 8}), labels),
+      bad(tensor_view(pixels.data(), shape{8, 1, 8, 8}), labels);
+  training run = trainer<wide>(small, {.workers = 2, .not_finite = when_not_finite::skip});
+  training_loop loop(run);
+  auto const gradient_of = [&](std::vector<batch_view> const& parts, bool is_finite) {
+    for (batch_view const& part : parts) {
+      loop.forward(part);
+      loop.backward();
+    }
+    std::vector<double> gradient(loop.gradients<double>().begin(), loop.gradients<double>().end());
+    for (double& one : loop.gradients<double>()) one = 0;
+    EXPECT_EQ(loop.step().updated, is_finite);
+    return gradient;
+  };
+  std::vector<double> const of_worker = gradient_of({good.rows(4, 4)}, true);
+  gradient_of({good}, true);  // leaves a gradient in worker 0's part
+  for (auto const& gradient : {gradient_of({bad}, false), gradient_of({good, bad}, false)}) {
+    EXPECT_GT(std::ranges::max(gradient), 0);
+    for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_NEAR(2 * gradient[i], of_worker[i], 1e-14) << i;
+  }
+}
+
+constexpr auto linear =
+    network<[](builder& net) { return net.input({1}) | dense{.units = 1} | mean_squared_error{}; }>();
+
+TEST(training_loop, skips_a_step_whose_gradient_overflows) {
+  constexpr float input = 1e30F, target = 1e10F;
+  batch_view const data(tensor_view(&input, shape{1, 1}), tensor_view(&target, shape{1, 1}));
+  for (bool const by_loop : {false, true}) {
+    training run = trainer<narrow>(linear, {.optimizer = {sgd{}}, .not_finite = when_not_finite::skip});
+    std::memset(run.parameters().master(), 0, run.parameters().arena_bytes());
+    run.parameters().mark_changed();
+    std::string const before = run.checksum();
+    training_loop loop(run);
+    if (by_loop) {
+      loop.forward(data);
+      loop.backward();
+    }
+    step_report const done = by_loop ? loop.step() : run.train_on(data);
+    EXPECT_FALSE(done.updated) << by_loop;
+    EXPECT_EQ(run.checksum(), before) << by_loop;
+  }
 }
 
 TEST(training_loop, skips_a_step_whose_gradient_was_made_infinite) {

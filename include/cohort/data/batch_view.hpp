@@ -46,6 +46,9 @@ struct batch_view {
 
   /// Makes this the view of another batch, and reuses the memory of the lists.
   void refer_to(batch const& from);
+  /// Makes this the view of examples [first, first + count) of another batch, and reuses the memory of the
+  /// lists.  Before: the batch has these examples.
+  void refer_to(batch_view const& from, int first, int count);
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const;

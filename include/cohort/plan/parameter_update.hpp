@@ -12,6 +12,18 @@
 
 namespace cohort {
 
+/// One worker's share of an update with the sum of the gradient parts.
+///
+/// `which`: the parameters to update; a part of the parameters only if parameter_update::can_update_ranges().
+struct update_request {
+  int worker = 0;
+  int workers = 1;
+  std::span<std::byte* const> parts{};
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  parameter_range which{};
+};
+
 /// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena with the master's size and layouts.
@@ -41,19 +53,18 @@ class parameter_update {
   /// zero.
   void reset();
 
-  /// Performs a worker's share of one update with the sum of the parts. wait() blocks until every worker has
-  /// called wait() equally often. `which` may be a part of the parameters only if can_update_ranges().
+  /// Performs a worker's share of one update. wait() blocks until every worker has called wait() equally
+  /// often.
   template <class Wait>
-  void run(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
-           Wait wait, parameter_range const& which = {}) {
-    for (int phase = 0; phase < phases(workers); ++phase) {
-      measure(phase, worker, workers, parts, step, epoch);
+  void run(update_request const& request, Wait wait) {
+    for (int phase = 0; phase < phases(request.workers); ++phase) {
+      measure(phase, request);
       wait();
     }
-    apply(worker, workers, parts, step, epoch, which);
-    if (!constrains(workers)) return;
+    apply(request);
+    if (!constrains(request.workers)) return;
     wait();
-    constrain(worker, workers);
+    constrain(request.worker, request.workers);
   }
 
   /// Returns whether ranges of parameters can be updated at different times: no norm of whole tensors is
@@ -65,12 +76,10 @@ class parameter_update {
   int phases(int workers) const { return workers == 1 ? 0 : norm_phases(); }
 
   /// Performs a worker's share of a phase.
-  void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-               std::int64_t epoch);
+  void measure(int phase, update_request const& request);
 
   /// Performs a worker's share of the optimizers' pass.
-  void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-             std::int64_t epoch, parameter_range const& which = {});
+  void apply(update_request const& request);
 
   bool has_constraints() const { return !constrained_.empty(); }
   /// Returns whether constrain must be called after apply. False for one worker, because its apply
@@ -92,26 +101,18 @@ class parameter_update {
 
   void require_frozen() const;
 
-  void measure_gradients(int worker, int workers, std::span<std::byte* const> parts);
-
-  void measure_steps(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-                     std::int64_t epoch);
+  void measure_gradients(update_request const& request);
+  void measure_steps(update_request const& request);
 
   double network_factor() const;
   /// Factor that normalises parameter p's gradient. `whole`: the factor of the whole network.
   double factor(std::size_t p, double whole) const;
 
   /// Scalars of an update, except the norms that the optimizer may need.
-  update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const;
+  update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
-  /// A thread's share of an update.
-  struct share {
-    int worker, workers;
-    int part, parts;  ///< part of the worker's share, and number of these parts
-  };
-  /// `whole`: as in scalars.
-  void apply_rules(share const& mine, double whole, std::span<std::byte* const> parts, std::int64_t step,
-                   std::int64_t epoch, parameter_range const& which);
+  /// Performs a thread's part of a worker's share: part `thread` of `threads`. `whole`: as in scalars.
+  void apply_rules(update_request const& request, double whole, int thread, int threads);
 
   /// Tensor with a constraint, and its offset in the dense buffer.
   struct constrained {

@@ -77,10 +77,10 @@ struct forward_request {
   batch_sums* sums = nullptr;              ///< over the parts of the batch; must outlive backward
   detail::layer_states* states = nullptr;  ///< states of stateful layers; must outlive backward
   int first_row = 0;                       ///< row of `states` that belongs to example 0
-  /// Index of the first parameter that kernels may read only after the call of `late`.
-  int late_from = 0;
-  /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.
-  std::function<void()> const* late = nullptr;
+  /// Index of the first late parameter: kernels may read it and the following ones only after `finish_late`.
+  int first_late = 0;
+  /// Called once on this thread, before the first kernel that reads a late parameter; null: none is late.
+  std::function<void()> const* finish_late = nullptr;
 };
 
 /// Options of backward.

@@ -39,9 +39,9 @@ enum class when_diverged { stop, repair };
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.
-///           `overlap_next_forward`: the sums of the last layers may still be pending while the next step's
+///           `overlap_next_forward`: the sums of the last layers may be late: pending while the next step's
 ///           forward runs on the layers below. These last layers have half of all parameters or more.
-///           Requires the same layout on all ranks, and a trainer that allows it (step_info::late).
+///           Requires the same layout on all ranks, and steps that allow it (step_info::max_late_buckets).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (their
 ///           number if they have no weights).
@@ -58,7 +58,7 @@ enum class when_diverged { stop, repair };
 ///           waits for nothing. A resync reads the parameters where they are; ranks with different layouts
 ///           copy one parameter at a time.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
-///           sums were pending may then lack the last step. numeric_error on all ranks if ranks of one
+///           sums were late may then lack the last step. numeric_error on all ranks if ranks of one
 ///           backend differ at a resync, with the step, the ranks and the first parameter that differs.
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the parameters of one rank with
@@ -107,8 +107,8 @@ class allreduce_strategy final : public strategy {
 
   bool before_update(step_info const& now, gradient_parts& gradients) override;
 
-  int pending_buckets() const override { return pending_buckets_; }
-  void finish_pending(gradient_parts& gradients) override;
+  int late_buckets() const override { return late_buckets_; }
+  void finish_late(gradient_parts& gradients) override;
 
   void abandon(std::string_view why) noexcept override;
   agreement const* agreed() const override { return &agreed_; }
@@ -131,7 +131,7 @@ class allreduce_strategy final : public strategy {
   bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
   bool overlaps(step_info const& now) const {
-    return how_.overlap_next_forward && same_layout_ && !low_precision_ && now.late > 0;
+    return how_.overlap_next_forward && same_layout_ && !low_precision_ && now.max_late_buckets > 0;
   }
   /// Reports a non-finite number that was found after the votes were sent: sets the first element of `last`,
   /// a bucket that is not late, to NaN.
@@ -175,7 +175,7 @@ class allreduce_strategy final : public strategy {
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
   std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and optimizer state
-  int pending_buckets_ = 0;
+  int late_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;
   bool restored_ = false;

@@ -49,10 +49,9 @@ struct agreement {
 ///           examples' weights, which are 1 if they have none. If the losses are means over the steps of
 ///           masked sequences, each weight is multiplied by the example's number of unmasked steps.
 ///           `expected`: examples of all ranks, exact except at a stream's end. `mine`: the votes of this
-///           rank. `late`: number of buckets, counted from the first one, whose sums may still be pending
-///           when before_update returns. `data_ended`: this rank's part of a stream has ended; other ranks
-///           may have examples left. A strategy whose ranks do not meet in every step may then skip to the
-///           next meeting.
+///           rank. `max_late_buckets`: number of buckets, counted from the first one, that may be late.
+///           `data_ended`: this rank's part of a stream has ended; other ranks may have examples left. A
+///           strategy whose ranks do not meet in every step may then skip to the next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -60,7 +59,7 @@ struct step_info {
   double weight = 0;
   std::int64_t expected = 0;
   votes mine{};
-  int late = 0;
+  int max_late_buckets = 0;
   bool data_ended = false;
 };
 
@@ -111,19 +110,19 @@ enum class exchanged { nothing, gradient, parameters };
 ///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called
 ///                for one bucket after another, in the same order on every rank, on the thread of the last
 ///                worker to complete it. A rank without examples announces zeros. The bucket's elements of
-///                the first part may be in flight until before_update returns (until finish_pending if the
-///                bucket is still pending), or until abandon returns. Until then the caller neither accesses
-///                nor frees these elements.
+///                the first part may be in flight until before_update returns (until finish_late if the
+///                bucket is late), or until abandon returns. Until then the caller neither accesses nor
+///                frees these elements.
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
 ///                `gradients.unpack`, and merges the statistics of the batch by merge_statistics; otherwise
 ///                each rank's running statistics follow its own examples. Returns whether the step is taken:
 ///                the same on every rank.
-/// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
-///                pending_buckets(), the same number on every rank, at most step_info::late. Until then the
-///                layers of these buckets have not taken the step. Their parameters and gradients are not
-///                read or written, not even by this step's after_update or the next step's begin. Called
-///                once: while the next step's forward runs on the layers below, or before consensus, state,
-///                bytes and end_of_epoch.
+/// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
+///                returned: the first late_buckets() buckets, the same number on every rank, at most
+///                step_info::max_late_buckets. Until then the layers of these buckets have not taken the
+///                step. Their parameters and gradients are not read or written, not even by this step's
+///                after_update or the next step's begin. Called once: while the next step's forward runs on
+///                the layers below, or before consensus, state, bytes and end_of_epoch.
 /// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
 ///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
@@ -151,8 +150,8 @@ class strategy {
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual bool before_update(step_info const&, gradient_parts&) { return true; }
-  virtual int pending_buckets() const { return 0; }
-  virtual void finish_pending(gradient_parts&) {}
+  virtual int late_buckets() const { return 0; }
+  virtual void finish_late(gradient_parts&) {}
   virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
   virtual void end_of_epoch(step_info const&, replica const&) {}
   /// Returns whether ranks differ now; the result is the same on every rank. If false, consensus is not

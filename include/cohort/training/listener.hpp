@@ -23,10 +23,10 @@ struct fit_settings;
 ///           counts from 0 over all epochs. `step_seconds`: the step without the wait for data;
 ///           `wait_seconds`: the wait for data before it; `exchange_seconds`: the part of the step that
 ///           waited for other ranks. `bytes_sent`, `messages_sent`: what this rank has sent during the step,
-///           without buckets that a listener or an evaluation completes between two steps
-///           (`overlap_next_forward`). `steps_in_epoch`: −1 for a
-///           stream, and outside fit. `agreed`: the votes on which the ranks have agreed in this step
-///           (training::request). `times`: start times of the phases.
+///           without late buckets that a listener or an evaluation completes between two steps
+///           (`overlap_next_forward`). `steps_in_epoch`: −1 for a stream, and outside fit. `agreed`: the
+///           votes on which the ranks have agreed in this step (training::request). `times`: start times of
+///           the phases.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;

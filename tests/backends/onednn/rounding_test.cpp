@@ -70,7 +70,7 @@ TEST_F(rounding, writes_a_copy_during_the_update_until_another_write) {
   auto const updated = [&] {
     t.step();
     t.store->mark_updated();
-    update.run(0, 1, {&gradient, 1}, 0, 0, [] {});
+    update.run({.parts = {&gradient, 1}}, [] {});
     t.store->refresh(0, 1);
   };
   updated();
@@ -92,7 +92,7 @@ TEST_F(rounding, writes_a_copy_during_the_update_until_another_write) {
   t.store->refresh_stale();
   EXPECT_EQ(t.forward(), along) << "a reorder gives the same bits";
   t.step();
-  update.run(0, 1, {&gradient, 1}, 1, 0, [] {});
+  update.run({.parts = {&gradient, 1}, .step = 1}, [] {});
   put(zeros);
   t.store->mark_changed();  // instead of mark_updated, because put() is not an update
   t.store->refresh(0, 1);

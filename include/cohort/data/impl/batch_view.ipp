@@ -30,6 +30,24 @@ void batch_view::refer_to(batch const& from) {
   even = from.even;
 }
 
+void batch_view::refer_to(batch_view const& from, int first, int rows) {
+  auto const refer = [&](std::vector<tensor_view>& to, std::vector<tensor_view> const& all) {
+    to.clear();
+    for (tensor_view const& one : all) to.push_back(one.rows(first, rows));
+  };
+  auto const part = [&](auto all) {
+    return all.empty() ? all : all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
+  };
+  refer(inputs, from.inputs);
+  refer(targets, from.targets);
+  refer(masks, from.masks);
+  weights = part(from.weights);
+  indices = part(from.indices);
+  count = rows;
+  global_count = ranks = 0;
+  even = false;
+}
+
 double batch_view::weight() const { return detail::total_weight(weights, count); }
 
 batch_view batch_view::rows(int first, int rows) const {
@@ -39,15 +57,7 @@ batch_view batch_view::rows(int first, int rows) const {
                          .expected = {"rows of the batch's ", count, " examples"},
                          .got = {rows, " rows from row ", first, " on"}});
   batch_view part;
-  for (tensor_view const& one : inputs) part.inputs.push_back(one.rows(first, rows));
-  for (tensor_view const& one : targets) part.targets.push_back(one.rows(first, rows));
-  for (tensor_view const& one : masks) part.masks.push_back(one.rows(first, rows));
-  auto const of = [&](auto all) {
-    return all.empty() ? all : all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
-  };
-  part.weights = of(weights);
-  part.indices = of(indices);
-  part.count = rows;
+  part.refer_to(*this, first, rows);
   return part;
 }
 

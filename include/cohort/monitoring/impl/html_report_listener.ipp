@@ -422,44 +422,6 @@ void html_report_listener::write() {
   }
 }
 
-<<<<<<< HEAD
-std::string html_report_listener::head() const {
-  char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
-  std::string text =
-      detail::text_of({"<p><b>", states[static_cast<std::size_t>(state_)], "</b>, step ", step_, ", "});
-  if (step_in_epoch_ > 0) {
-    text += detail::text_of({"epoch ", epoch_ + 1, ", step ", step_in_epoch_});
-    if (steps_in_epoch_ > 0) text += detail::text_of({" of ", steps_in_epoch_});
-  } else {
-    text += detail::text_of({epoch_, epoch_ == 1 ? " epoch" : " epochs"});
-    if (epochs_ > epoch_) text += detail::text_of({" of ", epochs_});
-  }
-  text += detail::text_of(
-      {", ", ranks_, ranks_ == 1 ? " rank" : " ranks", ", ", detail::short_number(seconds_), " s in steps"});
-  return text + "</p>\n";
-}
-
-std::string html_report_listener::memory_text() const {
-  std::string text = detail::line_chart("Resident memory", memory_);
-  if (!settings_.memory) return text;
-  run_memory const& m = *settings_.memory;
-  std::pair<char const*, std::size_t> const kinds[]{{"parameters", m.parameters},
-                                                    {"optimizer state", m.optimizer_state},
-                                                    {"working copies", m.working_copies},
-                                                    {"gradients", m.gradients},
-                                                    {"activations", m.activations},
-                                                    {"accumulation", m.accumulation},
-                                                    {"staging", m.staging},
-                                                    {"batches", m.batches},
-                                                    {"exchange", m.exchange}};
-  std::vector<detail::bar_part> parts;
-  for (auto const& [name, bytes] : kinds)
-    if (bytes > 0) parts.push_back({name, static_cast<double>(bytes) / 1e6});
-  return text + detail::stacked_bar("Tensors of a rank, computed before the run", parts, "MB");
-}
-
-=======
->>>>>>> html
 std::string html_report_listener::page() const {
   char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
   bool const changes = state_ == state::running || state_ == state::not_started;

@@ -51,9 +51,9 @@ class bound_context final : public plan_context {
     inputs_.load(request);
     if (arena_ != memory_.arena.data()) bind();
     for (std::size_t i = 0; i < request.inputs.size(); ++i) point(static_cast<int>(i), inputs_.input(i));
-    std::size_t const before = request.late ? first_use(request.late_from) : 0;
+    std::size_t const before = request.finish_late ? first_use(request.first_late) : 0;
     run(forward_, 0, before);
-    if (request.late) (*request.late)();
+    if (request.finish_late) (*request.finish_late)();
     run(forward_, before, forward_.size());
   }
 

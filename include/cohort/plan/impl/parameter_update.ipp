@@ -48,21 +48,16 @@ void parameter_update::reset() {
   }
 }
 
-void parameter_update::measure(int phase, int worker, int workers, std::span<std::byte* const> parts,
-                               std::int64_t step, std::int64_t epoch) {
-  if (phase == 0) measure_gradients(worker, workers, parts);
-  if (phase == 1) measure_steps(worker, workers, parts, step, epoch);
+void parameter_update::measure(int phase, update_request const& request) {
+  if (phase == 0) measure_gradients(request);
+  if (phase == 1) measure_steps(request);
 }
 
-void parameter_update::apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-                             std::int64_t epoch, parameter_range const& which) {
-  for (int phase = 0; workers == 1 && phase < norm_phases(); ++phase)
-    measure(phase, worker, workers, parts, step, epoch);
+void parameter_update::apply(update_request const& request) {
+  for (int phase = 0; request.workers == 1 && phase < norm_phases(); ++phase) measure(phase, request);
   double const whole = network_factor();
-  passes_.in_parallel([&](int part, int all) {
-    apply_rules({worker, workers, part, all}, whole, parts, step, epoch, which);
-  });
-  if (workers == 1) constrain(0, 1);
+  passes_.in_parallel([&](int thread, int threads) { apply_rules(request, whole, thread, threads); });
+  if (request.workers == 1) constrain(0, 1);
 }
 
 void parameter_update::constrain(int worker, int workers) {
@@ -94,29 +89,29 @@ void parameter_update::require_frozen() const {
            .expected = "parameter_set::freeze before the first plan"});
 }
 
-void parameter_update::measure_gradients(int worker, int workers, std::span<std::byte* const> parts) {
+void parameter_update::measure_gradients(update_request const& request) {
   if (gradient_squares_)
-    gradient_squares_->measure(worker, workers,
+    gradient_squares_->measure(request.worker, request.workers,
                                [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
-                                 passes_.square_sums(parts, begin, n, sums);
+                                 passes_.square_sums(request.parts, begin, n, sums);
                                });
   if (parameter_squares_)
-    parameter_squares_->measure(worker, workers,
+    parameter_squares_->measure(request.worker, request.workers,
                                 [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
                                   std::byte* const master = parameters_.master();
                                   passes_.square_sums({&master, 1}, begin, n, sums);
                                 });
 }
 
-void parameter_update::measure_steps(int worker, int workers, std::span<std::byte* const> parts,
-                                     std::int64_t step, std::int64_t epoch) {
+void parameter_update::measure_steps(update_request const& request) {
   double const whole = network_factor();
-  step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
+  auto const squares = [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
     optimizer_rule const& rule = rules_[p].rule;
     if (rule.needed_norm() == detail::norm_of::step)
-      passes_.step_square_sums(rule, scalars(p, whole, step, epoch), parameters_.master(), parts, state_,
+      passes_.step_square_sums(rule, scalars(p, whole, request), parameters_.master(), request.parts, state_,
                                begin, n, sums);
-  });
+  };
+  step_squares_->measure(request.worker, request.workers, squares);
 }
 
 double parameter_update::network_factor() const {
@@ -131,11 +126,10 @@ double parameter_update::factor(std::size_t p, double whole) const {
   return whole;
 }
 
-update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64_t step,
-                                         std::int64_t epoch) const {
+update_scalars parameter_update::scalars(std::size_t p, double whole, update_request const& request) const {
   penalties const& penalty = rules_[p].penalty;
-  return {.step = step,
-          .epoch = epoch,
+  return {.step = request.step,
+          .epoch = request.epoch,
           .rate_factor = rate_factor_,
           .l1 = penalty.l1,
           .l2 = penalty.l2,
@@ -143,20 +137,20 @@ update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64
           .clip = settings_.normalisation.element_bound()};
 }
 
-void parameter_update::apply_rules(share const& mine, double whole, std::span<std::byte* const> parts,
-                                   std::int64_t step, std::int64_t epoch, parameter_range const& which) {
+void parameter_update::apply_rules(update_request const& request, double whole, int thread, int threads) {
   constexpr std::size_t unit = 16, in_cache = 16384;
   auto const bound = [](std::size_t begin, std::size_t end, int which_part, int all) {
     std::size_t const units = (end - begin) / unit;
     return begin + units * static_cast<std::size_t>(which_part) / static_cast<std::size_t>(all) * unit;
   };
-  std::size_t const front = parameters_.offset_of(which.first), back = parameters_.offset_of(which.last);
-  std::size_t const of_worker = bound(front, back, mine.worker, mine.workers),
-                    to_worker = bound(front, back, mine.worker + 1, mine.workers);
-  std::size_t const first = bound(of_worker, to_worker, mine.part, mine.parts),
-                    last = bound(of_worker, to_worker, mine.part + 1, mine.parts);
+  std::size_t const front = parameters_.offset_of(request.which.first),
+                    back = parameters_.offset_of(request.which.last);
+  std::size_t const of_worker = bound(front, back, request.worker, request.workers),
+                    to_worker = bound(front, back, request.worker + 1, request.workers);
+  std::size_t const first = bound(of_worker, to_worker, thread, threads),
+                    last = bound(of_worker, to_worker, thread + 1, threads);
   auto const update_ranges = [&](std::span<update_range const> ranges) {
-    passes_.update(ranges, parameters_.master(), parts, state_);
+    passes_.update(ranges, parameters_.master(), request.parts, state_);
   };
   std::array<update_range, 32> pending;  // a device updates them in one kernel
   std::size_t count = 0;
@@ -166,11 +160,11 @@ void parameter_update::apply_rules(share const& mine, double whole, std::span<st
     int const number = static_cast<int>(index);
     bool const has_update_copy = p.trains() && parameters_.has_update_copy(number)
                                  && rules_[index].constraint == parameter_constraint();
-    if (has_update_copy && mine.worker == 0 && mine.part == 0 && which.has(number))
+    if (has_update_copy && request.worker == 0 && thread == 0 && request.which.has(number))
       parameters_.mark_update_copy(number);
     if (begin >= end || !p.trains()) continue;
     optimizer_rule const& rule = rules_[index].rule;
-    update_scalars now = scalars(index, whole, step, epoch);
+    update_scalars now = scalars(index, whole, request);
     if (rule.needs_norms()) {
       bool const of_step = rule.needed_norm() == detail::norm_of::step;
       double const square =

@@ -119,7 +119,7 @@ struct stateful_predictions::stream {
   predictions advance(std::span<tensor_view const> given, std::span<tensor_view const> masks) {
     std::vector<tensor_view> const inputs = with_steps(given);
     int const steps = checked_steps(inputs, masks);
-    model.finish_pending();
+    model.finish_late();
     detail::threads_scope const threads(backend(), model.settings.threads);
     stepper& now = stepper_of(steps);
     backend().parameters->refresh_stale();

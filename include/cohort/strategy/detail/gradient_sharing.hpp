@@ -55,7 +55,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
     }
     if (!this->exchange_step(now)) return false;
     f32_buffer& sum = this->exchange().all();
-    if (this->late_factor() != 1) sum.scale(static_cast<float>(this->late_factor()));
+    if (this->staleness_factor() != 1) sum.scale(static_cast<float>(this->staleness_factor()));
     this->elements().write(gradients.parameters(), sum.span(), gradients.first());
     if (now.mine.not_finite) gradients.statistics().clear();
     return true;

@@ -132,10 +132,10 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
       exchange_->exchange_densely(now, agreed_);
     else
       exchange_->start(now);
-    bool const early = !densely && exchange_->pending() <= settings_.max_staleness;
-    if (!densely && !early) exchange_->finish(agreed_);
+    bool const is_filling = !densely && exchange_->pending() <= settings_.max_staleness;
+    if (!densely && !is_filling) exchange_->finish(agreed_);
     exchanging_ = false;
-    return !early && agreed_.weight > 0 && !agreed_.all.not_finite;
+    return !is_filling && agreed_.weight > 0 && !agreed_.all.not_finite;
   }
   /// Returns whether an exchange is pending at an epoch's end.
   bool has_pending(replica const& mine) {
@@ -150,8 +150,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     exchanging_ = false;
     return agreed_.weight > 0 && !agreed_.all.not_finite;
   }
-  /// Factor of a step that is applied late.
-  double late_factor() const {
+  /// Factor of a step that is applied `max_staleness` steps after its gradient.
+  double staleness_factor() const {
     return settings_.slower_if_stale && settings_.max_staleness > 1 ? 1.0 / settings_.max_staleness : 1;
   }
 

@@ -97,10 +97,11 @@ class update_sharing final : public synchronous_sharing<Make> {
       step_.read(mine, this->elements(), x.span());
     }
   }
-  /// Sets the parameters to those before the step − late_factor()·x.  After: x may have been overwritten.
+  /// Sets the parameters to those before the step − staleness_factor()·x.
+  /// After     x may have been overwritten.
   void replace_step(replica const& mine, f32_buffer& x) {
-    if (!device_before_) return step_.replace(mine, this->elements(), x.span(), this->late_factor());
-    x.scale(static_cast<float>(-this->late_factor()));
+    if (!device_before_) return step_.replace(mine, this->elements(), x.span(), this->staleness_factor());
+    x.scale(static_cast<float>(-this->staleness_factor()));
     device_before_->add(x);
     this->elements().write(mine.parameters, device_before_->span(), mine.parameters.master());
     mine.update.constrain(0, 1);

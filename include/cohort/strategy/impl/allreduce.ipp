@@ -84,15 +84,15 @@ bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gra
     });
   if (low_precision_) return finish_low_precision(now, gradients);
   bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
-  pending_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.late : 0;
-  finish_buckets(gradients, static_cast<std::size_t>(pending_buckets_), sums_.size());
-  if (pending_buckets_ == 0) end_exchange();
+  late_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.max_late_buckets : 0;
+  finish_buckets(gradients, static_cast<std::size_t>(late_buckets_), sums_.size());
+  if (late_buckets_ == 0) end_exchange();
   return is_step_valid();
 }
 
-void allreduce_strategy::finish_pending(gradient_parts& gradients) {
+void allreduce_strategy::finish_late(gradient_parts& gradients) {
   meter_.end_wait();
-  finish_buckets(gradients, 0, static_cast<std::size_t>(pending_buckets_));
+  finish_buckets(gradients, 0, static_cast<std::size_t>(late_buckets_));
   end_exchange();
 }
 
@@ -224,7 +224,7 @@ void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t f
 
 void allreduce_strategy::end_exchange() {
   meter_.finish();
-  pending_buckets_ = 0;
+  late_buckets_ = 0;
   in_flight_ = false;
 }
 

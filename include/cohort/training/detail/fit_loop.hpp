@@ -75,7 +75,7 @@ class fit_loop {
   ///
   /// Order     collective unless has_common_steps(). If has_common_steps(), the call does nothing.
   void align_step_counts();
-  void finish_pending_without_throwing();
+  void finish_late_without_throwing();
   void log_schedules() const;
   std::int64_t examples_per_step() const;
   /// Number of steps in an epoch before `position`, of an indexed data set.

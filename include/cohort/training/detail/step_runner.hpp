@@ -3,8 +3,8 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/training/detail/step_job.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <cohort/training/detail/worker_group.hpp>
 #include <cohort/training/listener.hpp>
 #include <cstdint>
 #include <memory>
@@ -74,8 +74,8 @@ class step_runner {
   }
   /// Returns the number of examples of weight 0.
   static int without_weight(batch_view const& data);
-  /// Returns the result of a step whose parts were run.
-  step_result result_of(step_outcome const& done, step_info now, step_start const& begin);
+  /// Returns the result of a step whose parts were run. `without_weight`: number of examples of weight 0.
+  step_result result_of(step_outcome const& done, step_info now, step_start const& begin, int without_weight);
 
   /// Adds the step to the run's position and to the sums of the epoch.
   void count(step_result const& step);

@@ -68,7 +68,7 @@ struct training_state {
   training_state(graph network, backend_handle backend, training_settings how,
                  std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange);
 
-  /// The parameters after all steps: finishes pending buckets first.
+  /// The parameters after all steps: finishes late parts first.
   parameter_set& parameters();
   /// The optimizers, made at the first call, with the current factor of the plateau schedule.
   parameter_update& update();
@@ -101,8 +101,8 @@ struct training_state {
   /// Replaces inputs and targets with rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);
 
-  /// Finishes the buckets that the last step left pending. Thread-safe.
-  void finish_pending();
+  /// Finishes the late parts of the last step. Thread-safe.
+  void finish_late();
   /// The batch size of the running fit; 0 outside fit.
   int batch_of_fit() const;
 

@@ -10,12 +10,12 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/training/detail/backend_handle.hpp>
-#include <cohort/training/detail/batch_rows.hpp>
+#include <cohort/training/detail/late_update.hpp>
 #include <cohort/training/detail/notify_on_failure.hpp>
-#include <cohort/training/detail/step_job.hpp>
 #include <cohort/training/detail/synchronised_sums.hpp>
 #include <cohort/training/detail/worker_contexts.hpp>
 #include <cohort/training/settings.hpp>
+#include <cohort/training/step_times.hpp>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,13 +25,25 @@
 
 namespace cohort::detail {
 
+/// Results of a step on this rank.
+///
+/// Units     `loss`: weighted sum over the examples. `exchange_seconds`: waits for other ranks.
+struct step_outcome {
+  double loss = 0;
+  bool updated = false;
+  bool finite = true;      ///< whether this rank's losses, gradients and the exchanged gradient are finite
+  bool all_finite = true;  ///< whether the exchanged gradient is finite; the same on every rank
+  double exchange_seconds = 0;
+  step_times times{};
+};
+
 /// The workers of one rank: threads that share the parameters, split each batch, and update one shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
 ///           shard. A step has two barriers, or three if gradients are exchanged. Further barriers: one for
 ///           each round of norms, one for constraints, two for each sum of a layer over the whole batch, and
-///           three if buckets were pending. Working copies are updated at the beginning of the step,
-///           so changes of the parameters between two steps take effect.
+///           three if the previous step has late parts. Working copies are updated at the beginning of the
+///           step, so changes of the parameters between two steps take effect.
 /// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
 ///           be destroyed.
 class worker_group {
@@ -65,8 +77,8 @@ class worker_group {
   gradient_parts& gradients();
   bool has_gradients() const { return gradients_.has_value(); }
 
-  /// Makes one step on one batch of this rank. The batch may be empty. Each worker splits its rows into
-  /// `micro_batches` micro-batches.
+  /// Makes one step on one batch of this rank, with all parts in one run of the workers. The batch may be
+  /// empty. Each worker splits its rows into `micro_batches` micro-batches.
   ///
   /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
   ///           or the strategy rejects the step. After a value that is not finite, non_finite_location()
@@ -85,15 +97,15 @@ class worker_group {
   ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum
   ///            over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
-  ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
-  ///            `changed`: whether the caller has changed the exchanged gradient.
+  ///            are 0, or the strategy rejects the step. `changed`: whether the caller has changed the
+  ///            exchanged gradient. The outcome's loss is that of the last forward.
   ///
   /// Order     between these calls, no other call runs the workers, except further calls of forward.
   void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
   double forward(batch_view const& b, int rounds);
   void backward(double weight);
-  void exchange(step_info const& now, bool is_only_rank = false);
-  step_outcome end_step(step_info const& now, bool changed = false);
+  void exchange(step_info const& now, bool is_only_rank);
+  step_outcome end_step(bool changed);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
   std::int64_t job() const { return jobs_; }
   /// How often each worker takes part in a layer's sums. `examples`: number of examples, divided evenly over
@@ -102,11 +114,11 @@ class worker_group {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
   }
 
-  /// Finishes the buckets that the last step left pending. Must be called before parameters or the
-  /// optimizers' state are read or written between two steps. Thread-safe.
+  /// Finishes the late parts of the last step. Must be called before parameters or the optimizers' state are
+  /// read or written between two steps. Thread-safe.
   ///
   /// Errors    those of a step.
-  void finish_pending();
+  void finish_late();
 
   /// Returns where a value of the last step was not finite on this rank, for example "first in conv2d_1".
   /// Returns "" if all values were finite.
@@ -116,16 +128,16 @@ class worker_group {
   /// `layers`: nodes whose outputs the contexts keep; empty: the network's outputs.
   template <class Consume>
   void infer(batch_view const& b, std::span<int const> layers, Consume consume) {
-    finish_pending();
+    finish_late();
     batch_ = b;
-    job_ = {.data = &batch_, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
+    job_ = {.kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
     ++jobs_;
     prepare();
     refresh_stale();
     team_.run(inference_);
     for (int w = 0; w < size(); ++w) {
       index_slice const rows = rows_of(w);
-      if (rows.count > 0) consume(rows.first, *worker_states_[static_cast<std::size_t>(w)].active);
+      if (rows.count > 0) consume(rows.first, *state_of(w).active);
     }
   }
 
@@ -135,28 +147,43 @@ class worker_group {
   std::vector<plan_row> profile_rows(int count, int micro_batches) const;
 
  private:
+  using clock = std::chrono::steady_clock;
+
+  /// One step, or an inference, as the workers process it.
+  struct step_job {
+    work_kind kind{};
+    bool in_parts = false;
+    int micro_batches = 1;
+    int rounds = 0;     // how often a worker takes part in layers' sums
+    double weight = 0;  // of the examples whose gradients are summed
+    double former = 1;  // factor of the gradients of earlier micro-batches
+    step_info now{};
+    strategy* exchange_strategy = nullptr;
+    parameter_update* update = nullptr;
+    bool exchanges = false;   // whether the strategy exchanges gradients
+    bool is_applied = false;  // whether the workers update the parameters
+    late_update late{};       // late parts of the previous step
+    clock::time_point beginning{};
+    step_times times{};  // of worker 0
+  };
   struct alignas(64) worker_state {
-    double loss = 0;
-    bool has_gradient = false;  // used in a step in parts
     plan_context* active = nullptr;
+    double loss = 0;
+    bool has_unread_loss = false;
+    bool is_not_finite = false;  // a loss or gradient
+    bool has_announced = false;  // backward announces the buckets
+    int backwards = 0;           // number of micro-batches whose gradients were added
     ready_function ready{};
     std::function<void()> finish_late{};
-    batch_rows rows{};
+    batch_view rows{};
   };
-  struct step_call {
+  /// A job of the team. A member of the group, because workers still use it after a deadline_error.
+  struct team_job {
     worker_group* group;
-    void operator()(int w) const { group->work(w); }
-  };
-  struct late_call {
-    worker_group* group;
-    void operator()(int w) const { group->finish_late(w); }
-  };
-  struct inference_call {
-    worker_group* group;
-    void operator()(int w) const;
+    void (worker_group::*run)(int w);
+    void operator()(int w) const { (group->*run)(w); }
   };
 
-  using clock = std::chrono::steady_clock;
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
   template <class F>
@@ -166,53 +193,65 @@ class worker_group {
       exchange_strategy.abandon(why);
     });
   }
+  /// Runs f on every worker, as a part of a step.
+  template <class F>
+  void run_part(F f) {
+    notify_on_failure(*job_.exchange_strategy, [&] { team_.run(f); });
+  }
 
   /// Updates all working copies, on a worker's thread with the workers' number of kernel threads.
   void refresh_stale();
 
+  worker_state& state_of(int w) { return worker_states_[static_cast<std::size_t>(w)]; }
+  std::byte* arena_of(int w) const { return gradients_->all()[static_cast<std::size_t>(w)]; }
   /// A worker's part of the batch, and its number of micro-batches; no micro-batch is empty.
-  index_slice rows_of(int w) const { return part_of({0, job_.data->count}, w, size()); }
+  index_slice rows_of(int w) const { return part_of({0, batch_.count}, w, size()); }
   int micro_batch_count(index_slice const& rows) const;
+  /// Rows of a worker's micro-batch p: none if the worker has fewer, or after a loss that is not finite.
+  index_slice micro_batch(int w, int p);
   work_kind work_on(index_slice const& rows) const;
 
   /// Makes the contexts for every worker's micro-batches, which have at most two sizes.
   void prepare();
 
-  /// Runs forward. `finishes_late`: finishes the pending buckets of the previous step before their parameters
-  /// are used.
-  plan_context& forward(int w, index_slice const& rows, bool finishes_late = false);
+  /// Begins a step: sets the job, and calls the strategy's first hook.
+  void begin(step_job job);
+  void set_info(step_info const& now);
+  /// Ends a step: calls the strategy's last hook. Returns the step's results.
+  step_outcome end();
+
+  /// A worker's share of a whole step, and of its parts. `p`: index of the micro-batch; 0 in a step in parts.
+  /// A worker without rows takes part in the layers' sums as often as the others.
+  void step_part(int w);
+  void forward_part(int w, int p);
+  void backward_part(int w, int p);
+  void exchange_part(int w);
+  void update_part(int w);
+
+  void forward(int w, index_slice const& rows, bool finishes_late = false);
   void finish_late(int w);
+  void infer_part(int w);
 
-  /// Sets the job of a step.
-  void open_step(step_info const& now, strategy& exchange_strategy, parameter_update& update,
-                 int micro_batches);
-  /// Calls the strategy's last hook of a step. Returns the step's results, except the loss.
-  step_outcome close_step(bool ran, clock::time_point beginning);
+  /// Adds the loss of the last forward, once. With an exchange, it is read before backward, because the vote
+  /// is sent with the first bucket. Without an exchange, a whole step reads the last loss after backward, so
+  /// a device is synchronised only once.
+  void read_loss(int w);
 
-  /// Runs one worker's part of a step.
-  void work(int w);
-  /// Run one worker's part of forward, backward and the update, of a step in parts.
-  void forward_part(int w);
-  void backward_part(int w, double scale, double former);
-  void update(int w);
+  /// Completes a worker's gradient, unless backward has announced its buckets. A worker without a gradient,
+  /// or whose loss or gradient is not finite, contributes zeros.
+  void complete_gradient(int w);
+
+  /// Counts a worker's completed bucket. The last worker calls the strategy's ready for the bucket. A
+  /// worker's loss is known before its first bucket is complete.
+  void arrive(bucket const& one);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
   /// so all ranks get the same result. This rank's vote contains whether its gradient was finite before the
   /// exchange.
   void finish_exchange();
 
-  /// Runs forward and backward on all micro-batches and accumulates their gradients. Buckets become complete
-  /// in the last micro-batch. With an exchange, the loss is read before backward, because the vote is sent
-  /// with the first bucket. Without an exchange, the loss is read after backward, so a device is synchronised
-  /// only once.
-  void compute(int w);
-
-  /// Counts a worker's completed bucket. The last worker calls the strategy's ready for the bucket. A
-  /// worker's loss is known before its first bucket is complete.
-  void arrive(bucket const& one);
-
   step_info now_with_votes() const;
-  void set_non_finite();
+  void set_not_finite(int w);
 
   bool finite(bucket const& one, std::byte const* arena) const;
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const;
@@ -231,21 +270,15 @@ class worker_group {
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
   std::atomic<bool> locally_non_finite_{false};  // a loss or gradient of this rank is not finite
-  step_job job_{};    // a member, because late workers still use it after a deadline_error
+  step_job job_{};    // a member, because workers still use it after a deadline_error
   batch_view batch_;  // the batch of job_
   std::int64_t jobs_ = 0;
-  /// State of a step in parts.
-  struct parts {
-    double weight = 0;  // total weight of the examples whose gradients were added
-    bool exchanged = false;
-    clock::time_point beginning{};
-  } parts_{};
-  late_update pending_{};  // deferred part of the last step
-  std::mutex pending_mutex_;
-  double late_wait_seconds_ = 0;  // waits for pending_ that no step has reported yet
-  step_call const step_{this};
-  late_call const late_{this};
-  inference_call const inference_{this};
+  late_update late_{};  // late parts of the last step
+  std::mutex late_mutex_;
+  double late_wait_seconds_ = 0;  // waits for late parts that no step has reported yet
+  team_job const step_{this, &worker_group::step_part};
+  team_job const finish_late_{this, &worker_group::finish_late};
+  team_job const inference_{this, &worker_group::infer_part};
 };
 
 }  // namespace cohort::detail

@@ -192,7 +192,7 @@ void fit_loop::check_data_of_epoch() const {
 
 fit_report fit_loop::run() {
   auto const start = clock::now();
-  notify_on_failure([&] { run_epochs(); }, [&](char const*) { finish_pending_without_throwing(); });
+  notify_on_failure([&] { run_epochs(); }, [&](char const*) { finish_late_without_throwing(); });
   report_.seconds = seconds_since(start);
   return report_;
 }
@@ -310,11 +310,9 @@ bool fit_loop::notify_of_votes(votes const& all) {
   return all.stop;
 }
 
-/// After an error that has already ended the run: finishes the pending buckets of the last step on this rank,
+/// After an error that has already ended the run: finishes the late parts of the last step on this rank,
 /// if possible.
-void fit_loop::finish_pending_without_throwing() try {
-  state_.finish_pending();
-} catch (std::exception const&) {
+void fit_loop::finish_late_without_throwing() try { state_.finish_late(); } catch (std::exception const&) {
 }
 
 std::int64_t fit_loop::examples_per_step() const {

@@ -24,20 +24,21 @@ late_update::late_update(strategy& exchange_strategy, int buckets, gradient_part
     : exchange_strategy_(&exchange_strategy),
       gradients_(&gradients),
       update_(&update),
-      step_(now.step),
-      epoch_(now.epoch),
-      which_{.first =
-                 gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter} {}
+      request_{.parts = gradients.all(), .step = now.step, .epoch = now.epoch} {
+  request_.which.first =
+      gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter;
+}
 
 void late_update::require_finite(parameter_set const& parameters) const {
-  std::size_t const first = parameters.offset_of(which_.first);
+  std::size_t const first = parameters.offset_of(first_late());
   if (!parameters.passes().finite(parameters.type(),
                                   gradients_->first() + first * bytes_of(parameters.type()),
                                   parameters.arena_elements() - first))
-    throw numeric_error({.what = "a gradient is not finite",
-                         .where = {"step ", step_, ", epoch ", epoch_, ", in the sum over the ranks"},
-                         .expected = "finite numbers",
-                         .got = "NaN or infinity; try a smaller learning rate"});
+    throw numeric_error(
+        {.what = "a gradient is not finite",
+         .where = {"step ", request_.step, ", epoch ", request_.epoch, ", in the sum over the ranks"},
+         .expected = "finite numbers",
+         .got = "NaN or infinity; try a smaller learning rate"});
 }
 
 }  // namespace cohort::detail

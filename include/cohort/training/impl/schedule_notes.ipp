@@ -10,16 +10,16 @@ std::vector<schedule_note> schedule_notes(training_settings const& settings, run
     for (rate_schedule::extent const& one : schedule.extents()) {
       bool const by_step = one.by == schedule::unit::step;
       std::optional<std::int64_t> const total = by_step ? run.steps : run.epochs;
-      bool const is_late = total && one.length > static_cast<double>(*total);
-      bool const is_early = total && one.is_decay && 2 * one.length < static_cast<double>(*total);
-      if (!is_late && !is_early) continue;
+      bool const exceeds_run = total && one.length > static_cast<double>(*total);
+      bool const ends_in_run = total && one.is_decay && 2 * one.length < static_cast<double>(*total);
+      if (!exceeds_run && !ends_in_run) continue;
       char const *const unit = by_step ? " steps" : " epochs", *const other = by_step ? "epoch" : "step";
       std::string const subject = text_of({"the schedule ", one.name, " of the ", owner});
       constexpr std::int64_t end = std::int64_t{1} << 53;  // after the schedule and its warm-up
       std::string text =
-          is_late ? text_of({subject, " ends after ", one.length, unit, ", this run after ", *total})
-                  : text_of({subject, " ends after ", one.length, " of ", *total, unit, " and then stays at ",
-                             schedule.value(end, end)});
+          exceeds_run ? text_of({subject, " ends after ", one.length, unit, ", this run after ", *total})
+                      : text_of({subject, " ends after ", one.length, " of ", *total, unit,
+                                 " and then stays at ", schedule.value(end, end)});
       text +=
           text_of({"; ", one.field, " counts", unit, ": change it, or set .by = schedule::unit::", other});
       notes.push_back({subject, std::move(text)});

@@ -76,20 +76,19 @@ step_result step_runner::step(batch_view const& data, step_info const& now, int 
   step_outcome const done = state_.run_workers(owner, [&] {
     return state_.workers->step(data, now, *state_.exchange_strategy, state_.update(), accumulate);
   });
-  step_result made = result_of(done, now, begin);
-  made.without_weight = without_weight(data);
-  return made;
+  return result_of(done, now, begin, without_weight(data));
 }
 
 int step_runner::without_weight(batch_view const& data) {
   return static_cast<int>(std::ranges::count(data.weights, 0.0F));
 }
 
-step_result step_runner::result_of(step_outcome const& done, step_info now, step_start const& begin) {
+step_result step_runner::result_of(step_outcome const& done, step_info now, step_start const& begin,
+                                   int without_weight) {
   if (!done.finite)
     if (std::string const where = state_.workers->non_finite_location(); !where.empty())
       state_.non_finite.add(now, !is_finite(done.loss), where);
-  step_result made{.now = now, .done = done, .begin = begin};
+  step_result made{.now = now, .done = done, .begin = begin, .without_weight = without_weight};
   evaluate_votes(made);
   return made;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/training/impl/batch_rows.ipp>
 #include <cohort/training/impl/carried_states.ipp>
 #include <cohort/training/impl/checkpoint_codec.ipp>
 #include <cohort/training/impl/checkpoint_listener.ipp>
@@ -41,7 +40,6 @@
 #include <cohort/training/impl/separate_steps.ipp>
 #include <cohort/training/impl/settings.ipp>
 #include <cohort/training/impl/stateful_layers.ipp>
-#include <cohort/training/impl/step_in_parts.ipp>
 #include <cohort/training/impl/step_runner.ipp>
 #include <cohort/training/impl/stop_on_signal.ipp>
 #include <cohort/training/impl/synchronised_sums.ipp>

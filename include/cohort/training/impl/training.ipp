@@ -21,7 +21,7 @@ std::vector<predictions> training_state::predict(std::span<int const> layers, st
                                                  std::span<tensor_view const> inputs,
                                                  std::span<tensor_view const> masks) {
   check_inputs(net, inputs, masks);
-  finish_pending();
+  finish_late();
   rescaled_parts copies;  // separate for each call, because other threads may predict concurrently
   std::vector<predictions> made =
       inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);

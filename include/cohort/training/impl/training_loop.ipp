@@ -1,9 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/training/detail/step_in_parts.hpp>
+#include <cmath>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/optimizer/gradient_normalisation.hpp>
+#include <cohort/plan/detail/arena_sums.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/training/detail/carried_states.hpp>
+#include <cohort/training/detail/mean_loss.hpp>
+#include <cohort/training/detail/named_parameters.hpp>
+#include <cohort/training/detail/step_runner.hpp>
 #include <cohort/training/training.hpp>
 #include <cohort/training/training_loop.hpp>
 
 namespace cohort {
+
+namespace detail {
+
+/// Implements training_loop, and holds the state of a step between its parts.
+class step_in_parts {
+ public:
+  explicit step_in_parts(training_state& state) : state_(state), runner_(state) {}
+
+  void forward(batch_view data);
+  double loss() const { return mean_of_losses(part_loss_, part_.weight); }
+  void backward();
+  std::span<std::byte> gradients(element_type type);
+  std::span<std::byte> gradient(element_type type, std::string_view name);
+  double clip_norm(double max);
+  step_report step();
+
+ private:
+  enum class phase { idle, forwarded, backwarded, exchanged };
+
+  /// Errors    setting_error unless the phase is from `least` to `most`, and nothing else has used the
+  ///           workers since forward.
+  void require(char const* call, phase least, phase most);
+  void exchange(char const* call);
+  void write_viewed();
+
+  training_state& state_;
+  step_runner runner_;
+  phase phase_ = phase::idle;
+  std::int64_t job_ = 0;      // worker_group::job of this step
+  step_info part_{}, now_{};  // part_: the last forward; now_: all backward calls
+  double part_loss_ = 0, loss_ = 0;
+  int part_without_weight_ = 0, without_weight_ = 0;  // examples
+  step_start begin_{};
+  buffer dense_{};       // the gradient in canonical order
+  bool viewed_ = false;  // whether dense_ holds the step's gradient, which the caller may change
+};
+
+void step_in_parts::require(char const* call, phase least, phase most) {
+  constexpr char const* done[]{"no forward", "forward", "backward", "the exchange of gradients"};
+  if (phase_ != phase::idle && job_ != state_.workers->job()) {
+    phase_ = phase::idle;
+    throw setting_error({.what = "the run was used for something else within a step of a training_loop",
+                         .where = {"training_loop::", call},
+                         .expected = "no other step and no evaluation between forward and step",
+                         .got = "a step or an evaluation"});
+  }
+  if (phase_ < least || phase_ > most)
+    throw setting_error({.what = "a call of a training_loop is out of order",
+                         .where = {"training_loop::", call},
+                         .expected = "forward, backward, again for further micro-batches, then step",
+                         .got = {call, " after ", done[static_cast<int>(phase_)]}});
+}
+
+void step_in_parts::forward(batch_view data) {
+  require("forward", phase::idle, phase::backwarded);
+  refuse_states(state_, "training_loop");
+  runner_.check_ranks_once("training_loop");
+  runner_.check(data);
+  runner_.prepare(data.count);
+  step_info const part = runner_.info_of(data);
+  phase const before = std::exchange(phase_, phase::idle);
+  if (before == phase::idle) {
+    begin_ = runner_.start();
+    now_ = {.step = part.step, .epoch = part.epoch};
+    loss_ = 0;
+    without_weight_ = 0;
+    viewed_ = false;
+    state_.world->note({now_.step, -1});
+    parameter_update& update = state_.update();
+    runner_.run_part([&] { state_.workers->begin_step(part, *state_.exchange_strategy, update); });
+  }
+  part_ = part;
+  part_without_weight_ = step_runner::without_weight(data);
+  part_loss_ = runner_.run_part([&] { return state_.workers->forward(data, state_.workers->rounds(0, 1)); });
+  job_ = state_.workers->job();
+  phase_ = phase::forwarded;
+}
+
+void step_in_parts::backward() {
+  require("backward", phase::forwarded, phase::forwarded);
+  phase_ = phase::idle;
+  runner_.run_part([&] { state_.workers->backward(part_.weight); });
+  now_.examples += part_.examples;
+  now_.weight += part_.weight;
+  now_.expected += part_.expected;
+  loss_ += part_loss_;
+  without_weight_ += part_without_weight_;
+  phase_ = phase::backwarded;
+}
+
+void step_in_parts::exchange(char const* call) {
+  require(call, phase::backwarded, phase::exchanged);
+  if (phase_ == phase::exchanged) return;
+  phase_ = phase::idle;
+  now_.mine = state_.voting.requested();
+  runner_.run_part([&] { state_.workers->exchange(now_, state_.world->size() == 1); });
+  phase_ = phase::exchanged;
+}
+
+std::span<std::byte> step_in_parts::gradients(element_type type) {
+  parameter_set const& all = *state_.workers->backend().parameters;
+  if (type != all.type())
+    throw setting_error({.what = "the gradients have another element type",
+                         .where = "training_loop::gradients",
+                         .expected = {name_of(all.type())},
+                         .got = {name_of(type)}});
+  exchange("gradients");
+  if (dense_.bytes() == 0) dense_ = buffer(static_cast<std::size_t>(all.elements()) * bytes_of(type));
+  if (!viewed_) all.read_all(state_.workers->gradients().first(), dense_.data());
+  viewed_ = true;
+  return {dense_.data(), dense_.bytes()};
+}
+
+std::span<std::byte> step_in_parts::gradient(element_type type, std::string_view name) {
+  std::span<std::byte> const all = gradients(type);
+  parameter_set const& parameters = *state_.workers->backend().parameters;
+  parameter_range const which = parameters_named(parameters, name, "training_loop::gradient");
+  parameter const& last = parameters.table()[static_cast<std::size_t>(which.last - 1)];
+  std::int64_t const first = parameters.table()[static_cast<std::size_t>(which.first)].first;
+  std::int64_t const count = last.first + last.spec.dims.elements() - first;
+  std::size_t const width = bytes_of(type);
+  return all.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width);
+}
+
+void step_in_parts::write_viewed() {
+  if (viewed_)
+    state_.workers->backend().parameters->write_all(dense_.data(), state_.workers->gradients().first());
+}
+
+double step_in_parts::clip_norm(double max) {
+  if (!(max > 0) || !is_finite(max))
+    throw setting_error({.what = "invalid bound of a gradient's norm",
+                         .where = "training_loop::clip_norm",
+                         .expected = "a finite number above 0",
+                         .got = {max}});
+  exchange("clip_norm");
+  write_viewed();
+  parameter_set& all = *state_.workers->backend().parameters;
+  arena_passes& passes = all.passes();
+  std::byte* const gradient = state_.workers->gradients().first();
+  arena_sums squares(all);
+  squares.measure(0, 1, [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
+    passes.square_sums({&gradient, 1}, begin, n, sums);
+  });
+  double const norm = std::sqrt(squares.of_all());
+  double const factor = gradient_normalisation(normalise::clip_global_norm{max}).factor(norm);
+  if (factor != 1 && is_finite(norm)) {
+    for (parameter const& one : all.table())
+      if (one.trains()) passes.scale(gradient + one.offset * bytes_of(all.type()), one.room, factor);
+    passes.wait();
+    if (viewed_) all.read_all(gradient, dense_.data());
+  }
+  return norm;
+}
+
+step_report step_in_parts::step() {
+  exchange("step");
+  phase_ = phase::idle;
+  write_viewed();
+  step_outcome done = runner_.run_part([&] { return state_.workers->end_step(viewed_); });
+  done.loss = loss_;
+  return runner_.finish(runner_.result_of(done, now_, begin_, without_weight_));
+}
+
+}  // namespace detail
 
 training_loop::training_loop(training& run) : now_(std::make_unique<detail::step_in_parts>(run.state())) {}
 

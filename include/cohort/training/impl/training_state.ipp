@@ -23,7 +23,7 @@ training_state::training_state(graph network, backend_handle backend, training_s
 }
 
 parameter_set& training_state::parameters() {
-  finish_pending();
+  finish_late();
   return *workers->backend().parameters;
 }
 
@@ -39,8 +39,8 @@ std::vector<std::byte*> training_state::optimizer_arrays() {
   return arrays;
 }
 
-void training_state::finish_pending() {
-  run_workers(nullptr, [&] { workers->finish_pending(); });
+void training_state::finish_late() {
+  run_workers(nullptr, [&] { workers->finish_late(); });
 }
 
 void training_state::rescale(batch_view& data) {

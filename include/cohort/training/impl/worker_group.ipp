@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <cohort/training/detail/notify_on_failure.hpp>
 #include <cohort/training/detail/worker_group.hpp>
 #include <utility>
 
@@ -49,185 +48,133 @@ gradient_parts& worker_group::gradients() {
   return *gradients_;
 }
 
-void worker_group::open_step(step_info const& now, strategy& exchange_strategy, parameter_update& update,
-                             int micro_batches) {
-  step_job opened;
-  opened.data = &batch_;
-  opened.kind.accumulates = micro_batches > 1;
-  opened.micro_batches = micro_batches;
-  opened.now = now;
-  opened.exchange_strategy = &exchange_strategy;
-  opened.update = &update;
-  opened.exchanges = exchange_strategy.what() == exchanged::gradient;
-  job_ = std::move(opened);
+void worker_group::begin(step_job job) {
+  job_ = std::move(job);
+  strategy& exchange_strategy = *job_.exchange_strategy;
+  parameter_set& parameters = *backend_.parameters;
+  job_.exchanges = exchange_strategy.what() == exchanged::gradient;
+  job_.late = std::exchange(late_, {});
+  set_info(job_.now);
   ++jobs_;
   rejected_.store(false, std::memory_order_relaxed);
   locally_non_finite_.store(false, std::memory_order_relaxed);
   for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
-  job_.times.prepare = clock::now();
+  for (worker_state& one : worker_states_) {
+    one.loss = 0;
+    one.has_unread_loss = one.is_not_finite = one.has_announced = false;
+    one.backwards = 0;
+  }
+  step_times& times = job_.times;
+  times.prepare = clock::now();
+  notify_on_failure(exchange_strategy, [&] {
+    prepare();
+    gradients();
+    job_.beginning = clock::now();
+    exchange_strategy.begin(job_.now, {parameters, *job_.update});
+    times.forward = times.backward = times.exchange = times.update = clock::now();
+  });
 }
 
-step_outcome worker_group::close_step(bool ran, clock::time_point beginning) {
+void worker_group::set_info(step_info const& now) {
+  job_.now = now;
+  job_.is_applied = job_.exchanges || (now.examples > 0 && now.weight > 0);
+}
+
+step_outcome worker_group::end() {
   step_outcome result;
   step_times& times = job_.times;
-  if (ran) {
-    result.finite = !locally_non_finite_.load() && !rejected_.load();
-    result.all_finite = !rejected_.load();
-    result.updated = job_.is_applied && result.all_finite;
-    if (states_ && job_.data->count > 0 && result.finite) states_->advance();
-  }
+  result.finite = !locally_non_finite_.load() && !rejected_.load();
+  result.all_finite = !rejected_.load();
+  result.updated = job_.is_applied && result.all_finite;
+  bool const has_run = job_.exchanges || job_.is_applied;
+  if (states_ && has_run && batch_.count > 0 && result.finite) states_->advance();
   times.after_update = clock::now();
   job_.now.mine.not_finite |= !result.finite;
   job_.exchange_strategy->after_update(job_.now, {*backend_.parameters, *job_.update}, result.updated);
   times.end = clock::now();
-  result.exchange_seconds = std::exchange(late_wait_seconds_, 0) + seconds(times.forward - beginning)
+  result.exchange_seconds = std::exchange(late_wait_seconds_, 0) + seconds(times.forward - job_.beginning)
                             + seconds(times.update - times.exchange)
                             + seconds(times.end - times.after_update);
   result.times = times;
+  if (job_.now.weight > 0)
+    for (worker_state const& one : worker_states_) result.loss += one.loss;
   return result;
 }
 
 step_outcome worker_group::step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                                 parameter_update& update, int micro_batches) {
   batch_ = b;
-  late_update const before = std::exchange(pending_, {});
-  open_step(now, exchange_strategy, update, micro_batches);
-  job_.before = before;
-  job_.rounds = rounds(b.even ? b.global_count : 0, micro_batches);
-  job_.now.late = late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
+  step_job whole{.kind = {.accumulates = micro_batches > 1},
+                 .micro_batches = micro_batches,
+                 .rounds = rounds(b.even ? b.global_count : 0, micro_batches),
+                 .weight = now.weight,
+                 .now = now,
+                 .exchange_strategy = &exchange_strategy,
+                 .update = &update};
+  whole.now.max_late_buckets =
+      late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
+  begin(std::move(whole));
   step_outcome result;
   notify_on_failure(exchange_strategy, [&] {
-    prepare();
-    gradients();
-    auto const beginning = clock::now();
-    exchange_strategy.begin(job_.now, {*backend_.parameters, update});
-    step_times& times = job_.times;
-    times.forward = times.backward = times.exchange = times.update = clock::now();
-    bool const has_weight = b.count > 0 && now.weight > 0, runs = job_.exchanges || has_weight;
-    if (runs) team_.run(step_);
-    result = close_step(runs, beginning);
-    if (has_weight)
-      for (worker_state const& one : worker_states_) result.loss += one.loss;
+    if (job_.is_applied) team_.run(step_);
+    result = end();
   });
   return result;
 }
 
 void worker_group::begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update) {
-  finish_pending();
-  open_step(now, exchange_strategy, update, 1);
-  parts_ = {};
-  for (worker_state& one : worker_states_) {
-    one.active = nullptr;
-    one.has_gradient = false;
-  }
-  if (gradients_) gradients_->statistics().clear();
-  notify_on_failure(exchange_strategy, [&] {
-    parts_.beginning = clock::now();
-    exchange_strategy.begin(job_.now, {*backend_.parameters, update});
-    step_times& times = job_.times;
-    times.forward = times.backward = times.exchange = times.update = clock::now();
-  });
+  batch_ = {};
+  begin({.in_parts = true, .now = now, .exchange_strategy = &exchange_strategy, .update = &update});
 }
 
 double worker_group::forward(batch_view const& b, int rounds) {
   batch_ = b;
   job_.rounds = rounds;
-  double loss = 0;
+  for (worker_state& one : worker_states_) one.loss = 0;
   notify_on_failure(*job_.exchange_strategy, [&] {
     prepare();
-    gradients();
-    team_.run([&](int w) { forward_part(w); });
-    for (worker_state const& one : worker_states_) loss += one.loss;
+    team_.run([&](int w) { forward_part(w, 0); });
   });
+  job_.late = {};
+  double loss = 0;
+  for (worker_state const& one : worker_states_) loss += one.loss;
   return loss;
 }
 
-void worker_group::forward_part(int w) {
-  backend_.parameters->refresh(w, size());  // prepare may have made plans with further working copies
-  team_.barrier(w);
-  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
-  mine.loss = 0;
-  index_slice const rows = rows_of(w);
-  if (rows.count == 0) {
-    if (job_.rounds > 0) sums_->join_forward(w);
-    return;
-  }
-  mine.loss = forward(w, rows).loss();
-  if (!is_finite(mine.loss)) set_non_finite();
-}
-
 void worker_group::backward(double weight) {
-  double const before = parts_.weight;
-  parts_.weight += weight;
-  double const whole = parts_.weight;
-  notify_on_failure(*job_.exchange_strategy, [&] {
-    team_.run([&](int w) { backward_part(w, whole > 0 ? 1 / whole : 0, whole > 0 ? before / whole : 0); });
-  });
-}
-
-/// `scale`: factor of the added gradients. `former`: factor of the gradients of earlier micro-batches.
-void worker_group::backward_part(int w, double scale, double former) {
-  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
-  std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-  if (mine.has_gradient && former != 1) passes().scale(arena, backend_.parameters->arena_elements(), former);
-  if (rows_of(w).count == 0) {
-    if (job_.rounds > 0) sums_->join_backward(w);
-    return;
-  }
-  mine.active->backward({.gradient_scale = scale,
-                         .accumulate = std::exchange(mine.has_gradient, true),
-                         .ready = nullptr,
-                         .statistics = gradients_->statistics().part(static_cast<std::size_t>(w))});
+  double const before = std::exchange(job_.weight, job_.weight + weight);
+  job_.former = job_.weight > 0 ? before / job_.weight : 0;
+  run_part([&](int w) { backward_part(w, 0); });
 }
 
 void worker_group::exchange(step_info const& now, bool is_only_rank) {
-  parts_.exchanged = true;
-  job_.now = now;
-  bool const has_weight = now.examples > 0 && now.weight > 0;
-  job_.is_applied = job_.exchanges || has_weight;
-  notify_on_failure(*job_.exchange_strategy, [&] {
-    gradients();
-    team_.run([&](int w) {
-      std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-      std::size_t const elements = backend_.parameters->arena_elements();
-      if (!worker_states_[static_cast<std::size_t>(w)].has_gradient)
-        passes().fill(arena, 0, elements, 0);
-      else if (!finite(arena, 0, elements))
-        set_non_finite();
-      team_.barrier(w);
-      if (locally_non_finite_.load(std::memory_order_relaxed)) passes().fill(arena, 0, elements, 0);
-      team_.barrier(w);
-      if (w != 0) return;
-      job_.times.exchange = job_.times.update = clock::now();
-      for (bucket const& one : backend_.parameters->buckets())
-        if (job_.exchanges) job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
-      if (job_.exchanges) finish_exchange();
-      if (job_.exchanges && !is_only_rank) return;
+  set_info(now);
+  run_part([&](int w) {
+    exchange_part(w);
+    if (w == 0 && (!job_.exchanges || is_only_rank))
       for (bucket const& one : backend_.parameters->buckets()) gradients_->sum(one);
-    });
   });
 }
 
-step_outcome worker_group::end_step(step_info const& now, bool changed) {
-  if (!parts_.exchanged) exchange(now);
+step_outcome worker_group::end_step(bool changed) {
   step_outcome result;
   notify_on_failure(*job_.exchange_strategy, [&] {
     team_.run([&](int w) {
       if (w == 0 && changed && !finite(gradients_->first(), 0, backend_.parameters->arena_elements()))
-        set_non_finite();
+        set_not_finite(w);
       team_.barrier(w);
-      update(w);
+      update_part(w);
     });
-    result = close_step(true, parts_.beginning);
+    result = end();
   });
   return result;
 }
 
-void worker_group::finish_pending() {
-  std::lock_guard const one_at_a_time(pending_mutex_);
-  if (!pending_) return;
-  job_.before = std::exchange(pending_, {});
-  notify_on_failure(job_.before.exchange_strategy(), [&] { team_.run(late_); });
+void worker_group::finish_late() {
+  std::lock_guard const one_at_a_time(late_mutex_);
+  if (!late_) return;
+  job_.late = std::exchange(late_, {});
+  notify_on_failure(job_.late.exchange_strategy(), [&] { team_.run(finish_late_); });
 }
 
 std::string worker_group::non_finite_location() {
@@ -254,9 +201,9 @@ std::vector<plan_row> worker_group::profile_rows(int count, int micro_batches) c
   return rows;
 }
 
-void worker_group::inference_call::operator()(int w) const {
-  index_slice const rows = group->rows_of(w);
-  if (rows.count > 0) group->forward(w, rows);
+void worker_group::infer_part(int w) {
+  index_slice const rows = rows_of(w);
+  if (rows.count > 0) forward(w, rows);
 }
 
 void worker_group::refresh_stale() {
@@ -269,6 +216,12 @@ int worker_group::micro_batch_count(index_slice const& rows) const {
   return static_cast<int>(std::min<std::int64_t>(rows.count, job_.micro_batches));
 }
 
+index_slice worker_group::micro_batch(int w, int p) {
+  index_slice const rows = rows_of(w);
+  int const count = micro_batch_count(rows);
+  return p < count && is_finite(state_of(w).loss) ? part_of(rows, p, count) : index_slice{};
+}
+
 work_kind worker_group::work_on(index_slice const& rows) const {
   work_kind what = job_.kind;
   what.examples = static_cast<int>(rows.count);
@@ -277,121 +230,158 @@ work_kind worker_group::work_on(index_slice const& rows) const {
 
 void worker_group::prepare() {
   for (int w = 0; w < size(); ++w) {
-    worker_states_[static_cast<std::size_t>(w)].active = nullptr;
+    state_of(w).active = nullptr;
     index_slice const rows = rows_of(w);
     int const micro_batches = micro_batch_count(rows);
     if (micro_batches == 0) continue;
     for (int p : {0, micro_batches - 1}) {
       work_kind const what = work_on(part_of(rows, p, micro_batches));
-      contexts_.make(w, what, what.training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr);
+      gradients();
+      contexts_.make(w, what, what.training ? arena_of(w) : nullptr);
     }
   }
 }
 
-plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
-  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
+void worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
+  worker_state& mine = state_of(w);
+  bool const trains = job_.kind.training;
   mine.active = &contexts_.find(w, work_on(rows));
-  forward_request& request =
-      mine.rows.select(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
-                       sums_ && job_.kind.training ? sums_->of(w) : nullptr);
-  if (states_ && job_.kind.training) {
+  mine.rows.refer_to(batch_, static_cast<int>(rows.first), static_cast<int>(rows.count));
+  forward_request request{.inputs = mine.rows.inputs,
+                          .targets = mine.rows.targets,
+                          .masks = mine.rows.masks,
+                          .weights = mine.rows.weights,
+                          .indices = mine.rows.indices,
+                          .seed = settings_.seed,
+                          .step = job_.now.step,
+                          .sums = sums_ && trains ? sums_->of(w) : nullptr};
+  if (states_ && trains) {
     request.states = states_.get();
     request.first_row = static_cast<int>(rows.first);
   }
   if (finishes_late) {
     if (!mine.finish_late) mine.finish_late = [this, w] { finish_late(w); };
-    request.late_from = job_.before.first_parameter();
-    request.late = &mine.finish_late;
+    request.first_late = job_.late.first_late();
+    request.finish_late = &mine.finish_late;
   }
   mine.active->forward(request);
-  return *mine.active;
 }
 
 void worker_group::finish_late(int w) {
-  job_.before.finish(*backend_.parameters, w, size(), late_wait_seconds_, [&] { team_.barrier(w); });
+  job_.late.finish(*backend_.parameters, w, size(), late_wait_seconds_, [&] { team_.barrier(w); });
 }
 
-void worker_group::work(int w) {
-  backend_.parameters->refresh(w, size(), job_.before.early());
-  team_.barrier(w);
-  compute(w);
-  team_.barrier(w);
-  if (w == 0) job_.times.exchange = job_.times.update = clock::now();
-  if (job_.exchanges) {
-    if (w == 0) finish_exchange();
+void worker_group::step_part(int w) {
+  int const most = std::max({1, micro_batch_count(rows_of(w)), job_.rounds});
+  for (int p = 0; p < most; ++p) {
+    forward_part(w, p);
+    backward_part(w, p);
+  }
+  exchange_part(w);
+  update_part(w);
+}
+
+void worker_group::forward_part(int w, int p) {
+  if (p == 0) {
+    backend_.parameters->refresh(w, size(), job_.late.not_late());
     team_.barrier(w);
   }
-  update(w);
+  bool const finishes_late = p == 0 && job_.late;
+  index_slice const rows = micro_batch(w, p);
+  if (rows.count == 0) {
+    if (finishes_late) finish_late(w);
+    if (p < job_.rounds) sums_->join_forward(w);
+    return;
+  }
+  forward(w, rows, finishes_late);
+  state_of(w).has_unread_loss = true;
+  if (job_.exchanges || job_.in_parts) read_loss(w);
 }
 
-void worker_group::update(int w) {
+void worker_group::backward_part(int w, int p) {
+  worker_state& mine = state_of(w);
+  if (mine.backwards > 0 && job_.former != 1)
+    passes().scale(arena_of(w), backend_.parameters->arena_elements(), job_.former);
+  if (micro_batch(w, p).count == 0) {
+    if (p < job_.rounds) sums_->join_backward(w);
+    return;
+  }
+  if (!mine.ready)
+    mine.ready = [this, w](bucket const& one) {
+      if (!finite(one, arena_of(w))) set_not_finite(w);
+      arrive(one);
+    };
+  bool const is_last = p + 1 == micro_batch_count(rows_of(w)), is_first = mine.backwards++ == 0;
+  mine.has_announced = job_.exchanges && !job_.in_parts && is_last;
+  if (w == 0) job_.times.backward = is_first ? clock::now() : job_.times.forward;
+  batch_statistics& statistics = gradients_->statistics();
+  if (is_first) statistics.clear(static_cast<std::size_t>(w));  // forward may have used the last ones
+  mine.active->backward({.gradient_scale = job_.weight > 0 ? 1.0 / job_.weight : 0,
+                         .accumulate = !is_first,
+                         .ready = mine.has_announced ? &mine.ready : nullptr,
+                         .statistics = statistics.part(static_cast<std::size_t>(w))});
+  if (!is_last) read_loss(w);
+}
+
+void worker_group::read_loss(int w) {
+  worker_state& mine = state_of(w);
+  if (!std::exchange(mine.has_unread_loss, false)) return;
+  mine.loss += mine.active->loss();
+  if (!is_finite(mine.loss)) set_not_finite(w);
+}
+
+void worker_group::complete_gradient(int w) {
+  worker_state& mine = state_of(w);
+  if (mine.has_announced) return;
+  std::size_t const elements = backend_.parameters->arena_elements();
+  if (mine.backwards > 0 && !mine.is_not_finite && !finite(arena_of(w), 0, elements)) set_not_finite(w);
+  read_loss(w);
+  if (mine.backwards == 0 || mine.is_not_finite) {
+    passes().fill(arena_of(w), 0, elements, 0);
+    gradients_->statistics().clear(static_cast<std::size_t>(w));
+  }
+  if (job_.exchanges)
+    for (bucket const& one : backend_.parameters->buckets()) arrive(one);
+}
+
+void worker_group::exchange_part(int w) {
+  complete_gradient(w);
+  team_.barrier(w);
+  if (w == 0) job_.times.exchange = job_.times.update = clock::now();
+  if (!job_.exchanges) return;
+  if (w == 0) finish_exchange();
+  team_.barrier(w);
+}
+
+void worker_group::update_part(int w) {
   if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
   if (w == 0) backend_.parameters->mark_updated();
-  job_.update->run(
-      w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); },
-      pending_.early());
+  job_.update->run({.worker = w,
+                    .workers = size(),
+                    .parts = gradients_->all(),
+                    .step = job_.now.step,
+                    .epoch = job_.now.epoch,
+                    .which = late_.not_late()},
+                   [&] { team_.barrier(w); });
   if (w != 0) return;
   if (!job_.exchanges) gradients_->statistics().merge_workers();
-  gradients_->statistics().follow(*backend_.parameters, pending_.early());
+  gradients_->statistics().follow(*backend_.parameters, late_.not_late());
 }
 
 void worker_group::finish_exchange() {
   gradients_->statistics().merge_workers();
   job_.is_applied = job_.exchange_strategy->before_update(now_with_votes(), *gradients_);
   job_.times.update = clock::now();
-  if (int const pending = job_.exchange_strategy->pending_buckets(); pending > 0)
-    pending_ = late_update(*job_.exchange_strategy, pending, *gradients_, *job_.update, job_.now);
+  if (int const late = job_.exchange_strategy->late_buckets(); late > 0)
+    late_ = late_update(*job_.exchange_strategy, late, *gradients_, *job_.update, job_.now);
   bool const voted = job_.exchange_strategy->agreed() != nullptr;
   rejected_.store(
       job_.is_applied
-          && (!finite(gradients_->first(), 0, backend_.parameters->offset_of(pending_.early().last))
+          && (!finite(gradients_->first(), 0, backend_.parameters->offset_of(late_.not_late().last))
               || (!voted && locally_non_finite_.load(std::memory_order_relaxed))),
       std::memory_order_relaxed);
-  if (pending_ && (!job_.is_applied || rejected_.load(std::memory_order_relaxed)))
-    std::exchange(pending_, {}).exchange_strategy().finish_pending(*gradients_);  // the sums are discarded
-}
-
-void worker_group::compute(int w) {
-  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
-  mine.loss = 0;
-  std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-  batch_statistics& statistics = gradients_->statistics();
-  if (job_.exchanges && !mine.ready)
-    mine.ready = [this, w](bucket const& one) {
-      if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_non_finite();
-      arrive(one);
-    };
-  index_slice const rows = rows_of(w);
-  int const micro_batches = micro_batch_count(rows);
-  int forwards = 0, done = 0;
-  if (job_.before && micro_batches == 0) finish_late(w);
-  while (done < micro_batches && is_finite(mine.loss)) {
-    plan_context& now = forward(w, part_of(rows, forwards, micro_batches), job_.before && forwards == 0);
-    ++forwards;
-    if (job_.exchanges) mine.loss += now.loss();
-    if (!is_finite(mine.loss)) break;
-    if (w == 0 && micro_batches == 1) job_.times.backward = clock::now();
-    bool const last = done + 1 == micro_batches;
-    if (done == 0) statistics.clear(static_cast<std::size_t>(w));  // forward may have used the last ones
-    now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
-                  .accumulate = done > 0,
-                  .ready = job_.exchanges && last ? &mine.ready : nullptr,
-                  .statistics = statistics.part(static_cast<std::size_t>(w))});
-    ++done;
-    if (job_.exchanges) continue;
-    if (last && !finite(arena, 0, backend_.parameters->arena_elements())) set_non_finite();
-    mine.loss += now.loss();
-  }
-  if (!is_finite(mine.loss)) set_non_finite();
-  for (int p = done; p < job_.rounds; ++p) {  // the other workers' sums include this worker
-    if (p >= forwards) sums_->join_forward(w);
-    sums_->join_backward(w);
-  }
-  if (done > 0 && done == micro_batches) return;
-  passes().fill(arena, 0, backend_.parameters->arena_elements(), 0);
-  statistics.clear(static_cast<std::size_t>(w));
-  if (job_.exchanges)
-    for (bucket const& one : backend_.parameters->buckets()) arrive(one);
+  if (late_ && (!job_.is_applied || rejected_.load(std::memory_order_relaxed)))
+    std::exchange(late_, {}).exchange_strategy().finish_late(*gradients_);  // the sums are discarded
 }
 
 void worker_group::arrive(bucket const& one) {
@@ -405,7 +395,8 @@ step_info worker_group::now_with_votes() const {
   return now;
 }
 
-void worker_group::set_non_finite() {
+void worker_group::set_not_finite(int w) {
+  state_of(w).is_not_finite = true;
   locally_non_finite_.store(true, std::memory_order_relaxed);
   rejected_.store(true, std::memory_order_relaxed);
 }
