@@ -7,6 +7,9 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/layer/lstm.hpp>
+#include <cohort/strategy/detail/strategy_fields.hpp>
+#include <cohort/training/detail/settings_fields.hpp>
+#include <cohort/transform/detail/pipeline_fields.hpp>
 #include <random>
 #include <string>
 #include <string_view>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
+#include "../io/members_of.hpp"
 
 namespace run_document_test {
 
@@ -54,8 +58,8 @@ TEST(run_document, has_the_network_and_the_settings_of_a_program) {
   run_document const run = run_document::from_json(lenet_text);
   ASSERT_TRUE(run.network.layers);
   EXPECT_EQ(run.network.layers->hash(), lenet.hash());
-  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02}));
-  EXPECT_EQ(run.training.l2, 5e-4);
+  EXPECT_EQ(run.training.optimizer.rule, optimizer_rule(adagrad{.learning_rate = 0.02}));
+  EXPECT_EQ(run.training.optimizer.l2, 5e-4);
   run.check();
 }
 
@@ -127,17 +131,17 @@ TEST(run_document, reads_schedules_and_choices) {
   momentum_of_epoch.values[0] = {0, 0.5};
   momentum_of_epoch.values[1] = {4, 0.9};
   EXPECT_EQ(
-      s.rule,
+      s.optimizer.rule,
       optimizer_rule(nesterov{
           .learning_rate =
               schedule::warm_up{.length = 3,
                                 .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
           .momentum = momentum_of_epoch}));
-  EXPECT_EQ(*s.bias_rule, optimizer_rule(sgd{}));
-  EXPECT_EQ(s.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
-  EXPECT_EQ(s.constraint, parameter_constraint(constraint::unit_norm{}));
-  ASSERT_EQ(s.layers.size(), 1u);
-  EXPECT_EQ(s.layers[0], (layer_override{.layer = "dense_*", .l1 = 0.25, .frozen = true}));
+  EXPECT_EQ(*s.optimizer.bias_rule, optimizer_rule(sgd{}));
+  EXPECT_EQ(s.optimizer.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
+  EXPECT_EQ(s.optimizer.constraint, parameter_constraint(constraint::unit_norm{}));
+  ASSERT_EQ(s.optimizer.layers.size(), 1u);
+  EXPECT_EQ(s.optimizer.layers[0], (layer_override{.layer = "dense_*", .l1 = 0.25, .frozen = true}));
   EXPECT_EQ(*s.plateau, reduce_on_plateau{.patience = 3});
   auto const& how = std::get<threshold_sharing>(run.strategy);
   EXPECT_EQ(how.threshold, threshold_policy(threshold::fixed{0.25}));
@@ -444,7 +448,7 @@ TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   run.set("training.batch", "64", "--set");
   run.set("optimizer.rule.adagrad.epsilon", "0.5", "--set");
   EXPECT_EQ(run.fit.batch, 64);
-  EXPECT_EQ(run.training.rule, optimizer_rule(adagrad{.learning_rate = 0.02, .epsilon = 0.5}));
+  EXPECT_EQ(run.training.optimizer.rule, optimizer_rule(adagrad{.learning_rate = 0.02, .epsilon = 0.5}));
   run.set("strategy.averaging.every", "3", "--set");
   run.set("strategy.averaging.overlap", "true", "--set");
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
@@ -505,19 +509,6 @@ TEST(run_document, set_names_the_origin_and_the_path) {
 
 // ---- all documents --------------------------------------------------------------------------------------
 
-/// A value for any member, to count the members of an aggregate.
-struct any_member {
-  template <class T>
-  operator T() const;
-};
-template <class T, class... Member>
-constexpr int members_of() {
-  if constexpr (requires { T{Member()..., any_member()}; })
-    return members_of<T, Member..., any_member>();
-  else
-    return static_cast<int>(sizeof...(Member));
-}
-
 int size_at(std::string const& text, std::initializer_list<std::string_view> path) {
   io::json_document const parsed = io::parse_json(text);
   io::json_value at = parsed.root();
@@ -529,9 +520,10 @@ TEST(run_document, has_every_member_of_the_settings) {
   run_document run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
   // Of training_settings, tune is a flag, and log is missing; of fit_settings, validation, metrics
-  // and listeners are.
+  // and listeners are. `optimizer` is an object, which also has plateau.
   EXPECT_EQ(size_at(text, {"optimizer"}) + size_at(text, {"initial"}) + size_at(text, {"training"}),
-            members_of<training_settings>() - 1 + members_of<fit_settings>() - 3);
+            members_of<optimizer_settings>() + members_of<training_settings>() - 2
+                + members_of<fit_settings>() - 3);
   EXPECT_EQ(size_at(text, {"normalise"}), members_of<normalisation_settings>());
   EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding
   EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
@@ -577,6 +569,27 @@ TEST(run_document, has_every_member_of_the_settings) {
   };
   EXPECT_EQ(content("images"), members_of<image_content>() - 1 + members_of<image_options>());
   EXPECT_EQ(content("numbers"), members_of<number_content>());
+}
+
+TEST(run_document, has_tables_that_list_every_member) {
+  EXPECT_EQ(members_without_field<optimizer_settings>(), 0);
+  EXPECT_EQ(members_without_field<outer_step>(), 0);
+  EXPECT_EQ(members_without_field<plateau>(), 0);
+  EXPECT_EQ(members_without_field<column_schema>(), 0);
+  EXPECT_EQ(members_without_field<transform_pipeline>(), 0);
+  [&]<class... Step>(std::variant<Step...> const&) {
+    EXPECT_EQ((members_without_field<Step>() + ...), 0);
+  }(transform_step());
+}
+
+TEST(run_document, names_each_outer_step) {
+  run_document run = run_document::from_json(lenet_text);
+  run.set("strategy.averaging.outer", "nesterov_bmuf", "--set");
+  EXPECT_EQ(std::get<parameter_averaging>(run.strategy).outer, outer_step(outer::bmuf{.nesterov = true}));
+  EXPECT_NE(refusal_of<data_error>([&] {
+              run.set("strategy.averaging.outer", "bmf", "--set");
+            }).find("plain, bmuf, nesterov_bmuf, diloco; the nearest name is bmuf"),
+            std::string::npos);
 }
 
 /// Random documents.
@@ -857,14 +870,14 @@ struct chance {
     run.normalise = {of({rescaling::none, rescaling::min_max}),
                      of({rescaling::none, rescaling::standardise})};
     training_settings& s = run.training;
-    s.rule = optimizer_rule();
-    if (coin()) s.bias_rule = optimizer_rule();
-    s.l1 = real(), s.l2 = real(), s.bias_l1 = real(), s.bias_l2 = real();
-    s.normalisation = normalisation();
-    s.constraint = constrained(), s.bias_constraint = constrained();
-    s.decay_from_rank = below(3);
+    s.optimizer.rule = optimizer_rule();
+    if (coin()) s.optimizer.bias_rule = optimizer_rule();
+    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(), s.optimizer.bias_l2 = real();
+    s.optimizer.normalisation = normalisation();
+    s.optimizer.constraint = constrained(), s.optimizer.bias_constraint = constrained();
+    s.optimizer.decay_from_rank = below(3);
     for (int k = below(3); k > 0; --k)
-      s.layers.push_back({.layer = text(),
+      s.optimizer.layers.push_back({.layer = text(),
                           .rule = maybe([&] { return optimizer_rule(); }),
                           .bias_rule = maybe([&] { return optimizer_rule(); }),
                           .l1 = maybe([&] { return real(); }),

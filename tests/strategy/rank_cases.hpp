@@ -641,9 +641,9 @@ inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
   refused("seed", [&] {
     trainer<narrow>(small, world, allreduce{}, plain_sgd(odd ? 8 : 7)).fit(examples.data(), {.batch = 4});
   });
-  refused("settings", [&] {
+  refused("optimizer.l2", [&] {
     training_settings settings = plain_sgd();
-    if (odd) settings.l2 = 0.0011;
+    if (odd) settings.optimizer.l2 = 0.0011;
     trainer<narrow>(small, world, allreduce{}, settings).fit(examples.data(), {.batch = 4});
   });
   std::vector<float> const wide_image(6 * 72, 0.5F);

@@ -135,12 +135,12 @@ struct fields_schema {
 
 /// Lists the names of the fields of a struct.
 struct field_names {
-  std::vector<std::string_view> all, required;
+  std::vector<std::string_view> all, mandatory;
 
   template <class T, class Codec>
   void field(std::string_view name, T const&, Codec const&) {
     all.push_back(name);
-    if (requires { Codec::is_mandatory; }) required.push_back(name);
+    if (requires { Codec::is_mandatory; }) mandatory.push_back(name);
   }
 };
 
@@ -175,7 +175,7 @@ struct object_codec {
     fields_schema writer{out};
     T example{};
     write_object_schema(
-        out, [&] { field_table(writer, example); }, names_of_fields<T>().required);
+        out, [&] { field_table(writer, example); }, names_of_fields<T>().mandatory);
   }
 };
 

@@ -52,7 +52,7 @@ void field_table(Visitor& v, plateau& s) {
 
 template <class Visitor>
 void field_table(Visitor& v, layer_override& s) {
-  v.field("layer", s.layer, text_codec{});
+  v.field("layer", s.layer, mandatory<text_codec>{});
   v.field("rule", s.rule, nullable_codec<rule_codec>{});
   v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
   v.field("l1", s.l1, nullable_codec<real_codec>{});
