@@ -6,6 +6,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cstring>
 #include <sstream>

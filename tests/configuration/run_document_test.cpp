@@ -177,26 +177,28 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
             "or an object "
             "with one field of that name, got an object");
   EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"adam": {"beta": 0.5}}})")),
-            "cannot read the document (run.json:1:139, $.optimizer.rule.adam.beta): expected one of the "
-            "fields rate, "
+            "cannot read the document (run.json:1:136, $.optimizer.rule.adam.beta): expected one of the "
+            "fields learning_rate, "
             "beta1, beta2, epsilon, epsilon_hat; the nearest name is beta1, got \"beta\"");
   EXPECT_EQ(
       refused(with(R"("optimizer": {"rule": {"adam": {"beta1": 2}}})")),
-      "cannot read the document (run.json:1:121, $.optimizer.rule): expected at least 0 and below 1, got "
+      "cannot read the document (run.json:1:118, $.optimizer.rule): expected at least 0 and below 1, got "
       "adam.beta1 2");
-  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
-            "cannot read the document (run.json:1:156, $.optimizer.rule.sgd.rate.step.evry): expected one "
-            "of the fields "
-            "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
+      "cannot read the document (run.json:1:162, $.optimizer.rule.sgd.learning_rate.step.evry): expected one "
+      "of the fields "
+      "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
 TEST(run_document, says_that_a_name_has_no_fields) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
-  EXPECT_EQ(refused(with(R"("optimizer": {"rule": {"no_op": {"learning_rate": 2}}})")),
-            "cannot read the document (run.json:1:140, $.optimizer.rule.no_op.rate): expected no field, got "
-            "\"rate\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"rule": {"no_op": {"learning_rate": 2}}})")),
+      "cannot read the document (run.json:1:146, $.optimizer.rule.no_op.learning_rate): expected no field, "
+      "got \"learning_rate\"");
   EXPECT_EQ(
       refused(with(R"("initial": {"weights": {"zeros": {"value": 2}}})")),
       "cannot read the document (run.json:1:139, $.initial.weights.zeros.value): expected no field, got "
@@ -473,14 +475,11 @@ TEST(run_document, set_names_the_origin_and_the_path) {
             "cannot set a field of the document (--set x, $.training.batch): expected an integer from 1 to "
             "2147483647, "
             "got 0");
-  EXPECT_EQ(
-      refused_set("training.batches", "1"),
-      "cannot set a field of the document (--set x, $.training.batches): expected one of the fields seed, "
-      "batch, "
-      "epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, workers, threads, "
-      "max_bytes, "
-      "recompute, tune, "
-      "not_finite, deadline; the nearest name is batch, got \"batches\"");
+  EXPECT_EQ(refused_set("training.batches", "1"),
+            "cannot set a field of the document (--set x, $.training.batches): expected one of the fields "
+            "batch, epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, seed, workers, "
+            "threads, max_bytes, recompute, not_finite, deadline, tune; the nearest name is batch, got "
+            "\"batches\"");
   EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
             "cannot set a field of the document (--set x): expected a path without indices: a list is set as "
             "a whole, "
@@ -872,22 +871,23 @@ struct chance {
     training_settings& s = run.training;
     s.optimizer.rule = optimizer_rule();
     if (coin()) s.optimizer.bias_rule = optimizer_rule();
-    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(), s.optimizer.bias_l2 = real();
+    s.optimizer.l1 = real(), s.optimizer.l2 = real(), s.optimizer.bias_l1 = real(),
+    s.optimizer.bias_l2 = real();
     s.optimizer.normalisation = normalisation();
     s.optimizer.constraint = constrained(), s.optimizer.bias_constraint = constrained();
     s.optimizer.decay_from_rank = below(3);
     for (int k = below(3); k > 0; --k)
       s.optimizer.layers.push_back({.layer = text(),
-                          .rule = maybe([&] { return optimizer_rule(); }),
-                          .bias_rule = maybe([&] { return optimizer_rule(); }),
-                          .l1 = maybe([&] { return real(); }),
-                          .l2 = maybe([&] { return real(); }),
-                          .bias_l1 = maybe([&] { return real(); }),
-                          .bias_l2 = maybe([&] { return real(); }),
-                          .constraint = maybe([&] { return constrained(); }),
-                          .bias_constraint = maybe([&] { return constrained(); }),
-                          .frozen = maybe([&] { return coin(); }),
-                          .decays = maybe([&] { return coin(); })});
+                                    .rule = maybe([&] { return optimizer_rule(); }),
+                                    .bias_rule = maybe([&] { return optimizer_rule(); }),
+                                    .l1 = maybe([&] { return real(); }),
+                                    .l2 = maybe([&] { return real(); }),
+                                    .bias_l1 = maybe([&] { return real(); }),
+                                    .bias_l2 = maybe([&] { return real(); }),
+                                    .constraint = maybe([&] { return constrained(); }),
+                                    .bias_constraint = maybe([&] { return constrained(); }),
+                                    .frozen = maybe([&] { return coin(); }),
+                                    .decays = maybe([&] { return coin(); })});
     if (coin()) s.plateau = {share(), below(9), share(), below(9), share()};
     s.weights = initial(), s.bias = initial();
     s.seed = engine();

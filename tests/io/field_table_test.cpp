@@ -133,7 +133,7 @@ TEST(field_table, omits_sparse_fields_with_their_default) {
 TEST(field_table, refuses_with_line_path_and_nearest_name) {
   EXPECT_EQ(
       refusal_of("{\n \"plantd\": 1}"),
-      "cannot read JSON (ship.json:2:2, $.plantd): expected one of the fields name, sailors, moves, boats, "
+      "cannot read JSON (ship.json:2:12, $.plantd): expected one of the fields name, sailors, moves, boats, "
       "depth, flags, is_old, key, planted; the nearest name is planted, got \"plantd\"");
   EXPECT_NE(refusal_of(R"({"planted": -1})").find("$.planted"), std::string::npos);
   EXPECT_NE(refusal_of(R"({"boats": [{"sailors": 2}]})").find("$.boats[0]): expected a field \"name\""),

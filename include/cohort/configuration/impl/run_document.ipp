@@ -237,8 +237,8 @@ struct training_part {
 };
 template <class Visitor>
 void field_table(Visitor& v, training_part part) {
-  field_table(v, execution_part{part.of.training});
   field_table(v, part.of.fit);
+  field_table(v, execution_part{part.of.training});
   v.field("tune", part.of.tune, boolean_codec{});
 }
 

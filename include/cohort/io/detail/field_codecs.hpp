@@ -151,7 +151,6 @@ struct element_codec {
 
 /// The version of a document's format, the only one that this library reads.
 struct version_codec {
-  static constexpr bool is_mandatory = true;
   int version;
 
   void read(io::json_value from, int& value) const {

@@ -89,16 +89,17 @@ class fields_reader {
     || requires { Codec::is_sparse; };
     if (auto const given = object_.find(name))
       codec.read(*given, value);
-    else if (requires { Codec::is_mandatory; } || (is_complete_ && !may_omit))
-      object_.at(name);  // throws
+    else if (missing_ < 0 && (requires { Codec::is_mandatory; } || (is_complete_ && !may_omit)))
+      missing_ = static_cast<int>(known_.size()) - 1;
   }
 
-  /// Throws data_error for a field that the table does not have.
-  void finish() const { expect_fields(object_, known_); }
+  /// Throws data_error for a field that the table does not have, or else for one that the object lacks.
+  void finish() const;
 
  private:
   io::json_value object_;
   bool is_complete_;
+  int missing_ = -1;  // index in known_ of the first mandatory field that the object lacks
   std::vector<std::string_view> known_;
 };
 

@@ -49,6 +49,11 @@ fields_reader::fields_reader(io::json_value object, bool is_complete)
   if (object.kind() != io::json_kind::object) object.refuse("an object");
 }
 
+void fields_reader::finish() const {
+  expect_fields(object_, known_);
+  if (missing_ >= 0) object_.at(known_[static_cast<std::size_t>(missing_)]);  // throws
+}
+
 /// Text of a null, a boolean, a number or a text.
 std::string text_of_scalar(io::json_value value) {
   if (value.is_null()) return "none";
