@@ -74,7 +74,7 @@ constexpr flag all_flags[]{
     {"preflight", [](options& o, text, text) { o.preflight = true; }, no_argument},
     {"strategy",
      [](options& o, text f, text v) {
-       o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging", "sharing", "top-k"});
+       o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging", "sharing", "top_k"});
      }},
     {"wire",
      [](options& o, text f, text v) {
@@ -170,18 +170,18 @@ constexpr char const* after_data = R"(
                    (auto)
   --preflight      checks hosts, network, settings, memory and disk before training, and prints latency and
                    bandwidth of every pair of ranks
-  --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
+  --strategy NAME  auto, none, allreduce, averaging, sharing or top_k; auto: allreduce for more than one rank (auto)
   --wire NAME      type of the exchanged gradients with allreduce: f32 or bf16 (f32)
   --overlap-next-forward   overlaps the allreduce of the last layers' gradients with the next step's forward pass
   --every N        steps between two averages of parameters (5)
   --outer NAME     outer optimiser applied to the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        overlaps averaging with training; the mean is applied one period later
-  --density X      fraction of elements that sharing and top-k send per step (0.01)
+  --density X      fraction of elements that sharing and top_k send per step (0.01)
   --threshold X    fixed threshold of sharing; default: chosen by the density
-  --share NAME     what sharing and top-k exchange: gradient, or update (the ranks' optimizer steps) (gradient)
+  --share NAME     what sharing and top_k exchange: gradient, or update (the ranks' optimizer steps) (gradient)
   --group NAME     senders of messages: process (its ranks sum their arrays first), or each rank (process)
-  --staleness N    sharing and top-k apply messages N steps later; unbounded, with --share update: on arrival (0)
-  --warm-up N      sharing and top-k exchange densely in the first N steps (0)
+  --staleness N    sharing and top_k apply messages N steps later; unbounded, with --share update: on arrival (0)
+  --warm-up N      sharing and top_k exchange densely in the first N steps (0)
   --batch N        examples per rank and step, split over its workers ()";
 constexpr char const* after_batch = R"()
   --epochs N       passes over the training images, including those before a resume; 0: only evaluates ()";

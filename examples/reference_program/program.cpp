@@ -67,7 +67,7 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
   if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
   if (chosen.strategy == "none" && world.size() > 1)
     throw usage_error{
-        "--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'"};
+        "--strategy: expected allreduce, averaging, sharing or top_k with several ranks, got 'none'"};
   return chosen.strategy;
 }
 
@@ -94,7 +94,7 @@ cohort::strategy_source strategy_source_of(options const& chosen, cohort::commun
       .max_staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness};
   if (strategy == "allreduce") return allreduce_of(chosen);
   if (strategy == "averaging") return averaging_of(chosen);
-  if (strategy == "top-k") return cohort::top_k_sharing{.density = chosen.density, .settings = settings};
+  if (strategy == "top_k") return cohort::top_k_sharing{.density = chosen.density, .settings = settings};
   if (strategy == "none") return cohort::no_strategy{};
   cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
   if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};

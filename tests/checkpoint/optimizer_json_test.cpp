@@ -45,26 +45,34 @@ optimizer_settings const everything{
 TEST(optimizer_json, round_trips_every_field_of_network_and_layers) {
   EXPECT_EQ(read(to_json(everything)), everything);
   EXPECT_EQ(read(to_json(optimizer_settings())), optimizer_settings());
-  EXPECT_EQ(to_json(optimizer_settings()).find("layers"), std::string::npos) << "as older readers know it";
-  EXPECT_EQ(to_json(optimizer_settings()).find("decay"), std::string::npos) << "as older readers know it";
+  EXPECT_NE(to_json(everything).find(R"("rule":{"adam":{"learning_rate":)"), std::string::npos)
+      << "the grammar of run documents";
 }
 
 TEST(optimizer_json, refuses_invalid_rows_and_names_their_position) {
   std::string const plain = to_json(optimizer_settings());
+  std::string const no_rows = "\"layers\":[]}";
+  ASSERT_TRUE(plain.ends_with(no_rows)) << plain;
   auto const with = [&](std::string const& rows) {
     return refusal_of<data_error>(
-        [&] { read(plain.substr(0, plain.size() - 1) + ", \"layers\": " + rows + '}'); });
+        [&] { read(plain.substr(0, plain.size() - no_rows.size()) + "\"layers\": " + rows + '}'); });
   };
   EXPECT_EQ(with("[{\"layer\": \"a\"}]"), "");
-  EXPECT_NE(with("{}").find("an array"), std::string::npos);
-  EXPECT_NE(with("[{\"l1\": 1}]").find("layers[0]"), std::string::npos);
-  EXPECT_NE(with("[{\"layer\": \"a\"}, {\"layer\": \"b\", \"rate\": 1}]").find("layers[1]"),
+  EXPECT_NE(with("{}").find("a list"), std::string::npos);
+  EXPECT_NE(with("[{\"l1\": 1}]").find("layers[0]): expected a field \"layer\""), std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\"}, {\"layer\": \"b\", \"rate\": 1}]").find("layers[1].rate"),
             std::string::npos);
   EXPECT_NE(with("[{\"layer\": \"a\", \"frozen\": 1}]").find("frozen"), std::string::npos);
-  EXPECT_NE(with("[{\"layer\": \"a\", \"l2\": -1}]"), "");
-  EXPECT_NE(
-      with("[{\"layer\": \"a\", \"constraint\": {\"name\": \"max_norm\", \"at\": 0}}]").find("constraint"),
-      std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\", \"l2\": -1}]").find("layers[0].l2"), std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\", \"constraint\": {\"max_norm\": {\"at\": 0}}}]").find("constraint"),
+            std::string::npos);
+}
+
+TEST(optimizer_json, refuses_a_text_without_a_field) {
+  EXPECT_NE(refusal_of<data_error>([] { read("{}"); }).find("expected a field \"rule\""), std::string::npos);
+  std::string text = to_json(optimizer_settings());
+  text.replace(text.find("\"l2\":0,"), 7, "");
+  EXPECT_NE(refusal_of<data_error>([&] { read(text); }).find("expected a field \"l2\""), std::string::npos);
 }
 
 TEST(optimizer_json, round_trips_the_state_of_a_plateau) {

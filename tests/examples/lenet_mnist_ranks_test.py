@@ -48,7 +48,7 @@ class ranks(unittest.TestCase):
 
     def test_every_strategy_learns_mnist_in_one_epoch(self):
         """With default settings. A tenth of the density of sharing gave an accuracy of 94.3 %."""
-        for strategy in ("allreduce", "averaging", "sharing", "top-k"):
+        for strategy in ("allreduce", "averaging", "sharing", "top_k"):
             with self.subTest(strategy):
                 made, _ = program.report(self.folder, "--epochs", "1", "--ranks", "2", "--strategy", strategy)
                 if made["data"] != "real":
@@ -96,7 +96,7 @@ class ranks(unittest.TestCase):
         self.assertEqual(len(seen), 5)
 
     def test_sharing_repeats_itself_and_reports_what_it_sends(self):
-        for strategy, share in (("sharing", "gradient"), ("sharing", "update"), ("top-k", "gradient")):
+        for strategy, share in (("sharing", "gradient"), ("sharing", "update"), ("top_k", "gradient")):
             flags = ("--ranks", "2", "--strategy", strategy, "--share", share, "--density", "0.01", "--warm-up", "2",
                      "--learning-rate", "0.01")
             first, _ = self.report(*flags)
@@ -218,7 +218,7 @@ class ranks(unittest.TestCase):
         self.refuses("unknown flag '--rank-count'", "--rank-count", "2")
 
     def test_refuses_flags_that_do_not_go_together(self):
-        self.refuses("--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'$",
+        self.refuses("--strategy: expected allreduce, averaging, sharing or top_k with several ranks, got 'none'$",
                      "--ranks", "2", "--strategy", "none")
         self.refuses("--ranks: expected 1 with --communicator self$", "--ranks", "2", "--communicator", "self")
         self.refuses("--(communicator: this program was built without MPI|"

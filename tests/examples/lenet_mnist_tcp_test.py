@@ -127,7 +127,7 @@ class processes(unittest.TestCase):
         self.assertIn("preflight: the run on 2 ranks (tcp)\n", ended[0][0])
         self.assertNotIn("problem", ended[0][0])
         few = ("--preflight",)
-        for odd, name in ((("--learning-rate", "0.1"), "settings"), (("--seed", "9"), "seed"), (("--batch", "16"), "batch"),
+        for odd, name in ((("--learning-rate", "0.1"), r"optimizer\.[a-z_.]+(, [a-z_.]+)*"), (("--seed", "9"), "seed"), (("--batch", "16"), "batch"),
                           (("--strategy", "averaging"), "strategy")):
             ended = self.all_fail(1, "the job cannot run on these hosts (preflight)", *few, odd=odd, count=2)
             self.assertRegex(ended[0][0], rf"(?m)^problem: the ranks of this run differ \({name}\): .* on rank 0; .* on rank 1; start all")

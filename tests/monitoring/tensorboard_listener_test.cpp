@@ -256,9 +256,9 @@ TEST(tensorboard_listener, compares_runs_by_the_settings_of_fit) {
   std::array const labels{0, 1};
   run.fit(arrays(inputs, {2}, labels, 2), {.batch = 8, .listeners = {&board}});
   EXPECT_EQ(hyperparameter_of(folder, "batch_per_rank"), 8);  // also if no step has so many examples
-  EXPECT_EQ(hyperparameter_of(folder, "learning_rate"), 0.25);
-  EXPECT_EQ(hyperparameter_of(folder, "warm_up"), 100);
-  EXPECT_NE(content_of(folder).find("schedule\x12\x06\x1a\x04step"), std::string::npos);
+  EXPECT_EQ(hyperparameter_of(folder, "optimizer.rule.learning_rate.initial"), 0.25);
+  EXPECT_EQ(hyperparameter_of(folder, "optimizer.rule.learning_rate.warm_up"), 100);
+  EXPECT_NE(content_of(folder).find("optimizer.rule.learning_rate\x12\x06\x1a\x04step"), std::string::npos);
 }
 
 TEST(tensorboard_listener, does_not_change_the_run) {

@@ -641,7 +641,7 @@ inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
   refused("seed", [&] {
     trainer<narrow>(small, world, allreduce{}, plain_sgd(odd ? 8 : 7)).fit(examples.data(), {.batch = 4});
   });
-  refused("settings", [&] {
+  refused("optimizer.l2", [&] {
     training_settings settings = plain_sgd();
     if (odd) settings.optimizer.l2 = 0.0011;
     trainer<narrow>(small, world, allreduce{}, settings).fit(examples.data(), {.batch = 4});

@@ -62,7 +62,7 @@ TEST(transform_pipeline, names_the_place_of_a_mistake_in_a_text) {
   expect_parts(refusal_of("[]"), {"p.json", "an object"});
   expect_parts(refusal_of(R"({"schema": [], "steps": []})"), {"version"});
   expect_parts(refusal_of(R"({"version": 2, "schema": [], "steps": []})"),
-               {"$.version", "version 1", "got version 2"});
+               {"$.version", "version 1", "got 2"});
   expect_parts(refusal_of(R"({"version": 1, "schema": [], "step": []})"),
                {"$.step", "the nearest name is steps"});
   expect_parts(refusal_of(R"({"version": 1, "schema": {}, "steps": []})"), {"$.schema", "a list"});
@@ -71,8 +71,8 @@ TEST(transform_pipeline, names_the_place_of_a_mistake_in_a_text) {
                {"$.schema[0].type", "one of the types"});
   expect_parts(refusal_of(with_column(R"({"name": "a", "lowset": 1})")), {"$.schema[0].lowset", "lowest"});
   expect_parts(refusal_of(with_step(R"({"normalize": {}})")),
-               {"$.steps[0].normalize", "the nearest name is normalise"});
-  expect_parts(refusal_of(with_step(R"("drop")")), {"$.steps[0]", "an object with one field"});
+               {"$.steps[0]", "the nearest name is normalise"});
+  expect_parts(refusal_of(with_step("7")), {"$.steps[0]", "an object with one field"});
   expect_parts(refusal_of(with_step(R"({"drop": 1})")), {"$.steps[0].drop", "an object"});
   expect_parts(refusal_of(with_step(R"({"drop": {"columns": "a"}})")), {"$.steps[0].drop.columns", "a list"});
   expect_parts(refusal_of(with_step(R"({"drop": {"colums": ["a"]}})")),

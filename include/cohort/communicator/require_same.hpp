@@ -10,7 +10,7 @@ namespace cohort {
 
 /// A named value that must be the same on every rank.
 struct shared_fact {
-  std::string_view name;
+  std::string name;
   std::string value;
 };
 
@@ -18,8 +18,7 @@ namespace detail {
 
 /// Facts as one text, in which zero bytes end names and values.
 std::string encoded_facts(std::span<shared_fact const> facts);
-/// The facts that differ, with the values by_rank. `all`: the encoded facts of each rank, which must outlive
-/// the result.
+/// The facts that differ, with the values by_rank. `all`: the encoded facts of each rank.
 std::vector<shared_fact> differing_facts(std::span<std::string const> all);
 
 /// require_same as a part of the user's collective call `call`, for example "fit".

@@ -77,6 +77,8 @@ class json_value {
 
   bool boolean() const { return expect(json_kind::boolean, "true or false").truth; }
   double number() const { return expect(json_kind::number, "a number").number; }
+  /// Returns whether the value is a number without fraction and exponent whose magnitude fits in 64 bits.
+  bool is_whole() const { return node().integral; }
   std::string_view string() const { return expect(json_kind::string, "a string").text; }
 
   /// Returns an integer between `lowest` and `highest`. Numbers such as 1e2 and 4.0 are integers, too, if

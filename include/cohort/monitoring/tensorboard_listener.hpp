@@ -45,7 +45,7 @@ struct tensorboard_settings {
 ///
 /// Units     steps count updates from 1, over all epochs; values after an epoch have its last step. Losses
 ///           and samples as in progress_listener. The learning rate is that of training_settings::optimizer,
-///           with the factor of `plateau`; on the HParams page, the first rate without warm-up. Bytes are
+///           with the factor of `plateau`. The HParams page names settings by their paths. Bytes are
 ///           those that rank 0 has sent during steps, without evaluations and ends of epochs. Gradients: see
 ///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
 ///           For a step that did not update the parameters, no gradients or updates are written.

@@ -59,14 +59,7 @@ struct training_settings {
 
 namespace detail {
 
-std::string describe(optimizer_rule const& one);
-
-/// "constraint max_norm 2"
-std::string describe(char const* of, parameter_constraint const& how);
-
-std::string describe(layer_override const& row);
-
-/// The settings that must be equal on all ranks, as text.
+/// The fields that must be equal on all ranks: "optimizer.rule sgd; optimizer.rule.learning_rate 0.1; …".
 std::string describe(training_settings const& s);
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <set>
@@ -101,7 +102,10 @@ model_file::model_file(safetensors file) : file_(std::move(file)) {
   if (metadata("format") != detail::model_format)
     refuse_metadata("format", detail::quote_for_error(detail::model_format));
   if (metadata("format_version") != detail::model_format_version)
-    refuse_metadata("format_version", detail::quote_for_error(detail::model_format_version));
+    refuse_metadata("format_version",
+                    detail::text_of({detail::quote_for_error(detail::model_format_version),
+                                     ", the version that this library reads; read the file with the library "
+                                     "version that wrote it, or train the model again"}));
   if (file_.metadata().contains("content_hash"))
     if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
         hash != metadata("content_hash"))

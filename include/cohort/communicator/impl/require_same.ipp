@@ -69,7 +69,7 @@ std::vector<shared_fact> differing_facts(std::span<std::string const> all) {
       });
     if (are_equal(values)) continue;
     remove_common_clauses(values);
-    different.push_back({wanted, by_rank(values)});
+    different.push_back({std::string(wanted), by_rank(values)});
   }
   return different;
 }
@@ -78,8 +78,8 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
   std::vector<std::string> const all = texts_of_all(world, call, encoded_facts(facts));
   std::string names, what;
   for (auto const& [name, values] : differing_facts(all)) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-    what += (what.empty() ? "" : ". ") + std::string(name) + ": " + values;
+    names += (names.empty() ? "" : ", ") + name;
+    what += (what.empty() ? "" : ". ") + name + ": " + values;
   }
   if (!names.empty())
     throw setting_error({.what = "the ranks of this run differ",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/configuration/detail/document_fields.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/io/json_value.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <optional>
 
 namespace cohort::detail {

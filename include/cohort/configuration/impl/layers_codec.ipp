@@ -3,8 +3,10 @@
 #include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/checkpoint/detail/read_graph.hpp>
 #include <cohort/configuration/detail/layers_codec.hpp>
-#include <cohort/configuration/detail/optimizer_fields.hpp>
+#include <cohort/error/detail/nearest_name.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
+#include <cohort/layer/detail/initialiser_fields.hpp>
 #include <map>
 #include <utility>
 
@@ -18,7 +20,7 @@ struct layer_settings_text {
   std::string shares{};
 };
 template <class Visitor>
-void document_fields(Visitor& v, layer_settings_text& s) {
+void field_table(Visitor& v, layer_settings_text& s) {
   v.field("weights", s.weights, nullable_codec<initialiser_codec>{});
   v.field("bias", s.bias, nullable_codec<initialiser_codec>{});
   v.field("recurrent", s.recurrent, nullable_codec<initialiser_codec>{});

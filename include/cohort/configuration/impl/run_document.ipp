@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/configuration/detail/document_fields.hpp>
 #include <cohort/configuration/detail/layers_codec.hpp>
-#include <cohort/configuration/detail/optimizer_fields.hpp>
-#include <cohort/configuration/detail/pipeline_codec.hpp>
 #include <cohort/configuration/run_document.hpp>
-#include <cohort/data/detail/rescaling_names.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
-#include <cohort/io/json_writer.hpp>
+#include <cohort/strategy/detail/strategy_fields.hpp>
+#include <cohort/training/detail/settings_fields.hpp>
+#include <cohort/transform/detail/pipeline_fields.hpp>
 #include <limits>
 #include <utility>
 
@@ -25,63 +24,20 @@ inline constexpr std::array<std::string_view, 5> token_names{"characters", "byte
                                                              "file"};
 inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "none",    "allreduce",
                                                                 "averaging", "sharing", "top_k"};
-inline constexpr std::array<std::string_view, 4> imputation_names{"refuse", "mean", "median", "constant"};
-inline constexpr std::array<std::string_view, 3> missing_names{"refuse", "keep", "drop"};
 inline constexpr std::array<std::string_view, 3> fitting_names{"refuse", "stretch", "cover"};
 inline constexpr std::array<std::string_view, 4> record_names{"webdataset", "tfrecord", "lmdb",
                                                               "sequence_file"};
 inline constexpr std::array<std::string_view, 2> content_names{"images", "numbers"};
 inline constexpr std::array<std::string_view, 2> stored_names{"f32", "u8"};
 inline constexpr std::array<std::string_view, 2> bad_record_names{"stop", "skip"};
-inline constexpr std::array<std::string_view, 2> not_finite_names{"stop", "skip"};
-inline constexpr std::array<std::string_view, 2> share_names{"gradient", "update"};
-inline constexpr std::array<std::string_view, 3> route_names{"by_size", "to_all", "merged"};
-inline constexpr std::array<std::string_view, 2> group_names{"process", "rank"};
-inline constexpr std::array<std::string_view, 2> diverged_names{"stop", "repair"};
-inline constexpr std::array<std::string_view, 4> threshold_names{"fixed", "adaptive", "target_density",
-                                                                 "quantile"};
-inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", "decay"};
-inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
-inline constexpr std::array<std::string_view, 2> sharding_names{"global", "local"};
-inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
 
-/// Returns whether there is one name per enumerator up to `last`, or per alternative.
-template <class Enum, std::size_t n>
-constexpr bool names_all(std::array<std::string_view, n> const&, Enum last) {
-  return static_cast<std::size_t>(last) + 1 == n;
-}
-template <class Variant, std::size_t n>
-constexpr bool names_all(std::array<std::string_view, n> const&) {
-  return std::variant_size_v<Variant> == n;
-}
 static_assert(names_all<data_source>(data_names) && names_all<text_tokens>(token_names)
-              && names_all<strategy_source>(strategy_names) && names_all<record_content>(content_names));
-static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missing_names, missing_values::drop)
-              && names_all(imputation_names, imputation::constant)
+              && names_all<strategy_source>(strategy_names) && names_all<record_content>(content_names)
               && names_all(fitting_names, image_options::fit::cover)
               && names_all(record_names, records_source::kind::sequence_file)
-              && names_all(bad_record_names, bad_record::skip)
-              && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
-              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local)
-              && names_all(group_names, sharing_group::rank)
-              && names_all(diverged_names, when_diverged::repair));
+              && names_all(bad_record_names, bad_record::skip));
 
 // ---- values of types without a table --------------------------------------------------------------------
-
-/// One of the element types `names`.
-struct element_codec {
-  std::span<std::string_view const> names;
-
-  void read(io::json_value from, element_type& value) const {
-    std::string name;
-    name_codec{names, "element types"}.read(from, name);
-    for (element_type const one :
-         {element_type::f32, element_type::bf16, element_type::f64, element_type::u8})
-      if (name_of(one) == name) value = one;
-  }
-  void write(io::json_writer& out, element_type value) const { out.value(name_of(value)); }
-  void schema(io::json_writer& out) const { write_enum(out, names); }
-};
 
 /// A list of texts. Documents may contain a text in place of a list of one text.
 struct paths_codec {
@@ -128,205 +84,27 @@ struct classes_codec {
   }
 };
 
-/// A number of steps, or "unbounded".
-struct staleness_codec {
-  void read(io::json_value from, int& value) const {
-    if (from.kind() == io::json_kind::string && from.string() == "unbounded")
-      value = unbounded;
-    else if (from.kind() == io::json_kind::number)
-      integer_codec<int>{0, 99}.read(from, value);
-    else
-      from.refuse("an integer from 0 to 99, or \"unbounded\"");
-  }
-  void write(io::json_writer& out, int value) const {
-    if (value == unbounded)
-      out.value("unbounded");
-    else
-      out.value(value);
-  }
-  void schema(io::json_writer& out) const {
-    constexpr std::array<std::string_view, 1> names{"unbounded"};
-    out.begin_object().key("anyOf").begin_array();
-    integer_codec<int>{0, 99}.schema(out);
-    write_enum(out, names);
-    out.end_array().end_object();
-  }
-};
-
-template <class Visitor>
-void document_fields(Visitor& v, outer_step& s) {
-  v.field("rate", s.rate, real_codec{});
-  v.field("momentum", s.momentum, nullable_codec<real_codec>{});
-  v.field("nesterov", s.nesterov, boolean_codec{});
-}
-
-/// An outer step: its fields, or one of the names of namespace outer.
-struct outer_codec {
-  static constexpr std::array<std::string_view, 3> names{"plain", "bmuf", "diloco"};
-
-  void read(io::json_value from, outer_step& value) const {
-    if (from.kind() != io::json_kind::string) return object_codec<outer_step>().read(from, value);
-    int which = 0;
-    enum_codec{names, "outer steps"}.read(from, which);
-    value = std::array<outer_step, 3>{outer::plain{}, outer::bmuf{},
-                                      outer::diloco{}}[static_cast<std::size_t>(which)];
-  }
-  void write(io::json_writer& out, outer_step const& value) const {
-    object_codec<outer_step>().write(out, value);
-  }
-  void schema(io::json_writer& out) const {
-    out.begin_object().key("anyOf").begin_array();
-    write_enum(out, names);
-    object_codec<outer_step>().schema(out);
-    out.end_array().end_object();
-  }
-};
-
 // ---- strategies -----------------------------------------------------------------------------------------
 template <class Visitor>
-void document_fields(Visitor&, automatic_strategy&) {}
+void field_table(Visitor&, automatic_strategy&) {}
 template <class Visitor>
-void document_fields(Visitor&, no_strategy&) {}
-
-template <class Visitor>
-void document_fields(Visitor& v, allreduce& s) {
-  v.field("resync", s.resync, integer_codec<int>{});
-  v.field("diverged", s.diverged, enum_codec{diverged_names});
-  v.field("wire", s.wire, nullable_codec<element_codec>{{wire_names}});
-  v.field("overlap_next_forward", s.overlap_next_forward, boolean_codec{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, parameter_averaging& s) {
-  v.field("every", s.every, integer_codec<int>{1});
-  v.field("seconds", s.seconds, real_codec{});
-  v.field("average_optimizer_state", s.average_optimizer_state, boolean_codec{});
-  v.field("outer", s.outer, outer_codec{});
-  v.field("overlap", s.overlap, boolean_codec{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, sharing_settings& s) {
-  v.field("share", s.share, enum_codec{share_names});
-  v.field("mean", s.mean, boolean_codec{});
-  v.field("warm_up", s.warm_up, integer_codec<int>{});
-  v.field("sync_buffers", s.sync_buffers, integer_codec<int>{});
-  v.field("route", s.route, enum_codec{route_names});
-  v.field("group", s.group, enum_codec{group_names});
-  v.field("max_staleness", s.max_staleness, staleness_codec{});
-  v.field("slower_if_stale", s.slower_if_stale, boolean_codec{});
-}
-
-inline constexpr real_codec density_codec{.least = std::nullopt, .most = 1};
-
-template <class Visitor>
-void document_fields(Visitor& v, threshold::fixed& s) {
-  v.field("value", s.value, real_codec{.least = std::nullopt});
-}
-template <class Visitor>
-void document_fields(Visitor& v, threshold::adaptive& s) {
-  v.field("initial", s.initial, real_codec{.least = std::nullopt});
-  v.field("lo", s.lo, density_codec);
-  v.field("hi", s.hi, density_codec);
-  v.field("factor", s.factor, density_codec);
-}
-template <class Visitor>
-void document_fields(Visitor& v, threshold::target_density& s) {
-  v.field("density", s.density, density_codec);
-  v.field("initial", s.initial, real_codec{.least = std::nullopt});
-  v.field("factor", s.factor, density_codec);
-}
-template <class Visitor>
-void document_fields(Visitor& v, threshold::quantile& s) {
-  v.field("density", s.density, density_codec);
-  v.field("sample", s.sample, integer_codec<int>{1});
-}
-
-template <class Visitor>
-void document_fields(Visitor&, residual::none&) {}
-template <class Visitor>
-void document_fields(Visitor& v, residual::clip& s) {
-  v.field("at", s.at, real_codec{.least = 1});
-  v.field("every", s.every, integer_codec<int>{1});
-}
-template <class Visitor>
-void document_fields(Visitor& v, residual::decay& s) {
-  v.field("factor", s.factor, density_codec);
-  v.field("every", s.every, integer_codec<int>{1});
-}
-
-using any_threshold =
-    std::variant<threshold::fixed, threshold::adaptive, threshold::target_density, threshold::quantile>;
-inline any_threshold alternatives_of(threshold_policy const& p) {
-  switch (p.which) {
-    case threshold_policy::kind::fixed:
-      return threshold::fixed{p.initial};
-    case threshold_policy::kind::adaptive:
-      return threshold::adaptive{p.initial, p.lo, p.hi, p.factor};
-    case threshold_policy::kind::target_density:
-      return threshold::target_density{p.lo, p.initial, p.factor};
-    default:
-      return threshold::quantile{p.lo, p.sample};
-  }
-}
-using any_residual = std::variant<residual::none, residual::clip, residual::decay>;
-inline any_residual alternatives_of(residual_policy const& p) {
-  if (p.which == residual_policy::kind::clip) return residual::clip{p.number, p.every};
-  if (p.which == residual_policy::kind::decay) return residual::decay{p.number, p.every};
-  return residual::none{};
-}
-
-static_assert(names_all<any_threshold>(threshold_names) && names_all<any_residual>(residual_names));
-
-/// A policy. Documents contain the struct from which it is constructed.
-template <class Policy>
-struct policy_codec {
-  std::span<std::string_view const> names;
-  std::string_view what;
-
-  using alternatives = decltype(alternatives_of(Policy()));
-  auto codec() const { return alternatives_codec<alternatives>{{names, what}}; }
-
-  void read(io::json_value from, Policy& value) const {
-    alternatives chosen = alternatives_of(value);
-    codec().read(from, chosen);
-    Policy const made = std::visit([](auto const& one) { return Policy(one); }, chosen);
-    with_path(from, [&] { made.check(); });
-    value = made;
-  }
-  void write(io::json_writer& out, Policy const& value) const { codec().write(out, alternatives_of(value)); }
-  void schema(io::json_writer& out) const { codec().schema(out); }
-};
-
-template <class Visitor>
-void document_fields(Visitor& v, threshold_sharing& s) {
-  v.field("threshold", s.threshold, policy_codec<threshold_policy>{threshold_names, "thresholds"});
-  v.field("residual", s.residual, policy_codec<residual_policy>{residual_names, "residual policies"});
-  v.field("per_parameter", s.per_parameter, boolean_codec{});
-  document_fields(v, s.settings);
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, top_k_sharing& s) {
-  v.field("density", s.density, density_codec);
-  document_fields(v, s.settings);
-}
+void field_table(Visitor&, no_strategy&) {}
 
 // ---- data -----------------------------------------------------------------------------------------------
 inline constexpr real_codec fraction_codec{.least = 0, .most = 1, .is_below = true};
 
 template <class Visitor>
-void document_fields(Visitor& v, digits_source& s) {
+void field_table(Visitor& v, digits_source& s) {
   v.field("train", s.train, integer_codec<int>{1});
   v.field("test", s.test, integer_codec<int>{});
   v.field("seed", s.seed, integer_codec<std::uint64_t>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, mnist_source& s) {
+void field_table(Visitor& v, mnist_source& s) {
   v.field("folder", s.folder, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, idx_source& s) {
+void field_table(Visitor& v, idx_source& s) {
   v.field("images", s.images, text_codec{});
   v.field("labels", s.labels, text_codec{});
   v.field("test_images", s.test_images, text_codec{});
@@ -334,60 +112,36 @@ void document_fields(Visitor& v, idx_source& s) {
   v.field("classes", s.classes, integer_codec<int>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, encoder_settings& s) {
-  v.field("inputs", s.inputs, texts_codec);
-  v.field("target", s.target, text_codec{});
-  v.field("regression", s.regression, boolean_codec{});
-  v.field("indexed", s.indexed, texts_codec);
-  v.field("other", s.other, boolean_codec{});
-  v.field("impute", s.impute, enum_codec{imputation_names});
-  v.field("constant", s.constant, any_real);
-}
-template <class Visitor>
-void document_fields(Visitor& v, table_settings& s) {
-  v.field("separator", s.separator, character_codec{});
-  v.field("header", s.header, nullable_codec<boolean_codec>{});
-  v.field("columns", s.columns, texts_codec);
-  v.field("number_columns", s.number_columns, texts_codec);
-  v.field("text_columns", s.text_columns, texts_codec);
-  v.field("number_type", s.number_type, element_codec{number_names});
-  v.field("missing", s.missing, enum_codec{missing_names});
-  v.field("missing_texts", s.missing_texts, texts_codec);
-  v.field("trim", s.trim, boolean_codec{});
-  v.field("max_columns", s.max_columns, integer_codec<std::size_t>{});
-  v.field("max_field_bytes", s.max_field_bytes, integer_codec<std::size_t>{});
-}
-template <class Visitor>
-void document_fields(Visitor& v, table_source& s) {
+void field_table(Visitor& v, table_source& s) {
   v.field("file", s.file, text_codec{});
   v.field("test_file", s.test_file, text_codec{});
   v.field("test_fraction", s.test_fraction, fraction_codec);
   v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
   v.field("stratified", s.stratified, boolean_codec{});
-  document_fields(v, s.encode);
+  field_table(v, s.encode);
   v.field("format", s.format, object_codec<table_settings>{});
-  v.field("transform", s.transform, nullable_codec<pipeline_codec>{});
+  v.field("transform", s.transform, nullable_codec<object_codec<transform_pipeline>>{});
   v.field("bad", s.bad, enum_codec{bad_record_names});
 }
 template <class Visitor>
-void document_fields(Visitor&, byte_tokens&) {}
+void field_table(Visitor&, byte_tokens&) {}
 template <class Visitor>
-void document_fields(Visitor&, character_tokens&) {}
+void field_table(Visitor&, character_tokens&) {}
 template <class Visitor>
-void document_fields(Visitor& v, byte_pair_tokens& s) {
+void field_table(Visitor& v, byte_pair_tokens& s) {
   v.field("size", s.size, integer_codec<int>{256});
 }
 template <class Visitor>
-void document_fields(Visitor& v, gpt2_tokens& s) {
+void field_table(Visitor& v, gpt2_tokens& s) {
   v.field("vocabulary", s.vocabulary, text_codec{});
   v.field("merges", s.merges, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, saved_tokens& s) {
+void field_table(Visitor& v, saved_tokens& s) {
   v.field("file", s.file, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, text_source& s) {
+void field_table(Visitor& v, text_source& s) {
   v.field("file", s.file, text_codec{});
   v.field("tokens", s.tokens, alternatives_codec<text_tokens>{{token_names, "tokenizers"}});
   v.field("length", s.length, integer_codec<int>{1});
@@ -395,22 +149,15 @@ void document_fields(Visitor& v, text_source& s) {
   v.field("test_fraction", s.test_fraction, fraction_codec);
 }
 template <class Visitor>
-void document_fields(Visitor& v, window_settings& s) {
-  v.field("length", s.length, integer_codec<int>{});
-  v.field("horizon", s.horizon, integer_codec<int>{1});
-  v.field("targets", s.targets, texts_codec);
-  v.field("stride", s.stride, integer_codec<int>{1});
-}
-template <class Visitor>
-void document_fields(Visitor& v, series_source& s) {
+void field_table(Visitor& v, series_source& s) {
   v.field("file", s.file, text_codec{});
   v.field("columns", s.columns, texts_codec);
-  document_fields(v, s.window);
+  field_table(v, s.window);
   v.field("test_fraction", s.test_fraction, fraction_codec);
   v.field("format", s.format, object_codec<table_settings>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, image_options& s) {
+void field_table(Visitor& v, image_options& s) {
   v.field("channels", s.channels, integer_codec<int>{1, 3});
   v.field("height", s.height, integer_codec<int>{});
   v.field("width", s.width, integer_codec<int>{});
@@ -422,22 +169,22 @@ void document_fields(Visitor& v, image_options& s) {
   v.field("rotation", s.rotation, real_codec{.most = 180});
 }
 template <class Visitor>
-void document_fields(Visitor& v, images_source& s) {
+void field_table(Visitor& v, images_source& s) {
   v.field("folder", s.folder, text_codec{});
   v.field("test_folder", s.test_folder, text_codec{});
   v.field("test_fraction", s.test_fraction, fraction_codec);
   v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
   v.field("words", s.words, text_codec{});
-  document_fields(v, s.options);
+  field_table(v, s.options);
 }
 template <class Visitor>
-void document_fields(Visitor& v, image_content& s) {
+void field_table(Visitor& v, image_content& s) {
   v.field("image", s.image, paths_codec{});
   v.field("label", s.label, text_codec{});
-  document_fields(v, s.options);
+  field_table(v, s.options);
 }
 template <class Visitor>
-void document_fields(Visitor& v, number_content& s) {
+void field_table(Visitor& v, number_content& s) {
   v.field("extents", s.extents, list_codec<integer_codec<int>>{{1}});
   v.field("values", s.values, text_codec{});
   v.field("label", s.label, text_codec{});
@@ -445,7 +192,7 @@ void document_fields(Visitor& v, number_content& s) {
   v.field("scale", s.scale, any_real);
 }
 template <class Visitor>
-void document_fields(Visitor& v, records_source& s) {
+void field_table(Visitor& v, records_source& s) {
   v.field("format", s.format, enum_codec{record_names});
   v.field("files", s.files, paths_codec{});
   v.field("test_files", s.test_files, paths_codec{});
@@ -455,15 +202,9 @@ void document_fields(Visitor& v, records_source& s) {
   v.field("cache", s.cache, text_codec{});
   v.field("bad", s.bad, enum_codec{bad_record_names});
 }
-template <class Visitor>
-void document_fields(Visitor& v, normalisation_settings& s) {
-  v.field("inputs", s.inputs, enum_codec{rescaling_names});
-  v.field("targets", s.targets, enum_codec{rescaling_names});
-}
-
 // ---- training -------------------------------------------------------------------------------------------
 template <class Visitor>
-void document_fields(Visitor& v, network_source& s) {
+void field_table(Visitor& v, network_source& s) {
   v.field("layers", s.layers, layers_codec{});
   v.field("model", s.model, text_codec{});
   v.field("parameters", s.parameters, boolean_codec{});
@@ -471,77 +212,7 @@ void document_fields(Visitor& v, network_source& s) {
 }
 
 template <class Visitor>
-void document_fields(Visitor& v, block_shuffle& s) {
-  v.field("block", s.block, integer_codec<std::int64_t>{});
-  v.field("window", s.window, integer_codec<std::int64_t>{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, recomputation& s) {
-  v.field("cheap", s.cheap, boolean_codec{});
-  v.field("blocks", s.blocks, texts_codec);
-}
-
-/// Members of a struct that form a separate object in documents.
-struct optimizer_part {
-  training_settings& of;
-};
-struct initial_part {
-  training_settings& of;
-};
-struct training_part {
-  run_document& of;
-};
-
-template <class Visitor>
-void document_fields(Visitor& v, optimizer_part part) {
-  optimizer_settings& s = part.of.optimizer;
-  v.field("rule", s.rule, rule_codec{});
-  v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
-  v.field("l1", s.l1, real_codec{});
-  v.field("l2", s.l2, real_codec{});
-  v.field("bias_l1", s.bias_l1, real_codec{});
-  v.field("bias_l2", s.bias_l2, real_codec{});
-  v.field("normalisation", s.normalisation, normalisation_codec);
-  v.field("constraint", s.constraint, constraint_codec);
-  v.field("bias_constraint", s.bias_constraint, constraint_codec);
-  v.field("decay_from_rank", s.decay_from_rank,
-          integer_codec<int>{0, optimizer_settings::largest_decay_rank});
-  v.field("layers", s.layers, list_codec<object_codec<layer_override>>{});
-  v.field("plateau", part.of.plateau, nullable_codec<object_codec<reduce_on_plateau>>{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, initial_part part) {
-  v.field("weights", part.of.weights, initialiser_codec{});
-  v.field("bias", part.of.bias, initialiser_codec{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, training_part part) {
-  training_settings& s = part.of.training;
-  fit_settings& f = part.of.fit;
-  v.field("seed", s.seed, integer_codec<std::uint64_t>{});
-  v.field("batch", f.batch, integer_codec<int>{1});
-  v.field("epochs", f.epochs, integer_codec<int>{});
-  v.field("shuffle", f.shuffle, boolean_codec{});
-  v.field("blocks", f.blocks, object_codec<block_shuffle>{});
-  v.field("sharding", f.sharding, enum_codec{sharding_names});
-  v.field("accumulate", f.accumulate, integer_codec<int>{1});
-  v.field("prefetch", f.prefetch, integer_codec<int>{});
-  v.field("bucket", f.bucket, integer_codec<std::int64_t>{});
-  v.field("readers", f.readers, integer_codec<int>{1});
-  v.field("workers", s.workers, integer_codec<int>{});
-  v.field("threads", s.threads, integer_codec<int>{1});
-  v.field("max_bytes", s.max_bytes, integer_codec<std::size_t>{});
-  v.field("recompute", s.recompute, object_codec<recomputation>{});
-  v.field("tune", part.of.tune, boolean_codec{});
-  v.field("not_finite", s.not_finite, enum_codec{not_finite_names});
-  v.field("deadline", s.deadline, seconds_codec{});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, rank_settings& s) {
+void field_table(Visitor& v, rank_settings& s) {
   v.field("count", s.count, integer_codec<int>{1, 1024});
   v.field("communicator", s.communicator, name_codec{communicator_names, "communicators"});
   v.field("deadline", s.deadline, seconds_codec{});
@@ -549,14 +220,7 @@ void document_fields(Visitor& v, rank_settings& s) {
 }
 
 template <class Visitor>
-void document_fields(Visitor& v, evaluation_settings& s) {
-  v.field("batch", s.batch, integer_codec<int>{1});
-  v.field("top", s.top, integer_codec<int>{1});
-  v.field("readers", s.readers, integer_codec<int>{1});
-}
-
-template <class Visitor>
-void document_fields(Visitor& v, output_settings& s) {
+void field_table(Visitor& v, output_settings& s) {
   v.field("model", s.model, text_codec{});
   v.field("checkpoints", s.checkpoints, text_codec{});
   v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
@@ -567,49 +231,22 @@ void document_fields(Visitor& v, output_settings& s) {
   v.field("html_report", s.html_report, text_codec{});
 }
 
-/// An object of a document whose fields are members of a larger struct.
-template <class Part>
-struct part_codec {
-  template <class Whole>
-  void read(io::json_value from, Whole& value) const {
-    fields_reader reader(from);
-    document_fields(reader, Part{value});
-    reader.finish();
-  }
-  template <class Whole>
-  void write(io::json_writer& out, Whole const& value) const {
-    fields_writer writer{out};
-    Whole copy = value;
-    out.begin_object();
-    document_fields(writer, Part{copy});
-    out.end_object();
-  }
-  template <class Whole>
-  void schema(io::json_writer& out, Whole& example) const {
-    fields_schema writer{out};
-    write_object_schema(out, [&] { document_fields(writer, Part{example}); });
-  }
+/// Members of a run_document that form a separate object in documents.
+struct training_part {
+  run_document& of;
 };
-
-struct version_codec {
-  void read(io::json_value from, int& value) const {
-    if (from.kind() != io::json_kind::number || from.number() != run_document::version)
-      from.refuse(
-          "version " + std::to_string(run_document::version)
-          + ", the one that this library reads; convert the document, or use a version that reads it");
-    value = run_document::version;
-  }
-  void write(io::json_writer& out, int value) const { out.value(value); }
-  void schema(io::json_writer& out) const {
-    out.begin_object(io::json_lines::one).field("const", run_document::version).end_object();
-  }
-};
+template <class Visitor>
+void field_table(Visitor& v, training_part part) {
+  field_table(v, part.of.fit);
+  field_table(v, execution_part{part.of.training});
+  v.field("tune", part.of.tune, boolean_codec{});
+}
 
 template <class Visitor>
-void document_fields(Visitor& v, run_document& s) {
+void field_table(Visitor& v, run_document& s) {
   int version = run_document::version;
   std::string for_editors;
-  v.field("version", version, version_codec{});
+  v.field("version", version, version_codec{run_document::version});
   v.field("network", s.network, object_codec<network_source>{});
   v.field("data", s.data, alternatives_codec<data_source>{{data_names, "data sets"}});
   v.field("normalise", s.normalise, object_codec<normalisation_settings>{});
@@ -623,20 +260,6 @@ void document_fields(Visitor& v, run_document& s) {
   v.field("output", s.output, object_codec<output_settings>{});
   v.field("$schema", for_editors, ignored_codec{});
 }
-
-/// Writes the schema of all fields of a document. A part_codec needs the value for its schema.
-struct root_schema {
-  io::json_writer& out;
-
-  template <class T, class Codec>
-  void field(std::string_view name, T& value, Codec const& codec) {
-    out.key(name);
-    if constexpr (requires { codec.schema(out); })
-      codec.schema(out);
-    else
-      codec.schema(out, value);
-  }
-};
 
 /// Throws setting_error with the field's path.
 [[noreturn]] inline void refuse_field(std::string path, std::string expected, std::string got) {
@@ -861,8 +484,8 @@ std::string run_document_schema() {
   out.key("required").begin_array(io::json_lines::one).value("version").value("network").end_array();
   out.key("properties").begin_object();
   run_document example;
-  detail::root_schema visitor{out};
-  detail::document_fields(visitor, example);
+  detail::fields_schema visitor{out};
+  detail::field_table(visitor, example);
   out.end_object().key("$defs").begin_object();
   detail::layers_codec::define(out.key("layer"));
   detail::rule_codec::define(out.key("rule"));

@@ -20,10 +20,17 @@ inline void write_reference(io::json_writer& out, std::string_view definition) {
   out.begin_object(io::json_lines::one).field("$ref", "#/$defs/" + std::string(definition)).end_object();
 }
 
-/// Writes the schema of an object that may have only the fields that `properties` writes.
+/// Writes the schema of an object that may have only the fields that `properties` writes, and must have the
+/// `required` ones.
 template <class Properties>
-void write_object_schema(io::json_writer& out, Properties properties) {
+void write_object_schema(io::json_writer& out, Properties properties,
+                         std::span<std::string_view const> required = {}) {
   out.begin_object().field("type", "object").field("additionalProperties", false);
+  if (!required.empty()) {
+    out.key("required").begin_array(io::json_lines::one);
+    for (std::string_view const name : required) out.value(name);
+    out.end_array();
+  }
   out.key("properties").begin_object();
   properties();
   out.end_object().end_object();

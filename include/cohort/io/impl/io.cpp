@@ -4,6 +4,7 @@
 #include <cohort/io/impl/data_folders.ipp>
 #include <cohort/io/impl/event_file.ipp>
 #include <cohort/io/impl/fetch.ipp>
+#include <cohort/io/impl/field_table.ipp>
 #include <cohort/io/impl/file.ipp>
 #include <cohort/io/impl/file_reader.ipp>
 #include <cohort/io/impl/file_writer.ipp>

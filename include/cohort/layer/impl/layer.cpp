@@ -6,6 +6,7 @@
 #include <cohort/layer/impl/cell_functions.ipp>
 #include <cohort/layer/impl/host_kernel.ipp>
 #include <cohort/layer/impl/initialiser.ipp>
+#include <cohort/layer/impl/initialiser_fields.ipp>
 #include <cohort/layer/impl/layer_states.ipp>
 #include <cohort/layer/impl/recurrent_core.ipp>
 #include <cohort/layer/impl/recurrent_host.ipp>

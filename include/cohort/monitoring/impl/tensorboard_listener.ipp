@@ -7,6 +7,7 @@
 #include <cohort/graph/summary.hpp>
 #include <cohort/monitoring/tensorboard_listener.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/training/detail/settings_fields.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training.hpp>
 #include <span>
@@ -18,32 +19,20 @@ std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
 }
 
-/// The settings of a run that programs usually compare. `examples`: of rank 0's first step, if it is not a
-/// step of fit.
+/// The settings of a run, by their paths. `examples`: of rank 0's first step, if it is not a step of fit.
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
-  training_settings const& s = run.settings();
   int const batch = run.state().batch_of_fit();
-  rate_schedule const& rate = s.optimizer.rule.learning_rate();
-  double warm_up = 0;
-  std::vector<named_number> others;
-  for (named_number const& one : rate.fields()) {
-    if (one.name == "warm_up") warm_up = one.value;
-    if (one.name != "warm_up" && one.name != "warm_up_by") others.push_back(one);
+  std::vector<io::hyperparameter> all{
+      {"batch_per_rank", static_cast<double>(batch > 0 ? batch : examples)},
+      {"ranks", static_cast<double>(run.world().size())},
+      {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
+      {"strategy", run.state().exchange_strategy->describe()},
+      {"backend", run.backend()}};
+  for (field_text& field : list_fields(run.settings())) {
+    io::hyperparameter& setting = all.emplace_back(std::move(field.path), std::move(field.value));
+    if (field.number) setting.value = *field.number;
   }
-  double const first_rate = rate_schedule::from(rate.name(), others).value(0, 0);
-  return {{"optimizer", std::string(s.optimizer.rule.name())},
-          {"learning_rate", first_rate},
-          {"schedule", std::string(rate.name())},
-          {"warm_up", warm_up},
-          {"l1", s.optimizer.l1},
-          {"l2", s.optimizer.l2},
-          {"batch_per_rank", static_cast<double>(batch > 0 ? batch : examples)},
-          {"ranks", static_cast<double>(run.world().size())},
-          {"workers", static_cast<double>(s.workers)},
-          {"seed", static_cast<double>(s.seed)},
-          {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
-          {"strategy", run.state().exchange_strategy->describe()},
-          {"backend", run.backend()}};
+  return all;
 }
 
 }  // namespace cohort::detail

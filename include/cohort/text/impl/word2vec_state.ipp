@@ -467,7 +467,7 @@ void word2vec_state::check_ranks(token_stream const& tokens) {
 
 // --- files
 
-inline constexpr char const* word2vec_format = "cohort word2vec 1";
+inline constexpr char const* word2vec_format = "cohort word2vec 2";
 
 void word2vec_state::save(std::string const& path) const {
   std::vector<stored_tensor> tensors;

@@ -9,6 +9,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/training/detail/run_checks.hpp>
+#include <cohort/training/detail/settings_fields.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/version.hpp>
 #include <cstring>
@@ -325,6 +326,10 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
   return sizes;
 }
 
+void add_fields(std::vector<shared_fact>& facts, std::vector<field_text> fields) {
+  for (field_text& field : fields) facts.push_back({std::move(field.path), std::move(field.value)});
+}
+
 /// Facts of a run that must be equal on all ranks.
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
@@ -335,15 +340,16 @@ std::vector<shared_fact> facts_of(training_state& run) {
          .where = "fit",
          .expected = "allreduce, parameter_averaging, or a strategy whose agreed() returns the votes",
          .got = run.exchange_strategy->describe()});
-  return {{"library version", std::string(library_version)},
-          {"network", text_of({run.net.hash()})},
-          {"element type", std::string(name_of(run.parameters().type()))},
-          {"seed", text_of({run.settings.seed})},
-          {"settings", describe(run.settings)},
-          {"normalisation", run.preparation.rescaling.empty()
-                                ? "none"
-                                : text_of({"hash ", fnv1a(run.preparation.rescaling.to_json())})},
-          {"strategy", run.exchange_strategy->describe()}};
+  std::vector<shared_fact> facts{{"library version", std::string(library_version)},
+                                 {"network", text_of({run.net.hash()})},
+                                 {"element type", std::string(name_of(run.parameters().type()))}};
+  add_fields(facts, list_fields(run.settings, true));
+  facts.insert(facts.end(),
+               {{"normalisation", run.preparation.rescaling.empty()
+                                      ? "none"
+                                      : text_of({"hash ", fnv1a(run.preparation.rescaling.to_json())})},
+                {"strategy", run.exchange_strategy->describe()}});
+  return facts;
 }
 
 std::string beginning_of(training_state const& run, std::int64_t position) {
@@ -377,14 +383,8 @@ std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, 
       text = (text.empty() ? "a listener" : text) + " (" + settings + ")";
     if (!text.empty()) listeners += (listeners.empty() ? "" : ", ") + text;
   }
-  facts.insert(facts.end(), {{"batch", text_of({how.batch})},
-                             {"micro-batches", text_of({how.accumulate})},
-                             {"epochs", text_of({how.epochs})},
-                             {"shuffle", how.shuffle ? "yes" : "no"},
-                             {"blocks", text_of({how.blocks.block, ", window ", how.blocks.window})},
-                             {"bucket", text_of({how.bucket})},
-                             {"sharding", how.sharding == sharding::local ? "local" : "global"},
-                             {"validation", how.validation ? "yes" : "no"},
+  add_fields(facts, list_fields(how, true));
+  facts.insert(facts.end(), {{"validation", how.validation ? "yes" : "no"},
                              {"metrics", metrics},
                              {"listeners", listeners},
                              {"examples of the data set", shapes_of(data.describe())},

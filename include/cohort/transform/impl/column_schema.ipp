@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/column_schema.hpp>
+#include <cohort/transform/detail/pipeline_fields.hpp>
 #include <utility>
 
 namespace cohort::detail {
@@ -57,8 +57,7 @@ void check_bounds(column_schema const& column) {
 namespace cohort {
 
 std::string_view name_of(column_type type) {
-  constexpr std::array<std::string_view, 5> names{"number", "integer", "category", "text", "time"};
-  return names[static_cast<std::size_t>(type)];
+  return detail::column_type_names[static_cast<std::size_t>(type)];
 }
 
 column_schema const* table_schema::find(std::string_view name) const& {

@@ -75,13 +75,18 @@ void merge_pass(std::span<std::byte const> bytes, int rank, std::vector<step_sta
   in.end();
 }
 
+/// A value whose type the reader decides.
+struct value_codec {
+  static void read(io::json_value from, io::json_value& value) { value = from; }
+};
+
 void write_learned(io::json_writer& out, pipeline_program const& program, std::size_t step,
                    table_schema const& schema) {
   auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
   for (fitted_column const& one : *program.fitted[step]) {
     out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
     if (std::holds_alternative<pipeline::categories>(program.how.steps[step]))
-      write_texts(out, "values", one.values);
+      texts_codec.write(out.key("values"), one.values);
     else if (!impute)
       out.field("zero", one.zero).field("unit", one.unit);
     else if (schema.find(one.column)->has_numbers())
@@ -99,16 +104,26 @@ void expect_no_nul(io::json_value value, std::string_view text) {
 
 fitted_column read_learned(io::json_value value, pipeline_program const& program, std::size_t step,
                            std::string const& column) {
-  constexpr std::array<std::string_view, 2> category{"column", "values"}, number{"column", "number"},
-      text{"column", "text"};
-  constexpr std::array<std::string_view, 3> map{"column", "zero", "unit"};
-  if (value.kind() != io::json_kind::object) value.refuse("an object");
-  fitted_column made{.column = std::string(value.at("column").string())};
-  if (made.column != column) value.at("column").refuse(quote_for_error(column));
+  fitted_column made;
+  fields_reader reader(value, true);
   transform_step const& of = program.how.steps[step];
-  if (auto const* const categories = std::get_if<pipeline::categories>(&of)) {
-    expect_fields(value, category);
-    made.values = read_texts(value.at("values"));
+  auto const* const categories = std::get_if<pipeline::categories>(&of);
+  reader.field("column", made.column, text_codec{});
+  if (categories) {
+    reader.field("values", made.values, texts_codec);
+  } else if (std::holds_alternative<pipeline::normalise>(of)) {
+    reader.field("zero", made.zero, any_real);
+    reader.field("unit", made.unit, any_real);
+  } else if (value.find("text")) {
+    reader.field("text", made.text, text_codec{});
+    expect_no_nul(value.at("text"), made.text);
+  } else {
+    reader.field("number", made.number, any_real);
+  }
+  reader.finish();
+  if (made.column != column) value.at("column").refuse(quote_for_error(column));
+  if (!(made.unit > 0) || !is_finite(1 / made.unit)) value.at("unit").refuse("a number above 0");
+  if (categories) {
     for (std::string const& one : made.values) expect_no_nul(value.at("values"), one);
     if (made.values.empty()) value.at("values").refuse("at least 1 text");
     bool const has_other = !categories->other.empty();
@@ -120,18 +135,6 @@ fitted_column read_learned(io::json_value value, pipeline_program const& program
     if (!is_sorted || twice
         || (has_other && std::ranges::find(made.values, categories->other) == made.values.end()))
       value.at("values").refuse("different texts in ascending order, and `other` of the step");
-  } else if (std::holds_alternative<pipeline::normalise>(of)) {
-    expect_fields(value, map);
-    made.zero = value.at("zero").number();
-    made.unit = value.at("unit").number();
-    if (!(made.unit > 0) || !is_finite(1 / made.unit)) value.at("unit").refuse("a number above 0");
-  } else if (auto const filled = value.find("text")) {
-    expect_fields(value, text);
-    made.text = filled->string();
-    expect_no_nul(*filled, made.text);
-  } else {
-    expect_fields(value, number);
-    made.number = value.at("number").number();
   }
   return made;
 }
@@ -279,8 +282,10 @@ bool operator==(fitted_pipeline const& a, fitted_pipeline const& b) {
 std::string to_json(fitted_pipeline const& fitted) {
   detail::pipeline_program const& program = fitted.program();
   io::json_writer out(2);
-  out.begin_object().field("version", transform_pipeline::version);
-  detail::write_pipeline(out, program.how);
+  out.begin_object();
+  detail::fields_writer writer{out};
+  transform_pipeline how = program.how;
+  detail::file_fields(writer, how);
   out.key("learned").begin_array();
   table_schema schema = program.how.schema;
   for (std::size_t i = 0; i < program.fitted.size(); ++i) {
@@ -293,10 +298,12 @@ std::string to_json(fitted_pipeline const& fitted) {
 }
 
 fitted_pipeline fitted_pipeline::from(io::json_value root) {
-  constexpr std::array<std::string_view, 5> fields{"$schema", "version", "schema", "steps", "learned"};
-  detail::expect_version(root, transform_pipeline::version);
-  detail::expect_fields(root, fields);
-  io::json_value const learned = root.at("learned");
+  transform_pipeline how;
+  io::json_value learned = root;
+  detail::fields_reader reader(root, true);
+  detail::file_fields(reader, how);
+  reader.field("learned", learned, detail::value_codec{});
+  reader.finish();
   std::shared_ptr<detail::pipeline_program> program;
   auto const with_path = [](io::json_value value, auto work) {
     try {
@@ -305,8 +312,7 @@ fitted_pipeline fitted_pipeline::from(io::json_value root) {
       value.refuse("a pipeline whose steps match the schema", refused.what());
     }
   };
-  with_path(root.at("steps"),
-            [&] { program = std::make_shared<detail::pipeline_program>(detail::read_pipeline(root)); });
+  with_path(root.at("steps"), [&] { program = std::make_shared<detail::pipeline_program>(std::move(how)); });
   if (learned.kind() != io::json_kind::array || learned.size() != program->how.steps.size())
     learned.refuse(detail::text_of({"a list of ", program->how.steps.size(), " lists, one per step"}));
   table_schema schema = program->how.schema;

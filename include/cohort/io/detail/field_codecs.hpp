@@ -2,13 +2,9 @@
 #pragma once
 #include <array>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/detail/text.hpp>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
-#include <cohort/io/detail/schema_writers.hpp>
-#include <cohort/io/json_value.hpp>
-#include <cohort/io/json_writer.hpp>
+#include <cohort/io/detail/field_table.hpp>
+#include <cohort/tensor/element.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,108 +18,8 @@
 #include <variant>
 #include <vector>
 
-/// Fields of a document: one table per struct, which reading, writing and the JSON Schema use.
-///
-/// A table is a function `document_fields(visitor, value)` that calls `visitor.field(name, member, codec)`
-/// for each field. A codec has three functions: read(json_value, T&), write(json_writer&, T const&) and
-/// schema(json_writer&). `read` does not change members that the JSON value omits.
+/// Codecs of the fields of field_table.hpp.
 namespace cohort::detail {
-
-/// Throws data_error for a name that is none of `known`, which may be empty.
-[[noreturn]] inline void refuse_name(io::json_value at, std::string_view what, std::string_view got,
-                                     std::span<std::string_view const> known) {
-  if (known.empty()) at.refuse("no field", quote_for_error(got));
-  at.refuse("one of the " + std::string(what) + ' ' + names_and_nearest(got, known), quote_for_error(got));
-}
-
-/// Calls `work`. A setting_error becomes a data_error with the value's line and path.
-template <class Work>
-void with_path(io::json_value value, Work work) {
-  try {
-    work();
-  } catch (setting_error const& refused) {
-    refusal const& why = refused.why();
-    std::string got = why.where.empty() ? why.what : why.where;
-    if (!why.got.empty()) got += ' ' + why.got;
-    value.refuse(why.expected.empty() ? std::string("valid settings") : std::string(why.expected),
-                 std::move(got));
-  }
-}
-
-/// A name, or an object whose only field has that name: adam, {adam: {rate: 0.1}}, or {adam: null}.
-struct chosen_name {
-  std::string_view name;
-  std::optional<io::json_value> fields;  // none: only the name is given
-
-  /// Index of the name in `known`.  Errors: data_error for another name.
-  std::size_t index(io::json_value value, std::string_view what,
-                    std::span<std::string_view const> known) const {
-    for (std::size_t k = 0; k < known.size(); ++k)
-      if (known[k] == name) return k;
-    refuse_name(value, what, name, known);
-  }
-};
-inline chosen_name read_chosen_name(io::json_value value, std::string_view what) {
-  if (value.kind() == io::json_kind::string) return {value.string(), std::nullopt};
-  if (value.kind() != io::json_kind::object || value.size() != 1)
-    value.refuse("one of the " + std::string(what) + ": a name, or an object with one field of that name");
-  io::json_value const fields = *value.items().begin();
-  if (fields.is_null()) return {fields.key(), std::nullopt};
-  return {fields.key(), fields};
-}
-
-/// Reads the fields of an object into a struct.
-class fields_reader {
- public:
-  explicit fields_reader(io::json_value object) : object_(object) {
-    if (object.kind() != io::json_kind::object) object.refuse("an object");
-  }
-
-  template <class T, class Codec>
-  void field(std::string_view name, T& value, Codec const& codec) {
-    known_.push_back(name);
-    if (auto const given = object_.find(name)) codec.read(*given, value);
-  }
-
-  /// Throws data_error for a field that the table does not have.
-  void finish() const {
-    for (io::json_value const one : object_.items()) {
-      bool is_known = false;
-      for (std::string_view const name : known_) is_known = is_known || name == one.key();
-      if (!is_known) refuse_name(one, "fields", one.key(), known_);
-    }
-  }
-
- private:
-  io::json_value object_;
-  std::vector<std::string_view> known_;
-};
-
-/// A text that is read and ignored: for other programs, such as the field $schema.
-struct ignored_codec {
-  static void read(io::json_value from, std::string&) { from.string(); }
-  static void schema(io::json_writer& out) { write_type(out, "string"); }
-};
-
-/// Writes all fields of a struct.
-struct fields_writer {
-  io::json_writer& out;
-
-  template <class T, class Codec>
-  void field(std::string_view name, T const& value, Codec const& codec) {
-    if constexpr (!std::same_as<Codec, ignored_codec>) codec.write(out.key(name), value);
-  }
-};
-
-/// Writes the schemas of all fields of a struct.
-struct fields_schema {
-  io::json_writer& out;
-
-  template <class T, class Codec>
-  void field(std::string_view name, T const&, Codec const& codec) {
-    codec.schema(out.key(name));
-  }
-};
 
 struct boolean_codec {
   void read(io::json_value from, bool& value) const { value = from.boolean(); }
@@ -218,10 +114,7 @@ struct enum_codec {
 
   template <class E>
   void read(io::json_value from, E& value) const {
-    std::string_view const name = from.string();
-    for (std::size_t k = 0; k < names.size(); ++k)
-      if (names[k] == name) return void(value = static_cast<E>(k));
-    refuse_name(from, what, name, names);
+    value = static_cast<E>(index_of_name(from, what, from.string(), names));
   }
   template <class E>
   void write(io::json_writer& out, E value) const {
@@ -236,13 +129,60 @@ struct name_codec {
   std::string_view what;
 
   void read(io::json_value from, std::string& value) const {
-    std::size_t index = 0;
-    enum_codec{names, what}.read(from, index);
-    value = names[index];
+    value = names[index_of_name(from, what, from.string(), names)];
   }
   void write(io::json_writer& out, std::string const& value) const { out.value(value); }
   void schema(io::json_writer& out) const { write_enum(out, names); }
 };
+
+/// One of the element types `names`.
+struct element_codec {
+  std::span<std::string_view const> names;
+
+  void read(io::json_value from, element_type& value) const {
+    std::string_view const name = names[index_of_name(from, "element types", from.string(), names)];
+    for (element_type const type :
+         {element_type::f32, element_type::bf16, element_type::f64, element_type::u8})
+      if (name_of(type) == name) value = type;
+  }
+  void write(io::json_writer& out, element_type value) const { out.value(name_of(value)); }
+  void schema(io::json_writer& out) const { write_enum(out, names); }
+};
+
+/// The version of a document's format, the only one that this library reads.
+struct version_codec {
+  int version;
+
+  void read(io::json_value from, int& value) const {
+    if (from.kind() != io::json_kind::number || from.number() != version)
+      from.refuse(text_of({"version ", version,
+                           ", the one that this library reads; convert the document, or "
+                           "use a version that reads it"}));
+    value = version;
+  }
+  void write(io::json_writer& out, int value) const { out.value(value); }
+  void schema(io::json_writer& out) const {
+    out.begin_object(io::json_lines::one).field("const", version).end_object();
+  }
+};
+
+/// Returns whether there is one name per enumerator up to `last`, or per alternative.
+template <class Enum, std::size_t n>
+constexpr bool names_all(std::array<std::string_view, n> const&, Enum last) {
+  return static_cast<std::size_t>(last) + 1 == n;
+}
+template <class Variant, std::size_t n>
+constexpr bool names_all(std::array<std::string_view, n> const&) {
+  return std::variant_size_v<Variant> == n;
+}
+
+/// The names of the rows of one of the library's tables.
+template <class Rows>
+std::vector<std::string_view> names_of_rows(Rows const& rows) {
+  std::vector<std::string_view> names;
+  for (auto const& row : rows) names.push_back(row.name);
+  return names;
+}
 
 /// A list; reading replaces it as a whole.
 template <class Codec>
@@ -253,14 +193,14 @@ struct list_codec {
   void read(io::json_value from, std::vector<T>& value) const {
     if (from.kind() != io::json_kind::array) from.refuse("a list");
     std::vector<T> all;
-    for (io::json_value const one : from.items()) item.read(one, all.emplace_back());
+    for (io::json_value const element : from.items()) item.read(element, all.emplace_back());
     value = std::move(all);
   }
   template <class T>
   void write(io::json_writer& out, std::vector<T> const& value) const {
     out.begin_array(std::is_class_v<T> && !std::same_as<T, std::string> ? io::json_lines::many
                                                                         : io::json_lines::one);
-    for (T const& one : value) item.write(out, one);
+    for (T const& element : value) item.write(out, element);
     out.end_array();
   }
   void schema(io::json_writer& out) const {
@@ -298,50 +238,29 @@ struct nullable_codec {
   }
 };
 
-/// A struct with a table of fields.
-template <class T>
-struct object_codec {
-  void read(io::json_value from, T& value) const {
-    fields_reader reader(from);
-    document_fields(reader, value);
-    reader.finish();
-  }
-  void write(io::json_writer& out, T const& value) const {
-    fields_writer writer{out};
-    T copy = value;
-    out.begin_object();
-    document_fields(writer, copy);
-    out.end_object();
-  }
-  void schema(io::json_writer& out) const {
-    fields_schema writer{out};
-    T example{};
-    write_object_schema(out, [&] { document_fields(writer, example); });
-  }
-};
-
 /// One of several structs, selected by name. If a document selects the current alternative, fields that it
 /// omits keep their values.
 struct variant_codec {
   std::span<std::string_view const> names;
   std::string_view what;
+  io::json_lines lines = io::json_lines::many;
 
   template <class... Alternative>
   void read(io::json_value from, std::variant<Alternative...>& value) const {
     chosen_name const chosen = read_chosen_name(from, what);
-    std::size_t const index = chosen.index(from, what, names);
+    std::size_t const index = index_of_name(from, what, chosen.name, names);
     std::size_t k = 0;
     (void)((k++ == index && (read_alternative<Alternative>(chosen, value), true)) || ...);
   }
   template <class... Alternative>
   void write(io::json_writer& out, std::variant<Alternative...> const& value) const {
     std::visit(
-        [&]<class T>(T const& one) {
+        [&]<class T>(T const& alternative) {
           if constexpr (std::is_empty_v<T>) {
             out.value(names[value.index()]);
           } else {
-            out.begin_object();
-            object_codec<T>().write(out.key(names[value.index()]), one);
+            out.begin_object(lines);
+            object_codec<T>{lines}.write(out.key(names[value.index()]), alternative);
             out.end_object();
           }
         },

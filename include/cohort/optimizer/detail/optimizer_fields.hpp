@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/configuration/detail/document_fields.hpp>
-#include <cohort/layer/initialiser.hpp>
+#include <cohort/io/detail/field_codecs.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <string_view>
-#include <vector>
 
-/// Codecs of the optimiser's values, from the library's tables of schedules, optimizers and initialisers.
+/// Fields of the optimizer's settings; codecs from the tables of schedules and optimizers.
 namespace cohort::detail {
 
 /// A rate: a number, or a schedule.
@@ -25,25 +23,18 @@ struct rule_codec {
   static void define(io::json_writer& out);
 };
 
-struct initialiser_codec {
-  void read(io::json_value from, initialiser& value) const;
-  void write(io::json_writer& out, initialiser const& value) const;
-  void schema(io::json_writer& out) const { write_reference(out, "initialiser"); }
-  static void define(io::json_writer& out);
-};
-
 /// A gradient normalisation or a constraint, selected by name. Some of them have the field `at`.
 template <class T>
 struct named_limit_codec {
-  std::string_view what;
-
   void read(io::json_value from, T& value) const;
   void write(io::json_writer& out, T const& value) const;
   void schema(io::json_writer& out) const;
 };
+using normalisation_codec = named_limit_codec<gradient_normalisation>;
+using constraint_codec = named_limit_codec<parameter_constraint>;
 
 template <class Visitor>
-void document_fields(Visitor& v, reduce_on_plateau& s) {
+void field_table(Visitor& v, reduce_on_plateau& s) {
   v.field("factor", s.factor, real_codec{});
   v.field("patience", s.patience, integer_codec<int>{});
   v.field("threshold", s.threshold, real_codec{});
@@ -51,24 +42,43 @@ void document_fields(Visitor& v, reduce_on_plateau& s) {
   v.field("least", s.least, real_codec{});
 }
 
-inline constexpr named_limit_codec<gradient_normalisation> normalisation_codec{"gradient normalisations"};
-inline constexpr named_limit_codec<parameter_constraint> constraint_codec{"constraints"};
+template <class Visitor>
+void field_table(Visitor& v, plateau& s) {
+  v.field("best", s.best, any_real);
+  v.field("not_better", s.not_better, integer_codec<int>{});
+  v.field("cooling", s.cooling, integer_codec<int>{});
+  v.field("factor", s.factor, real_codec{.most = 1});
+}
 
 template <class Visitor>
-void document_fields(Visitor& v, layer_override& s) {
-  v.field("layer", s.layer, text_codec{});
+void field_table(Visitor& v, layer_override& s) {
+  v.field("layer", s.layer, mandatory<text_codec>{});
   v.field("rule", s.rule, nullable_codec<rule_codec>{});
   v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
   v.field("l1", s.l1, nullable_codec<real_codec>{});
   v.field("l2", s.l2, nullable_codec<real_codec>{});
   v.field("bias_l1", s.bias_l1, nullable_codec<real_codec>{});
   v.field("bias_l2", s.bias_l2, nullable_codec<real_codec>{});
-  v.field("constraint", s.constraint,
-          nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
-  v.field("bias_constraint", s.bias_constraint,
-          nullable_codec<named_limit_codec<parameter_constraint>>{constraint_codec});
+  v.field("constraint", s.constraint, nullable_codec<constraint_codec>{});
+  v.field("bias_constraint", s.bias_constraint, nullable_codec<constraint_codec>{});
   v.field("frozen", s.frozen, nullable_codec<boolean_codec>{});
   v.field("decays", s.decays, nullable_codec<boolean_codec>{});
+}
+
+template <class Visitor>
+void field_table(Visitor& v, optimizer_settings& s) {
+  v.field("rule", s.rule, rule_codec{});
+  v.field("bias_rule", s.bias_rule, nullable_codec<rule_codec>{});
+  v.field("l1", s.l1, real_codec{});
+  v.field("l2", s.l2, real_codec{});
+  v.field("bias_l1", s.bias_l1, real_codec{});
+  v.field("bias_l2", s.bias_l2, real_codec{});
+  v.field("normalisation", s.normalisation, normalisation_codec{});
+  v.field("constraint", s.constraint, constraint_codec{});
+  v.field("bias_constraint", s.bias_constraint, constraint_codec{});
+  v.field("decay_from_rank", s.decay_from_rank,
+          integer_codec<int>{0, optimizer_settings::largest_decay_rank});
+  v.field("layers", s.layers, list_codec<object_codec<layer_override>>{});
 }
 
 }  // namespace cohort::detail

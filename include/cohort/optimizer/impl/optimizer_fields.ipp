@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/configuration/detail/optimizer_fields.hpp>
+#include <cohort/optimizer/detail/optimizer_fields.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -26,19 +27,13 @@ std::vector<std::string_view> schedule_field_names(schedule_row const& row) {
   return names;
 }
 
-std::vector<std::string_view> names_of_schedules() {
-  std::vector<std::string_view> names;
-  for (schedule_row const& row : schedule_rows) names.push_back(row.name);
-  return names;
-}
-
 /// One entry of a map: the key from which a value applies.
 struct map_entry {
   std::int64_t from = 0;
   double value = 0;
 };
 template <class Visitor>
-void document_fields(Visitor& v, map_entry& s) {
+void field_table(Visitor& v, map_entry& s) {
   v.field("from", s.from, integer_codec<std::int64_t>{});
   v.field("value", s.value, real_codec{});
 }
@@ -66,31 +61,29 @@ void schedule_codec::read(io::json_value from, rate_schedule& value) const {
     return;
   }
   chosen_name const chosen = read_chosen_name(from, "schedules");
-  std::size_t const index = chosen.index(from, "schedules", names_of_schedules());
+  std::size_t const index = index_of_name(from, "schedules", chosen.name, names_of_rows(schedule_rows));
   schedule_row const& row = schedule_rows[index];
   named_numbers const present = (value.name() == row.name ? value : default_schedules[index]).fields();
   std::vector<named_number> numbers(present.begin(), present.end());
   if (chosen.fields) {
-    if (chosen.fields->kind() != io::json_kind::object) chosen.fields->refuse("an object");
-    auto const known = schedule_field_names(row);
-    for (io::json_value const one : chosen.fields->items()) {
-      std::string_view const name = one.key();
-      if (std::find(known.begin(), known.end(), name) == known.end()) refuse_name(one, "fields", name, known);
+    expect_fields(*chosen.fields, schedule_field_names(row));
+    for (io::json_value const field : chosen.fields->items()) {
+      std::string_view const name = field.key();
       int unit = 0;
       if (name == "values") {
-        read_map(one, numbers);
+        read_map(field, numbers);
       } else if (is_unit(name)) {
-        enum_codec{unit_names, "units"}.read(one, unit);
+        enum_codec{unit_names, "units"}.read(field, unit);
         numbers.push_back({name, real(unit)});
       } else {
-        numbers.push_back({name, name == "restarts" ? real(int{one.boolean()}) : one.number()});
+        numbers.push_back({name, name == "restarts" ? real(int{field.boolean()}) : field.number()});
       }
     }
   }
   with_path(from, [&] {
-    rate_schedule const made = rate_schedule::from(row.name, numbers);
-    made.check();
-    value = made;
+    rate_schedule const schedule = rate_schedule::from(row.name, numbers);
+    schedule.check();
+    value = schedule;
   });
 }
 
@@ -120,7 +113,7 @@ void schedule_codec::write(io::json_writer& out, rate_schedule const& value) con
 void schedule_codec::define(io::json_writer& out) {
   out.begin_object().key("anyOf").begin_array();
   real_codec{}.schema(out);
-  write_choice_schema(out, names_of_schedules(), [&] {
+  write_choice_schema(out, names_of_rows(schedule_rows), [&] {
     for (schedule_row const& row : schedule_rows) {
       out.key(row.name);
       write_object_schema(out, [&] {
@@ -139,12 +132,6 @@ void schedule_codec::define(io::json_writer& out) {
   out.end_array().end_object();
 }
 
-std::vector<std::string_view> names_of_rules() {
-  std::vector<std::string_view> names;
-  for (update_row const& row : update_rows) names.push_back(row.name);
-  return names;
-}
-
 /// Names of the fields of an optimizer in documents.
 std::vector<std::string_view> rule_field_names(update_row const& row) {
   std::vector<std::string_view> names;
@@ -157,7 +144,7 @@ std::vector<std::string_view> rule_field_names(update_row const& row) {
 
 void rule_codec::read(io::json_value from, optimizer_rule& value) const {
   chosen_name const chosen = read_chosen_name(from, "optimizers");
-  std::size_t const index = chosen.index(from, "optimizers", names_of_rules());
+  std::size_t const index = index_of_name(from, "optimizers", chosen.name, names_of_rows(update_rows));
   update_row const& row = update_rows[index];
   optimizer_rule const present = value.name() == row.name ? value : default_rules[index];
   rate_schedule rate = present.learning_rate();
@@ -166,24 +153,21 @@ void rule_codec::read(io::json_value from, optimizer_rule& value) const {
   for (named_number const& one : present.fields())
     if (one.name != "momentum") numbers.push_back(one);
   if (chosen.fields) {
-    if (chosen.fields->kind() != io::json_kind::object) chosen.fields->refuse("an object");
-    auto const known = rule_field_names(row);
-    for (io::json_value const one : chosen.fields->items()) {
-      std::string_view const name = one.key();
-      if (std::find(known.begin(), known.end(), name) == known.end()) refuse_name(one, "fields", name, known);
-      if (name == "learning_rate")
-        schedule_codec().read(one, rate);
-      else if (name == "momentum")
-        schedule_codec().read(one, momentum);
+    expect_fields(*chosen.fields, rule_field_names(row));
+    for (io::json_value const field : chosen.fields->items()) {
+      if (field.key() == "learning_rate")
+        schedule_codec().read(field, rate);
+      else if (field.key() == "momentum")
+        schedule_codec().read(field, momentum);
       else
-        numbers.push_back({name, one.number()});
+        numbers.push_back({field.key(), field.number()});
     }
   }
   with_path(from, [&] {
-    optimizer_rule made = optimizer_rule::from(row.name, rate, numbers);
-    if (row.momentum) made = made.with_momentum(momentum);
-    made.check();
-    value = made;
+    optimizer_rule rule = optimizer_rule::from(row.name, rate, numbers);
+    if (row.momentum) rule = rule.with_momentum(momentum);
+    rule.check();
+    value = rule;
   });
 }
 
@@ -201,7 +185,7 @@ void rule_codec::write(io::json_writer& out, optimizer_rule const& value) const 
 }
 
 void rule_codec::define(io::json_writer& out) {
-  write_choice_schema(out, names_of_rules(), [&] {
+  write_choice_schema(out, names_of_rows(update_rows), [&] {
     for (update_row const& row : update_rows) {
       out.key(row.name);
       write_object_schema(out, [&] {
@@ -217,90 +201,37 @@ void rule_codec::define(io::json_writer& out) {
   });
 }
 
-/// Name of an initialiser's parameter, as in namespace init; empty if it has none.
-std::string_view parameter_name(initialiser const& how) {
-  if (how.which == initialiser::kind::constant) return "value";
-  if (how.which == initialiser::kind::normal) return "deviation";
-  return how.which == initialiser::kind::uniform ? "bound" : "";
+/// The name of each kind, in their order, and a value of each kind with its default.
+inline std::vector<std::string_view> names_of(gradient_normalisation const&) {
+  return names_of_rows(gradient_normalisation::rows);
 }
-
-initialiser default_initialiser(std::size_t index) {
-  initialiser how;
-  how.which = static_cast<initialiser::kind>(index);
-  if (how.which == initialiser::kind::normal) how.parameter = init::normal{}.deviation;
-  if (how.which == initialiser::kind::uniform) how.parameter = init::uniform{}.bound;
-  return how;
+inline std::vector<std::string_view> names_of(parameter_constraint const&) {
+  return {parameter_constraint::names.begin(), parameter_constraint::names.end()};
 }
-
-void initialiser_codec::read(io::json_value from, initialiser& value) const {
-  chosen_name const chosen = read_chosen_name(from, "initialisers");
-  std::size_t const index = chosen.index(from, "initialisers", initialiser::names);
-  initialiser made = value.name() == chosen.name ? value : default_initialiser(index);
-  if (chosen.fields) {
-    fields_reader reader(*chosen.fields);
-    if (made.has_parameter()) reader.field(parameter_name(made), made.parameter, any_real);
-    reader.finish();
-  }
-  with_path(from, [&] { made.check(); });
-  value = made;
+inline gradient_normalisation default_of(gradient_normalisation const&, std::string_view name) {
+  return gradient_normalisation::from(name, normalise::clip_global_norm{}.at);
 }
-
-void initialiser_codec::write(io::json_writer& out, initialiser const& value) const {
-  if (!value.has_parameter()) {
-    out.value(value.name());
-    return;
-  }
-  out.begin_object(io::json_lines::one).key(value.name()).begin_object();
-  out.field(parameter_name(value), value.parameter).end_object().end_object();
+inline parameter_constraint default_of(parameter_constraint const&, std::string_view name) {
+  return parameter_constraint::from(name, constraint::max_norm{}.at);
 }
-
-void initialiser_codec::define(io::json_writer& out) {
-  write_choice_schema(out, initialiser::names, [&] {
-    for (std::size_t k = 0; k < initialiser::names.size(); ++k) {
-      initialiser const how = default_initialiser(k);
-      out.key(how.name());
-      write_object_schema(out, [&] {
-        if (how.has_parameter()) write_type(out.key(parameter_name(how)), "number");
-      });
-    }
-  });
-}
-
-inline std::vector<gradient_normalisation> all_of(gradient_normalisation const&) {
-  return {normalise::none{},
-          normalise::renormalize_l2_per_layer{},
-          normalise::renormalize_l2_per_parameter{},
-          normalise::clip_elementwise{},
-          normalise::clip_l2_per_layer{},
-          normalise::clip_l2_per_parameter{},
-          normalise::clip_global_norm{}};
-}
-inline std::vector<parameter_constraint> all_of(parameter_constraint const&) {
-  return {{}, constraint::max_norm{}, constraint::unit_norm{}, constraint::non_negative{}};
-}
-inline bool has_limit(gradient_normalisation const& how) { return how.has_threshold(); }
-inline bool has_limit(parameter_constraint const& how) { return how.has_parameter(); }
-
-/// The names of all values of a type, in the order of all_of.
-template <class T>
-std::vector<std::string_view> names_of_all() {
-  std::vector<std::string_view> names;
-  for (T const& one : all_of(T{})) names.push_back(one.name());
-  return names;
-}
+inline bool has_limit(gradient_normalisation const& value) { return value.has_threshold(); }
+inline bool has_limit(parameter_constraint const& value) { return value.has_parameter(); }
+inline std::string_view kinds_of(gradient_normalisation const&) { return "gradient normalisations"; }
+inline std::string_view kinds_of(parameter_constraint const&) { return "constraints"; }
+inline constexpr real_codec limit_codec{.least = std::nullopt};
 
 template <class T>
 void named_limit_codec<T>::read(io::json_value from, T& value) const {
-  chosen_name const chosen = read_chosen_name(from, what);
-  T made = all_of(T{})[chosen.index(from, what, names_of_all<T>())];
-  if (value.name() == made.name()) made = value;
+  chosen_name const chosen = read_chosen_name(from, kinds_of(value));
+  index_of_name(from, kinds_of(value), chosen.name, names_of(value));
+  T read = value.name() == chosen.name ? value : default_of(value, chosen.name);
   if (chosen.fields) {
     fields_reader reader(*chosen.fields);
-    if (has_limit(made)) reader.field("at", made.at, real_codec{.least = std::nullopt});
+    if (has_limit(read)) reader.field("at", read.at, limit_codec);
     reader.finish();
   }
-  with_path(from, [&] { made.check(); });
-  value = made;
+  with_path(from, [&] { read.check(); });
+  value = read;
 }
 
 template <class T>
@@ -315,14 +246,18 @@ void named_limit_codec<T>::write(io::json_writer& out, T const& value) const {
 
 template <class T>
 void named_limit_codec<T>::schema(io::json_writer& out) const {
-  write_choice_schema(out, names_of_all<T>(), [&] {
-    for (T const& one : all_of(T{})) {
-      out.key(one.name());
+  std::vector<std::string_view> const names = names_of(T{});
+  write_choice_schema(out, names, [&] {
+    for (std::string_view const name : names) {
+      out.key(name);
       write_object_schema(out, [&] {
-        if (has_limit(one)) real_codec{.least = std::nullopt}.schema(out.key("at"));
+        if (has_limit(default_of(T{}, name))) limit_codec.schema(out.key("at"));
       });
     }
   });
 }
+
+template struct named_limit_codec<gradient_normalisation>;
+template struct named_limit_codec<parameter_constraint>;
 
 }  // namespace cohort::detail

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/data/order.hpp>
+#include <cohort/data/read_table.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/data/windows.hpp>
+#include <cohort/io/detail/field_codecs.hpp>
+#include <string_view>
+
+/// Fields of the settings of data sets.
+namespace cohort::detail {
+
+inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
+inline constexpr std::array<std::string_view, 4> imputation_names{"refuse", "mean", "median", "constant"};
+inline constexpr std::array<std::string_view, 3> missing_names{"refuse", "keep", "drop"};
+inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
+static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missing_names, missing_values::drop)
+              && names_all(imputation_names, imputation::constant));
+
+template <class Visitor>
+void field_table(Visitor& v, normalisation_settings& s) {
+  v.field("inputs", s.inputs, enum_codec{rescaling_names});
+  v.field("targets", s.targets, enum_codec{rescaling_names});
+}
+
+template <class Visitor>
+void field_table(Visitor& v, encoder_settings& s) {
+  v.field("inputs", s.inputs, texts_codec);
+  v.field("target", s.target, text_codec{});
+  v.field("regression", s.regression, boolean_codec{});
+  v.field("indexed", s.indexed, texts_codec);
+  v.field("other", s.other, boolean_codec{});
+  v.field("impute", s.impute, enum_codec{imputation_names});
+  v.field("constant", s.constant, any_real);
+}
+template <class Visitor>
+void field_table(Visitor& v, table_settings& s) {
+  v.field("separator", s.separator, character_codec{});
+  v.field("header", s.header, nullable_codec<boolean_codec>{});
+  v.field("columns", s.columns, texts_codec);
+  v.field("number_columns", s.number_columns, texts_codec);
+  v.field("text_columns", s.text_columns, texts_codec);
+  v.field("number_type", s.number_type, element_codec{number_names});
+  v.field("missing", s.missing, enum_codec{missing_names});
+  v.field("missing_texts", s.missing_texts, texts_codec);
+  v.field("trim", s.trim, boolean_codec{});
+  v.field("max_columns", s.max_columns, integer_codec<std::size_t>{});
+  v.field("max_field_bytes", s.max_field_bytes, integer_codec<std::size_t>{});
+}
+template <class Visitor>
+void field_table(Visitor& v, window_settings& s) {
+  v.field("length", s.length, integer_codec<int>{});
+  v.field("horizon", s.horizon, integer_codec<int>{1});
+  v.field("targets", s.targets, texts_codec);
+  v.field("stride", s.stride, integer_codec<int>{1});
+}
+template <class Visitor>
+void field_table(Visitor& v, block_shuffle& s) {
+  v.field("block", s.block, integer_codec<std::int64_t>{});
+  v.field("window", s.window, integer_codec<std::int64_t>{});
+}
+
+}  // namespace cohort::detail

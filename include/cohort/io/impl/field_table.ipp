@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cohort/error/detail/nearest_name.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/io/detail/field_table.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/json.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+void refuse_name(io::json_value at, std::string_view what, std::string_view got,
+                 std::span<std::string_view const> known) {
+  if (known.empty()) at.refuse("no field", quote_for_error(got));
+  at.refuse(text_of({"one of the ", what, " ", names_and_nearest(got, known)}), quote_for_error(got));
+}
+
+std::size_t index_of_name(io::json_value at, std::string_view what, std::string_view name,
+                          std::span<std::string_view const> known) {
+  auto const found = std::find(known.begin(), known.end(), name);
+  if (found == known.end()) refuse_name(at, what, name, known);
+  return static_cast<std::size_t>(found - known.begin());
+}
+
+void expect_fields(io::json_value object, std::span<std::string_view const> known) {
+  if (object.kind() != io::json_kind::object) object.refuse("an object");
+  for (io::json_value const field : object.items()) index_of_name(field, "fields", field.key(), known);
+}
+
+void refuse_setting(io::json_value value, setting_error const& refused) {
+  refusal const& why = refused.why();
+  std::string got = why.where.empty() ? why.what : why.where;
+  if (!why.got.empty()) got += ' ' + why.got;
+  value.refuse(why.expected.empty() ? std::string("valid settings") : std::string(why.expected),
+               std::move(got));
+}
+
+chosen_name read_chosen_name(io::json_value value, std::string_view what) {
+  if (value.kind() == io::json_kind::string) return {value.string(), std::nullopt};
+  if (value.kind() != io::json_kind::object || value.size() != 1)
+    value.refuse(text_of({"one of the ", what, ": a name, or an object with one field of that name"}));
+  io::json_value const fields = *value.items().begin();
+  if (fields.is_null()) return {fields.key(), std::nullopt};
+  return {fields.key(), fields};
+}
+
+fields_reader::fields_reader(io::json_value object, bool is_complete)
+    : object_(object), is_complete_(is_complete) {
+  if (object.kind() != io::json_kind::object) object.refuse("an object");
+}
+
+void fields_reader::finish() const {
+  expect_fields(object_, known_);
+  if (missing_ >= 0) object_.at(known_[static_cast<std::size_t>(missing_)]);  // throws
+}
+
+/// Text of a null, a boolean, a number or a text.
+std::string text_of_scalar(io::json_value value) {
+  if (value.is_null()) return "none";
+  if (value.kind() == io::json_kind::boolean) return value.boolean() ? "true" : "false";
+  if (value.kind() == io::json_kind::string) return std::string(value.string());
+  if (!value.is_whole()) return text_of({value.number()});
+  return value.number() < 0 ? text_of({value.integer()}) : text_of({value.unsigned_integer()});
+}
+
+void list_value(std::vector<field_text>& fields, std::string const& path, io::json_value value) {
+  auto const list_members = [&](io::json_value object) {
+    for (io::json_value const field : object.items())
+      list_value(fields, text_of({path, path.empty() ? "" : ".", field.key()}), field);
+  };
+  auto const has_fields = [](io::json_value of) { return of.kind() == io::json_kind::object; };
+  if (has_fields(value)) {
+    bool const is_choice = !path.empty() && value.size() == 1 && has_fields(*value.items().begin());
+    if (!is_choice) return list_members(value);
+    io::json_value const alternative = *value.items().begin();
+    fields.push_back({path, std::string(alternative.key())});
+    return list_members(alternative);
+  }
+  if (value.kind() != io::json_kind::array) {
+    field_text& field = fields.emplace_back(path, text_of_scalar(value));
+    if (value.kind() == io::json_kind::number) field.number = value.number();
+    return;
+  }
+  std::string scalars;
+  std::size_t index = 0;
+  for (io::json_value const element : value.items()) {
+    if (has_fields(element) || element.kind() == io::json_kind::array)
+      list_value(fields, text_of({path, "[", index, "]"}), element);
+    else
+      scalars += (scalars.empty() ? "" : ", ") + text_of_scalar(element);
+    ++index;
+  }
+  if (!scalars.empty() || index == 0) fields.push_back({path, index == 0 ? "none" : scalars});
+}
+
+std::vector<field_text> fields_in_json(std::string const& text) {
+  io::json_document const parsed = io::parse_json(text, "fields");
+  std::vector<field_text> fields;
+  list_value(fields, "", parsed.root());
+  return fields;
+}
+
+std::string text_of_fields(std::vector<field_text> const& fields) {
+  std::string text;
+  for (field_text const& field : fields)
+    text += text_of({text.empty() ? "" : "; ", field.path, " ", field.value});
+  return text;
+}
+
+}  // namespace cohort::detail
