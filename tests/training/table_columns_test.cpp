@@ -3,6 +3,7 @@
 // prepared, would be evaluated without an error, for wrong features.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/read_table.hpp>
