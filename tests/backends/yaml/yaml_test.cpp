@@ -178,13 +178,14 @@ strategy: {averaging: {every: 3}}
   EXPECT_EQ(run_document::from(again.root()), run);
   std::string wrong(text);
   wrong.replace(wrong.find("rate"), 4, "rade");
-  EXPECT_EQ(refusal_of<data_error>([&] {
-              io::json_document const other = io::parse_yaml(wrong, "run.yaml");
-              run_document::from(other.root());
-            }),
-            "cannot read the document (run.yaml:12:18, $.optimizer.rule.adam.rade): expected one of the "
-            "fields rate, "
-            "beta1, beta2, epsilon, epsilon_hat; the nearest name is rate, got \"rade\"");
+  EXPECT_EQ(
+      refusal_of<data_error>([&] {
+        io::json_document const other = io::parse_yaml(wrong, "run.yaml");
+        run_document::from(other.root());
+      }),
+      "cannot read the document (run.yaml:12:27, $.optimizer.rule.adam.learning_rade): expected one of the "
+      "fields learning_rate, beta1, beta2, epsilon, epsilon_hat; the nearest name is learning_rate, got "
+      "\"learning_rade\"");
 }
 
 }  // namespace yaml_test
