@@ -143,7 +143,7 @@ has_onnx_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import onnx.checker, onnxruntime' >/dev/null 2>&1
 }
 has_python_packages() {
-  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import lmdb, nanobind, numpy, safetensors.numpy' >/dev/null 2>&1
+  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import clang_format, lmdb, nanobind, numpy, safetensors.numpy' >/dev/null 2>&1
 }
 
 # ---- packages ----------------------------------------------------------------------------------------------
@@ -370,10 +370,10 @@ fi
 if [ $with_tests = yes ] && ! has_python_packages; then
   demand_pip
   mkdir -p "$cache"
-  step "Getting lmdb, nanobind, numpy and safetensors for the tests into $python_packages (pip install --target)" \
-    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" lmdb==3.0.0 nanobind==3.1.0 numpy==2.2.4 safetensors==0.5.3 \
-    || fail "Python's lmdb, nanobind, numpy and safetensors, which the tests need, could not be installed with pip: please check the network."
-  has_python_packages || fail "Python cannot import lmdb, nanobind, numpy and safetensors from $python_packages: please remove this folder and run cmake/setup.sh again."
+  step "Getting clang-format, lmdb, nanobind, numpy and safetensors for the tests into $python_packages (pip install --target)" \
+    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" clang-format==14.0.6 lmdb==3.0.0 nanobind==3.1.0 numpy==2.2.4 safetensors==0.5.3 \
+    || fail "Python's clang-format, lmdb, nanobind, numpy and safetensors, which the tests need, could not be installed with pip: please check the network."
+  has_python_packages || fail "Python cannot import clang_format, lmdb, nanobind, numpy and safetensors from $python_packages: please remove this folder and run cmake/setup.sh again."
   did=something
 fi
 

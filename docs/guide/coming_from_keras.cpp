@@ -14,7 +14,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 }>();
 
 int main() try {
-  cohort::dataset const train = cohort::synthetic_digits(2000, 1), validation = cohort::synthetic_digits(500, 2);
+  cohort::dataset const train = cohort::synthetic_digits(2000, 1),
+                        validation = cohort::synthetic_digits(500, 2);
   auto training = cohort::trainer<cohort::onednn>(
       net, {.optimizer = {.rule = cohort::adam{.learning_rate = 1e-3, .epsilon = 0, .epsilon_hat = 1e-7},
                           .l2 = 2e-4},

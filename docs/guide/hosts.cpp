@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
     if (loses) listeners.insert(listeners.begin(), &losing);
 
     int const epochs = 3 - static_cast<int>(training.epoch());
-    auto const done =
-        training.fit(cohort::synthetic_digits(2000, 1), {.batch = 25, .epochs = epochs, .listeners = listeners});
+    auto const done = training.fit(cohort::synthetic_digits(2000, 1),
+                                   {.batch = 25, .epochs = epochs, .listeners = listeners});
     stopped = done.stopped;
     if (stopped) return;
     auto const report = training.evaluate(cohort::synthetic_digits(500, 2));

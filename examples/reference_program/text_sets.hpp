@@ -65,7 +65,8 @@ inline cohort::tokenizer tokens_of(options const& chosen, std::string const& tex
 
 inline characters_of_text characters_of(options const& chosen) {
   std::string const path = text_path(chosen.data);
-  std::string text = path.empty() ? synthetic_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
+  std::string text =
+      path.empty() ? synthetic_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
   cohort::tokenizer tokens = tokens_of(chosen, text);
   return {std::move(text), std::move(tokens), path.empty() ? "synthetic sentences" : path, path.empty()};
 }

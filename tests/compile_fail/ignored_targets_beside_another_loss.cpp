@@ -14,7 +14,7 @@ constexpr auto net = network<[](builder& b) {
 #line 4711
                     x | softmax_cross_entropy{.ignore_index = -1}
 #else
-                     x | softmax_cross_entropy{.sum_steps = true, .ignore_index = -1}
+                    x | softmax_cross_entropy{.sum_steps = true, .ignore_index = -1}
 #endif
   };
 }>();

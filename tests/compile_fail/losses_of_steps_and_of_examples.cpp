@@ -14,7 +14,7 @@ constexpr auto net = network<[](builder& b) {
 #line 4711
                     x | mean_squared_error{}
 #else
-                     x | mean_squared_error{.sum_steps = true}
+                    x | mean_squared_error{.sum_steps = true}
 #endif
   };
 }>();

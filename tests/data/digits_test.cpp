@@ -86,7 +86,8 @@ TEST(synthetic_digits, of_one_label_resemble_each_other) {
 }
 
 TEST(synthetic_digits, refuse_a_count_of_zero) {
-  expect_parts(refused<cohort::setting_error>([] { cohort::synthetic_digits(0, 1); }), {"count", "at least 1"});
+  expect_parts(refused<cohort::setting_error>([] { cohort::synthetic_digits(0, 1); }),
+               {"count", "at least 1"});
 }
 
 }  // namespace digits_test

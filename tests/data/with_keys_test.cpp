@@ -33,8 +33,9 @@ TEST(with_keys, gives_each_example_its_key) {
 }
 
 TEST(with_keys, needs_one_key_per_example) {
-  EXPECT_EQ(refusal_of<setting_error>([] { with_keys(synthetic_digits(3, 1), std::vector<std::string>{"a"}); }),
-            "the number of keys differs from the number of examples (with_keys): expected 3 keys, got 1");
+  EXPECT_EQ(
+      refusal_of<setting_error>([] { with_keys(synthetic_digits(3, 1), std::vector<std::string>{"a"}); }),
+      "the number of keys differs from the number of examples (with_keys): expected 3 keys, got 1");
 }
 
 }  // namespace with_keys_test

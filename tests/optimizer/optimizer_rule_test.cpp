@@ -72,7 +72,8 @@ TEST(optimizer_rule, is_restored_from_its_name_and_fields) {
     EXPECT_NE(other, each);
     auto const fields = other.fields();
     EXPECT_EQ(fields.size(), changed.size());
-    EXPECT_EQ(optimizer_rule::from(other.name(), other.learning_rate(), {fields.begin(), fields.end()}), other);
+    EXPECT_EQ(optimizer_rule::from(other.name(), other.learning_rate(), {fields.begin(), fields.end()}),
+              other);
     EXPECT_EQ(optimizer_rule::from(each.name(), each.learning_rate(), {}), each);
   }
 }

@@ -492,8 +492,9 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
   EXPECT_EQ(refused([](auto& how) { how.windows = 0; }), text("windows): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.optimizer = momentum{}; }),
             text("optimizer): expected sgd, adagrad or adam, got momentum"));
-  EXPECT_EQ(refused([](auto& how) { how.optimizer = sgd{.learning_rate = schedule::exponential{}}; }),
-            text("optimizer.learning_rate): expected a fixed rate, which falls to final_rate, got exponential"));
+  EXPECT_EQ(
+      refused([](auto& how) { how.optimizer = sgd{.learning_rate = schedule::exponential{}}; }),
+      text("optimizer.learning_rate): expected a fixed rate, which falls to final_rate, got exponential"));
   EXPECT_EQ(refused([](auto& how) { how.final_rate = 1; }),
             text("final_rate): expected 0 to 0.1, the optimizer's rate, got 1"));
   word2vec run(words, small);

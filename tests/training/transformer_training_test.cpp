@@ -93,9 +93,9 @@ void expect_golden(std::vector<double> const& got, std::string const& name, std:
 TEST(transformer_training, has_the_losses_of_pytorch) {
   adam const rule{.learning_rate = 3e-3};
   expect_golden(losses<reference<double>>({.optimizer = {rule}}), "adam", 20, 1e-9);
-  for (training_settings const& f32 : {training_settings{.optimizer = {rule}},
-                                       training_settings{.optimizer = {rule}, .workers = 2},
-                                       training_settings{.optimizer = {rule}, .threads = 2}})
+  for (training_settings const& f32 :
+       {training_settings{.optimizer = {rule}}, training_settings{.optimizer = {rule}, .workers = 2},
+        training_settings{.optimizer = {rule}, .threads = 2}})
     expect_golden(losses<onednn>(f32), "adam", 15, 1e-5);
   if (onednn_bf16::probe().usable)
     expect_golden(losses<onednn_bf16>({.optimizer = {rule}}), "adam", 12,
@@ -112,9 +112,8 @@ TEST(transformer_training, excludes_parameters_from_weight_decay_as_groups_of_py
        {row{"adamw", {.optimizer = {rule}}},
         row{"adamw_matrices", {.optimizer = {.rule = rule, .decay_from_rank = 2}}},
         row{"adamw_without_embedding",
-            {.optimizer = {.rule = rule,
-                          .decay_from_rank = 2,
-                          .layers = {{.layer = "words", .decays = false}}}}}}) {
+            {.optimizer = {
+                 .rule = rule, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}}}}}) {
     expect_golden(losses<reference<double>>(settings), name, 20, 1e-9);
     expect_golden(losses<onednn>(settings), name, 10, 1e-5);
   }
