@@ -55,8 +55,9 @@ TEST(preflight_fit, reports_on_every_rank_what_fit_would_refuse) {
     preflight_report const report = preflight_fit(run, data, {.batch = odd ? 2 : 1});
     ASSERT_EQ(report.problems.size(), 4U) << report.text();
     expect_parts(report.problems[0],
-                 {"the ranks of this run differ (seed): 3 on rank 0; 4 on rank 1; start all ranks"});
-    expect_parts(report.problems[1], {"(settings): ", "0.5", "0.25"});
+                 {"the ranks of this run differ (optimizer.rule.learning_rate): 0.5 on rank 0; "
+                  "0.25 on rank 1; start all ranks"});
+    expect_parts(report.problems[1], {"(seed): 3 on rank 0; 4 on rank 1"});
     expect_parts(report.problems[2], {"(batch): 1 on rank 0; 2 on rank 1"});
     expect_parts(report.problems[3],
                  {"(data set): 4 examples, fingerprint ", " on rank 0; 4 examples, fingerprint "});
