@@ -366,6 +366,13 @@ if [ $with_cuda = yes ] && [ $with_tests = yes ] && [ "$(uname -m)" = x86_64 ] &
     "the wheel of CUDA's disassembler (nvidia-cuda-nvdisasm)"
 fi
 
+# PySpark binds a socket to localhost, which minimal systems do not know.
+if [ $with_tests = yes ] && ! getent hosts localhost >/dev/null; then
+  step "Adding localhost to /etc/hosts" as_root sh -c 'echo "127.0.0.1 localhost" >> /etc/hosts' \
+    || fail "/etc/hosts has no line for localhost, which the tests need: please add '127.0.0.1 localhost'."
+  did=something
+fi
+
 # ---- Python packages of the tests --------------------------------------------------------------------------
 if [ $with_tests = yes ] && ! has_python_packages; then
   demand_pip
