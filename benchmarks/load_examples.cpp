@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: records
 // Loads examples in batches, and prints the examples per second as JSON, one line per block:
 //   load_examples jpeg TAR READERS     images of a WebDataset in random order, randomly cropped and flipped;
 //                                      batches of 64
@@ -8,7 +7,7 @@
 //   load_examples csv_shuffled FILE READERS  the same, shuffled by blocks
 // The first line describes the program. Each line of standard input contains the seconds of a block.
 // compare_loading.py runs it; pytorch_load.py is its counterpart.
-// needs: image
+// needs: image records
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"

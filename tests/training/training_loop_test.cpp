@@ -16,7 +16,7 @@ namespace training_loop_test {
 using namespace cohort_test;
 
 training_settings with(int workers) {
-  return {.optimizer = {.optimizer = {.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3}}, .workers = workers};
+  return {.optimizer = {.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3}, .workers = workers};
 }
 
 /// Trains by a loop, whose gradients look(loop) may use.
