@@ -323,7 +323,7 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 
 RUNS = re.compile(r"cohort/((?:training|prediction)/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_learning_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
-                  r"communicator/(launch|preflight)|execution/sink|mpi|tcp)\.hpp")
+                  r"communicator/(launch|preflight|preflight_report)|execution/sink|mpi|tcp)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|io/file_reader|io/file_writer)\.hpp")
 MODELS = re.compile(r"cohort/(interchange/\w+|io/npy|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import random
-import shlex
 import struct
 import subprocess
 import tempfile
@@ -14,8 +13,6 @@ import numpy
 import safetensors
 import safetensors.numpy
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", HERE.parent.parent))
 TYPES = {"F32": 4, "F64": 8, "BF16": 2, "U8": 1, "I32": 4, "I64": 8, "U64": 8}
 
 
@@ -29,16 +26,13 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="cohort_")
         cls.folder = pathlib.Path(cls.scratch.name)
-        cls.tool = cls.folder / "safetensors_tool"
-        subprocess.run([*shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-O1", f"-I{ROOT / 'include'}",
-                        str(HERE / "safetensors_tool.cpp"), "-o", str(cls.tool)], check=True, timeout=200)
 
     @classmethod
     def tearDownClass(cls):
         cls.scratch.cleanup()
 
     def run_tool(self, *words):
-        done = subprocess.run([str(self.tool), *map(str, words)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([os.environ["COHORT_PROGRAM"], *map(str, words)], capture_output=True, text=True, timeout=60)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return done.stdout
 

@@ -45,7 +45,7 @@ class cifar10(unittest.TestCase):
             cls.own = model(folder / "model")
 
     def rates(self, settings):
-        return settings["rule"]["learning_rate"]["fields"]["value"], settings.get("bias_rule", settings["rule"])["learning_rate"]["fields"]["value"]
+        return tuple(rule["adam"]["learning_rate"] for rule in (settings["rule"], settings.get("bias_rule") or settings["rule"]))
 
     def test_has_the_network_of_the_page(self):
         page = self.page

@@ -540,7 +540,7 @@ class cohort_train(unittest.TestCase):
 
     def test_a_path_selects_in_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
-        self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__UPDATER": '{"sgd": {"learning_rate": 0.5}}'})["optimizer"]["rule"],
+        self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__RULE": '{"sgd": {"learning_rate": 0.5}}'})["optimizer"]["rule"],
                          {"sgd": {"learning_rate": 0.5}})
 
     def test_print_config_is_a_document_with_all_fields(self):

@@ -97,7 +97,7 @@ class processes(unittest.TestCase):
     def test_end_with_the_status_of_the_first_failure(self):
         self.all_fail(1, "not finite", "--learning-rate", "1e9")
         self.all_fail(1, "MNIST not found (/no/such)", odd=("--data", "/no/such"))
-        self.all_fail(1, "the ranks of this run differ (settings): ", odd=("--learning-rate", "0.1"))
+        self.all_fail(1, "the ranks of this run differ (optimizer.rule.learning_rate): ", odd=("--learning-rate", "0.1"))
         self.all_fail(2, "expected a folder that can be written, got '/proc/self/no'", "--save", "/proc/self/no/model")
         file = os.path.join(self.folder, "file")
         open(file, "w", encoding="utf-8").close()

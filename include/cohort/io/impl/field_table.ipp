@@ -77,8 +77,8 @@ void list_value(std::vector<field_text>& fields, std::string const& path, io::js
     return list_members(alternative);
   }
   if (value.kind() != io::json_kind::array) {
-    field_text& field = fields.emplace_back(path, text_of_scalar(value));
-    if (value.kind() == io::json_kind::number) field.number = value.number();
+    fields.push_back({path, text_of_scalar(value)});
+    if (value.kind() == io::json_kind::number) fields.back().number = value.number();
     return;
   }
   std::string scalars;

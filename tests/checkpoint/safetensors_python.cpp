@@ -16,7 +16,7 @@ int main(int count, char** words) {
     } else if (verb == "check" && count == 3) {
       cohort::safetensors::load(words[2]);
     } else {
-      std::fputs("usage: safetensors_tool copy FROM TO | check FILE\n", stderr);
+      std::fputs("usage: safetensors_python copy FROM TO | check FILE\n", stderr);
       return 2;
     }
   } catch (cohort::error const& refused) {
