@@ -26,7 +26,6 @@
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
-#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -80,9 +79,9 @@ report_json json_object(auto const&... fields) {
 
 /// Name, last value and points of each curve.
 auto curves_of(std::span<report_curve const> curves) {
-  return curves | std::views::transform([](report_curve const& curve) {
-           return std::tuple(std::string_view(curve.name()), curve.last(), curve.points());
-         });
+  std::vector<std::tuple<std::string_view, double, std::span<report_curve::point const>>> shown;
+  for (report_curve const& curve : curves) shown.emplace_back(curve.name(), curve.last(), curve.points());
+  return shown;
 }
 
 /// A row per class or output: examples, predictions, precision, recall, F1, area under the ROC curve.
@@ -123,10 +122,11 @@ auto bins_of(calibration_report const& report) {
 
 /// Name, kind, output and description of each layer, and the layers that it reads.
 auto layers_of(graph_view net) {
-  return std::views::iota(0, net.size()) | std::views::transform([=](int id) {
-           return std::tuple(std::string(net.name(id)), std::string(net.kind(id).name),
-                             to_string(net[id].output), layer_text(net, id), net.inputs(id));
-         });
+  std::vector<std::tuple<std::string, std::string, std::string, std::string, decltype(net.inputs(0))>> layers;
+  for (int id = 0; id < net.size(); ++id)
+    layers.emplace_back(net.name(id), net.kind(id).name, to_string(net[id].output), layer_text(net, id),
+                        net.inputs(id));
+  return layers;
 }
 
 double peak_resident_bytes() {
@@ -311,9 +311,8 @@ void html_report_listener::describe_exchange(training& run) {
   std::int64_t const steps = step_ - first_step_;
   if (ranks_ < 2 || measured_steps_ < 1) return;
   std::vector<measurement> const measured = run.exchange_report();
-  auto const values = measured | std::views::transform([](measurement const& each) {
-                        return std::tuple(each.name, each.value);
-                      });
+  std::vector<std::tuple<std::string, double>> values;
+  for (measurement const& each : measured) values.emplace_back(each.name, each.value);
   std::string const sent =
       detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(measured_steps_));
   exchange_ =
@@ -425,10 +424,9 @@ void html_report_listener::write() {
 std::string html_report_listener::page() const {
   char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
   bool const changes = state_ == state::running || state_ == state::not_started;
-  auto const seconds_a_step =
-      phase_seconds_ | std::views::transform([&](double seconds) {
-        return seconds / static_cast<double>(std::max<std::int64_t>(measured_steps_, 1));
-      });
+  auto seconds_a_step = phase_seconds_;
+  for (double& seconds : seconds_a_step)
+    seconds /= static_cast<double>(std::max<std::int64_t>(measured_steps_, 1));
   run_memory const m = settings_.memory.value_or(run_memory{});
   std::string const document =
       detail::json_object(

@@ -29,8 +29,8 @@ std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) 
       {"strategy", run.state().exchange_strategy->describe()},
       {"backend", run.backend()}};
   for (field_text& field : list_fields(run.settings())) {
-    io::hyperparameter& setting = all.emplace_back(std::move(field.path), std::move(field.value));
-    if (field.number) setting.value = *field.number;
+    all.push_back({std::move(field.path), std::move(field.value)});
+    if (field.number) all.back().value = *field.number;
   }
   return all;
 }
