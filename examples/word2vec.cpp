@@ -26,7 +26,8 @@ reference_program::program_text const text{
     .data = reference_program::text_help,
     .learning_rate = "learning rate of sgd, which falls to 0.0001",
     .words = "words, separated by commas, whose nearest words are printed",
-    .flags = " data ranks communicator batch epochs learning-rate seed load save deadline heartbeat json words "};
+    .flags =
+        " data ranks communicator batch epochs learning-rate seed load save deadline heartbeat json words "};
 
 options const defaults{
     .batch = 1024, .epochs = 5, .learning_rate = 0.025, .words = "king,queen,love,death,sword"};

@@ -64,7 +64,7 @@ class cifar10(unittest.TestCase):
         self.assertEqual(self.rates(settings), (0.01, 0.02))
         self.assertEqual([(one["layer"], *self.rates(one)) for one in settings["layers"]], [("dense_1", 0.001, 0.002)])
         self.assertEqual((settings["l1"], settings["l2"], settings["bias_l1"], settings["bias_l2"]), (1e-4, 5e-4, 0, 0))
-        self.assertEqual(settings["normalisation"]["name"], "renormalize_l2_per_layer")
+        self.assertEqual(settings["normalisation"], "renormalize_l2_per_layer")
         for name, values in page.parameters.items():
             if name.endswith(".bias"):
                 wanted = {"dense_1.bias": 1e-3, "dense_3.bias": 0}.get(name, 1e-2)
