@@ -70,7 +70,7 @@ void with_path(io::json_value value, Work work) {
   }
 }
 
-/// A name, or an object whose only field has that name: adam, {adam: {rate: 0.1}}, or {adam: null}.
+/// A name, or an object whose only field has that name: adam, {adam: {learning_rate: 0.1}}, or {adam: null}.
 struct chosen_name {
   std::string_view name;
   std::optional<io::json_value> fields;  // none: only the name is given
@@ -112,11 +112,12 @@ struct fields_writer {
 
   template <class T, class Codec>
   void field(std::string_view name, T const& value, Codec const& codec) {
-    if constexpr (requires { Codec::is_ignored; }) return;
-    if constexpr (requires { Codec::is_sparse; })
-      if (value == T{}) return;
-    if (shared_only && requires { Codec::is_per_rank; }) return;
-    if constexpr (!requires { Codec::is_ignored; }) codec.write(out.key(name), value);
+    if constexpr (!requires { Codec::is_ignored; }) {
+      if constexpr (requires { Codec::is_sparse; })
+        if (value == T{}) return;
+      if (shared_only && requires { Codec::is_per_rank; }) return;
+      codec.write(out.key(name), value);
+    }
   }
 };
 

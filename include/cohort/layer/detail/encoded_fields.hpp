@@ -16,12 +16,14 @@ inline constexpr auto fields_of = L::fields();
 template <class L>
 inline constexpr std::size_t field_count = fields_of<L>.size;
 template <class L>
+inline constexpr bool has_fields = field_count<L> != 0;
+template <class L>
 inline constexpr int slot_count = fields_of<L>.slots;
 
 template <class L>
 inline constexpr auto field_infos = [] {
   std::array<field_info, field_count<L>> infos{};
-  if constexpr (field_count < L >> 0) fields_of<L>.describe(infos.data());
+  if constexpr (has_fields<L>) fields_of<L>.describe(infos.data());
   return infos;
 }();
 
@@ -32,13 +34,13 @@ using encoded = std::array<double, static_cast<std::size_t>(slot_count<L> > 0 ? 
 template <layer L>
 constexpr encoded<L> encode(L const& l) {
   encoded<L> values{};
-  if constexpr (field_count < L >> 0) fields_of<L>.encode(l, values.data());
+  if constexpr (has_fields<L>) fields_of<L>.encode(l, values.data());
   return values;
 }
 
 template <layer L>
 constexpr L decode(double const* values) {
-  if constexpr (field_count < L >> 0)
+  if constexpr (has_fields<L>)
     return fields_of<L>.decode(values);
   else
     return L{};
@@ -54,7 +56,7 @@ constexpr encoded<L> encode_defaults() {
     return count;
   }();
   encoded<L> const zeros{};
-  if constexpr (field_count < L >> 0)
+  if constexpr (has_fields<L>)
     return encode(fields_of<L>.decode_first(std::make_index_sequence<given>{}, zeros.data()));
   else
     return zeros;
@@ -87,7 +89,7 @@ constexpr bool fields_match_members() {
 /// fields, followed by values of these three members, can initialise an L.
 template <layer L>
 constexpr bool fields_are_complete() {
-  if constexpr (field_count<L> == 0) {
+  if constexpr (!has_fields<L>) {
     if constexpr (requires(L const& l) { l.settings; }) return requires(L const& l) {
         L{l.settings, std::string_view(), source_line()};
       };
