@@ -58,7 +58,7 @@ TEST_F(cached_file_in_a_folder, ignores_a_damaged_file) {
   }
 }
 
-TEST_F(cached_file_in_a_folder, does_not_trust_its_name) {
+TEST_F(cached_file_in_a_folder, compares_the_stored_key_with_the_requested_key) {
   file_of("one").write("content");
   put(file_of("two").path(), bytes_of(file_of("one").path()));
   EXPECT_EQ(file_of("two").read(), "");

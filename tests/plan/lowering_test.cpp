@@ -107,7 +107,7 @@ TEST(lowering, fuses_no_sum_that_repeats_a_summand) {
   }
 }
 
-TEST(lowering, keeps_inner_outputs_and_removes_unneeded_steps) {
+TEST(lowering, keeps_requested_inner_outputs_and_removes_unused_steps) {
   auto const describe = [](builder& net) {
     tensor const x =
         net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2};

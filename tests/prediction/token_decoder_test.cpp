@@ -49,7 +49,7 @@ std::vector<std::int32_t> some_tokens(int count) {
   return made;
 }
 
-TEST(token_decoder, predicts_as_the_network) {
+TEST(token_decoder, has_the_outputs_of_the_network) {
   for (bool const rotates : {false, true})
     for (int const workers : {1, 3}) {
       training const net = made_of(transformer(rotates), workers);
