@@ -330,7 +330,7 @@ class watchdog {
   }
 
   [[noreturn]] static void watch(int const (&ends)[2]) {
-    // Whoever ends or kills cohort-run by its terminal, group or name does not reach this process.
+    // Signals to the terminal, process group or name of cohort-run do not reach this process.
     ::setsid();
     ::prctl(PR_SET_NAME, "cohort-watchdog");
     sigset_t all;
@@ -514,7 +514,7 @@ class run {
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
-    // This shell lives as long as the program. Its traps do not apply to the program, except that both ignore
+    // This shell runs until the program ends. Its traps do not apply to the program, except that both ignore
     // SIGPIPE, as ranks of this host do.
     made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '' PIPE\n";
     made += "trap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";

@@ -68,7 +68,7 @@ class table_encoder {
   ///           missing number that is not imputed, or, without a slot for others, a text that is not in the
   ///           vocabulary.
   arrays examples(data_table const& table) const;
-  /// Returns the examples without targets, whatever the table's target column contains: for prediction.
+  /// Returns the examples without targets, for prediction. The table's target column is not read.
   arrays inputs(data_table const& table) const;
 
   std::vector<encoded_column> const& columns() const& { return columns_; }

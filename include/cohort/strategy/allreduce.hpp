@@ -63,9 +63,9 @@ enum class when_diverged { stop, repair };
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the parameters of one rank with
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics follow the
-///           batch of all ranks, merged in f64, also with `wire`. With one rank, the bits are those of
-///           training without a strategy. With `wire`, the rounding errors of the sent gradients are fed
-///           back; the rounding errors of the partial sums (one per rank) are lost.
+///           batch of all ranks, merged in f64, also with `wire`. With one rank, bitwise equal to training
+///           without a strategy. With `wire`, the rounding errors of the sent gradients are fed back; the
+///           rounding errors of the partial sums (one per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.

@@ -184,7 +184,7 @@ rank_facts rank_facts::decoded(std::string_view text) {
   return made;
 }
 
-/// What one rank measures with one other rank.
+/// Measurements of one rank with one other rank.
 struct pair_times {
   double latency = 0, bandwidth = 0, clock = 0;  // seconds, bytes per second, seconds after this rank's clock
 };

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a beat, on a connection of its own for each attempt. Several attempts are pending,
+/// Asks a silent rank for a beat, on a new connection for each attempt. Several attempts are pending,
 /// because an answer may take longer than the time between them. The messages of an interrupted connection do
 /// not arrive when the interruption ends, but when TCP sends them again: after a time that doubles with each
 /// attempt, so that the silence is up to twice as long.

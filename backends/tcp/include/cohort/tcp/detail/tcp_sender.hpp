@@ -67,7 +67,7 @@ class tcp_sender {
   void confirm_ring();
   /// Ends the sleep of the other process.
   void wake();
-  /// Asks the other process to send no data, or to go on.
+  /// Asks the other process to stop or to resume sending data.
   void hold_other(bool holds);
   /// The other process has asked for this.
   void hold(bool holds) { holds_ = holds; }
