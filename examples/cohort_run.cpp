@@ -191,7 +191,7 @@ void divide(command& given) {
     }
 }
 
-/// A port of this host on which nobody listens.
+/// A port of this host on which no process listens.
 int free_port() {
   int const one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
@@ -557,7 +557,7 @@ class run {
     return std::ranges::all_of(processes_,
                                [](process const& one) { return one.status && !one.has_output(); });
   }
-  /// Ends processes that ranks have started and left behind, and no longer waits for their output.
+  /// Ends processes that ended ranks have started, and no longer waits for their output.
   void end_output() {
     if (!std::ranges::all_of(processes_, [](process const& one) { return one.status.has_value(); })) return;
     if (!all_ended_) all_ended_ = clock_type::now();

@@ -18,7 +18,8 @@ namespace cohort::detail {
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {
  public:
-  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, used in turn.
+  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, tried in
+  /// rotation.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
            std::chrono::steady_clock::duration interval, socket_api& by);
   /// Continues the attempts. Returns the table of a beat, if the rank has answered. Then all attempts end.
