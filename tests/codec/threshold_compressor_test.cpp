@@ -315,7 +315,7 @@ TEST(threshold_compressor, refuses_arrays_of_another_size) {
 }
 
 // 2³³ elements in memory in which only touched pages exist.
-TEST(threshold_compressor, reads_and_merges_messages_about_more_elements_than_32_bits_count) {
+TEST(threshold_compressor, reads_and_merges_messages_of_more_than_2_to_the_32_elements) {
   std::uint64_t const n = (std::uint64_t{1} << 33) + 12'345;
   void* const memory = mmap(nullptr, n * sizeof(float), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

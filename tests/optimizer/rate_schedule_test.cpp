@@ -181,7 +181,7 @@ void refuses(rate_schedule const& rate, std::string const& field) {
   }
 }
 
-TEST(rate_schedule, refuses_bad_numbers_by_name) {
+TEST(rate_schedule, refuses_invalid_numbers_and_names_the_field) {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   double const infinity = std::numeric_limits<double>::infinity();
   refuses(-0.1, "value");

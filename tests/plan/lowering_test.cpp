@@ -139,7 +139,7 @@ std::string steps_at_inference(F describe) {
   return text;
 }
 
-TEST(lowering, at_inference_fuses_an_activation_rather_than_moving_it_behind_a_pool) {
+TEST(lowering, at_inference_fuses_an_activation_before_a_pool) {
   auto const describe = [](builder& net) {
     net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | batch_norm{} | relu{} | max_pool{.window = 2};
   };

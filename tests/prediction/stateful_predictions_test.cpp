@@ -153,7 +153,7 @@ std::string refusal(Describe describe) {
   return refusal_of<setting_error>([&] { stateful_predictions{model}; });
 }
 
-TEST(stateful_predictions, refuse_layers_that_need_all_steps_by_name) {
+TEST(stateful_predictions, name_a_layer_that_needs_all_steps) {
   auto const text =
       [](std::string const& layer, std::string const& why) {
         return "this layer cannot continue a sequence step by step (" + layer

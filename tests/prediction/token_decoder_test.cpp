@@ -208,7 +208,7 @@ TEST(token_decoder, generates_the_tokens_of_whole_predictions) {
     }
 }
 
-TEST(token_decoder, refuses_networks_by_the_name_of_a_layer) {
+TEST(token_decoder, names_the_layer_that_it_does_not_support) {
   auto const refused = [](graph const& net) {
     training const made = trainer<reference<float>>(net);
     return refusal_of<setting_error>([&] { (void)token_decoder(made); });

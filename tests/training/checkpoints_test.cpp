@@ -495,7 +495,7 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   EXPECT_EQ(two.word, "second");
 }
 
-TEST(checkpoints, keep_the_states_of_listeners_whose_names_end_in_brackets) {
+TEST(checkpoints, keep_the_states_of_listeners_with_brackets_in_their_names) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());

@@ -97,7 +97,7 @@ TEST(early_stopping, treats_nan_as_no_improvement) {
   EXPECT_EQ(stopping.best_epoch(), 2);
 }
 
-TEST(early_stopping, does_not_affect_a_run_that_finishes_and_restarts_after_a_stop) {
+TEST(early_stopping, counts_anew_in_a_further_fit_after_a_stop) {
   early_stopping_listener stopping(told({3, 2, 2, 1, 1, 1, 1, 4}), {.patience = 2, .lines = {}});
   training run = trainer<narrow>(small);
   EXPECT_FALSE(trained(run, stopping, 2).stopped);

@@ -289,7 +289,7 @@ TEST(normalise, refuses_a_model_of_another_network) {
             0U);
 }
 
-TEST(normalise, names_a_model_file_whose_maps_do_not_fit_its_network) {
+TEST(normalise, names_a_model_file_with_invalid_maps) {
   scratch_folder const folder;
   training run = trainer<narrow>(line, settings);
   model_content content(run.network());

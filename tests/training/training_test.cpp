@@ -139,7 +139,7 @@ TEST(training, normalises_the_gradient_of_the_whole_rank) {
   }
 }
 
-TEST(training, agrees_between_backends_to_rounding) {
+TEST(training, agrees_between_backends_up_to_rounding) {
   bright_thirds const examples(64);
   auto const wide = [&](auto tag) {
     using B = typename decltype(tag)::type;
@@ -289,7 +289,7 @@ struct listening {
   }
 };
 
-TEST(training, announces_buckets_while_backward_runs_below_them) {
+TEST(training, announces_buckets_before_backward_of_lower_layers) {
   constexpr auto wide = network<[](builder& net) {  // the last layer alone fills the first bucket of 64 kB
     return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000}
            | dense{.units = 3} | softmax_cross_entropy{};
@@ -467,7 +467,7 @@ TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {
   EXPECT_THROW(trainer<fast>(small, {.max_bytes = 1000}), memory_error);
 }
 
-TEST(training, refuses_more_memory_than_allowed_and_suggests_a_batch_that_fits) {
+TEST(training, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   bright_thirds const examples(20);
   training made = trainer<fast>(small, {.seed = 7, .workers = 2, .max_bytes = 60'000});
   try {

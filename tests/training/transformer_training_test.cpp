@@ -102,7 +102,7 @@ TEST(transformer_training, has_the_losses_of_pytorch) {
                   0.03);  // 8 significant bits
 }
 
-TEST(transformer_training, excludes_parameters_from_weight_decay_as_groups_of_pytorch) {
+TEST(transformer_training, excludes_the_same_parameters_from_weight_decay_as_pytorch) {
   adamw const rule{.learning_rate = 3e-3, .decay = 2};
   struct row {
     char const* name;

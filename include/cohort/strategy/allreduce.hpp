@@ -55,8 +55,8 @@ enum class when_diverged { stop, repair };
 ///           broadcast of n elements per array (parameters and optimizer state), of which a rank sends at
 ///           most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
 ///           different checksums, another one and a broadcast as at the start. A single rank sends, packs and
-///           waits for nothing. A resync reads the parameters where they are; ranks with different layouts
-///           copy one parameter at a time.
+///           waits for nothing. A resync hashes the parameters in place; ranks with different layouts copy
+///           one parameter at a time.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
 ///           sums were late may then lack the last step. numeric_error on all ranks if ranks of one
 ///           backend differ at a resync, with the step, the ranks and the first parameter that differs.

@@ -128,7 +128,7 @@ TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
 }
 
-TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
+TEST_F(engine_of_a_convolution, is_refused_and_the_layer_named) {
   fake_dnn::now.best.resize(4);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(),

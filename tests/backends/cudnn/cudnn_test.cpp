@@ -212,7 +212,7 @@ TEST_F(cudnn_backend, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   made.fit(few.data(), {.batch = 4});
 }
 
-TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
+TEST_F(cudnn_backend, names_a_layer_without_kernels) {
   try {
     trainer<pretended_cudnn>(with_a_layer_of_a_user);
     FAIL() << "a plan with a layer of a user was made";
@@ -221,7 +221,7 @@ TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
   }
 }
 
-TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
+TEST_F(cudnn_backend, names_a_broadcasting_layer_that_it_refuses) {
   auto const net = [](bool sum) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({3, 2, 2}), one = x | dense{.units = 3} | reshape{.extents = {3, 1, 1}};
@@ -233,7 +233,7 @@ TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
                  {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
 }
 
-TEST_F(cudnn_backend, refuses_batch_norms_of_sequences_by_the_name_of_the_layer) {
+TEST_F(cudnn_backend, names_a_batch_norm_of_a_sequence_that_it_refuses) {
   auto const net = [](bool masked) {
     return graph::build([=](builder& b) {
       return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | batch_norm{} | softmax_cross_entropy{};

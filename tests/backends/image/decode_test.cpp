@@ -120,7 +120,7 @@ TEST(decode, refuses_other_formats_than_jpeg_and_png) {
   expect_parts(refusal_of(file_bytes(2, std::byte{0xff})), {"begins with ff ff"});
 }
 
-TEST(decode, refuses_cmyk_and_16_bits_by_name) {
+TEST(decode, refuses_cmyk_and_16_bits_and_names_them) {
   std::vector<std::uint8_t> const pixels(4 * 8 * 8, 77);
   expect_parts(refusal_of(jpeg_bytes(pixels, 8, 8, TJPF_CMYK, TJSAMP_444)),
                {"cats/7.jpg", "JPEG", "got CMYK"});

@@ -300,7 +300,7 @@ TEST(keras_optimizers, add_epsilon_where_their_version_did) {
 }
 
 /// The .h5 files of Keras 2.11 to 2.15 contain registered names.
-TEST(keras_optimizers, have_the_names_of_their_registration) {
+TEST(keras_optimizers, are_found_by_their_registered_names) {
   auto const of = [](std::string const& name) {
     return config_refusal(sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
                                      R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": ")"

@@ -187,7 +187,7 @@ class rank_monitor {
 
   /// Sends the report of this rank to all ranks, or forwards that of another one; checks the delivery.
   void announce_failure();
-  /// Uses the report of another rank.
+  /// Adopts the failure report of another rank.
   void accept(failure_report report);
   /// The time since the last message of a rank.
   clock::duration silence(int r) const { return listened_ - at(r).last_heard; }

@@ -39,7 +39,7 @@ class tcp_receiver {
 
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
-  /// Whether bytes have arrived on the connection. Before, the sender may give it up and open another one.
+  /// Whether bytes have arrived on the connection. Before that, the sender may close it and open another one.
   bool has_begun() const { return begun_; }
   void disconnect() { stream_.reset(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
