@@ -339,7 +339,7 @@ TEST(onnx_names, of_outputs_belong_to_the_layers_that_compute_them) {
   EXPECT_EQ(imported(write_onnx_model(model)).outputs, (std::vector<std::string>{"y", "identity_2", "z"}));
 }
 
-TEST(onnx_names, that_a_node_shares_with_another_value_are_not_used) {
+TEST(onnx_names, that_belong_to_a_node_and_another_value_are_not_used) {
   onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Tanh", {"a"}, {"b"}),
                                     op("Sigmoid", {"b"}, {"c"}), op("Elu", {"c"}, {"y"})});
   model.nodes[0].name = "b";  // computes a

@@ -52,7 +52,7 @@ TEST(exchange_text, reports_the_hidden_part_and_the_period) {
             "20 exchanges; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
 }
 
-TEST(exchange_text, reports_how_late_steps_were_applied) {
+TEST(exchange_text, reports_the_delay_of_applied_steps) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true}, {"staleness", 4}}, {}, 1),
             "5 B dense; 4 steps late");
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true},

@@ -211,7 +211,7 @@ TEST(weightless_epoch, accepts_an_epoch_of_skipped_steps) {
   EXPECT_EQ(run.epoch(), 3);
 }
 
-TEST(weightless_epoch, does_not_end_the_search_for_a_rate) {
+TEST(weightless_epoch, does_not_end_find_learning_rate) {
   training run = trainer<narrow>(tiny);
   std::vector<float> weights(400, 1.0F);
   for (std::size_t i = 0; i < 100; ++i) weights[4 * i] = 0;  // a batch of one has weight 0 now and then

@@ -297,7 +297,7 @@ TEST(fitted_pipeline, skips_numbers_out_of_range_for_any_partition_of_the_rows) 
                {"column income, row 2", "a number", "1e999"});
 }
 
-TEST(fitted_pipeline, refuses_infinity_and_integers_that_f64_does_not_separate) {
+TEST(fitted_pipeline, refuses_infinity_and_integers_beyond_2_to_the_53) {
   fitted_pipeline const p = fitted({pipeline::impute{{"income"}}});
   double const infinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(p.apply(table_row{1.0, row_value(), std::string("a"), std::string("small")}));
