@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The step time of two ranks of LeNet over TCP while strangers hold idle connections to their ports, compared with undisturbed runs.
+"""The step time of two ranks of LeNet over TCP while other programs hold idle connections to their ports, compared with undisturbed runs.
 
     tcp_flood.py BUILD_DIR DATA_DIR [--connections 5000] [--pause 10] [--repeat 5] [--epochs 1]
 
 BUILD_DIR has examples/cohort-run and examples/lenet_mnist; DATA_DIR has the files of MNIST. Undisturbed and disturbed runs alternate. The
-strangers connect as soon as the ranks listen; who is turned away connects again after a pause (seconds). Prints the seconds per step of
+other programs connect as soon as the ranks listen; a refused one connects again after a pause (seconds). Prints the seconds per step of
 each run and the ratio of the medians. Needs an idle machine, and a limit of open files (ulimit -n) above 1,500.
 """
 import argparse
@@ -76,14 +76,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(arguments.repeat):
             undisturbed.append(seconds_per_step(arguments, folder))
-            strangers = []
+            clients = []
             for begun in range(0, arguments.connections, MOST_IN_PROCESS):
                 count = min(MOST_IN_PROCESS, arguments.connections - begun)
-                strangers.append(subprocess.Popen([sys.executable, __file__, "--hold", str(count), str(arguments.pause)]))
+                clients.append(subprocess.Popen([sys.executable, __file__, "--hold", str(count), str(arguments.pause)]))
             try:
                 disturbed.append(seconds_per_step(arguments, folder))
             finally:
-                for one in strangers:
+                for one in clients:
                     one.kill()
                     one.wait()
             print(f"{undisturbed[-1]:.6f} s undisturbed, {disturbed[-1]:.6f} s with {arguments.connections} connections", flush=True)

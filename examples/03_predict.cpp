@@ -63,7 +63,7 @@ int main(int argc, char** argv) try {
     return 2;
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
-  auto const digits = cohort::mnist::real_or_drawn();
+  auto const digits = cohort::mnist::real_or_synthetic();
   if (digits.synthetic) std::puts("MNIST was not found: these digits are synthetic.\n");
 
   cohort::loader batches(digits.test, {.batch = 2 * digits_per_line, .shuffle = false});

@@ -56,7 +56,7 @@ int main(int argc, char** argv) try {
     return 2;
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
-  auto const data = cohort::mnist::real_or_drawn();
+  auto const data = cohort::mnist::real_or_synthetic();
   if (data.synthetic) std::puts("MNIST was not found: these digits are synthetic.");
   cohort::loader batches(data.test, {.batch = callers * max_digits_per_caller, .shuffle = false});
   cohort::batch const& digits = *batches.next();

@@ -191,7 +191,7 @@ void divide(command& given) {
     }
 }
 
-/// A port of this host on which nobody listens.
+/// A port of this host on which no process listens.
 int free_port() {
   int const one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
@@ -330,7 +330,7 @@ class watchdog {
   }
 
   [[noreturn]] static void watch(int const (&ends)[2]) {
-    // Whoever ends or kills cohort-run by its terminal, group or name does not reach this process.
+    // Signals to the terminal, process group or name of cohort-run do not reach this process.
     ::setsid();
     ::prctl(PR_SET_NAME, "cohort-watchdog");
     sigset_t all;
@@ -514,7 +514,7 @@ class run {
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
-    // This shell lives as long as the program. Its traps do not apply to the program, except that both ignore
+    // This shell runs until the program ends. Its traps do not apply to the program, except that both ignore
     // SIGPIPE, as ranks of this host do.
     made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '' PIPE\n";
     made += "trap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";
@@ -557,7 +557,7 @@ class run {
     return std::ranges::all_of(processes_,
                                [](process const& one) { return one.status && !one.has_output(); });
   }
-  /// Ends processes that ranks have started and left behind, and no longer waits for their output.
+  /// Ends processes that ended ranks have started, and no longer waits for their output.
   void end_output() {
     if (!std::ranges::all_of(processes_, [](process const& one) { return one.status.has_value(); })) return;
     if (!all_ended_) all_ended_ = clock_type::now();

@@ -11,12 +11,12 @@ namespace {
 
 using namespace cohort;
 
-constexpr int drawn_train = 32, drawn_test = 8;
+constexpr int synthetic_train = 32, synthetic_test = 8;
 
 reference_program::sets images(reference_program::options const&) {
   auto const [side, classes, blocks] = reference_program::resnet50_size;
-  return {.train = reference_program::synthetic_images(drawn_train, {3, side, side}, classes, 1),
-          .test = reference_program::synthetic_images(drawn_test, {3, side, side}, classes, 1, classes),
+  return {.train = reference_program::synthetic_images(synthetic_train, {3, side, side}, classes, 1),
+          .test = reference_program::synthetic_images(synthetic_test, {3, side, side}, classes, 1, classes),
           .kind = "synthetic",
           .notice = "These images are synthetic; the accuracy is not that of ImageNet.",
           .where = "synthetic, seed 1"};

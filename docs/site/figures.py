@@ -49,8 +49,6 @@ FIGURES = [
            "ms, logarithmic", (0,), logarithmic=True, scale=TIME),
     figure("Loading compared with PyTorch and pandas", "loading", "Loading examples", {"Cohort's rate divided by the other side's": 4},
            "ratio; more than 1: Cohort is faster", (0,), spread=5, one=True, landing=True),
-    figure("Compile time of the LeNet program", "compile_time", "The LeNet program (`examples/01_lenet.cpp`)", {"seconds": 1}, "seconds", (0,),
-           rows="^(against|header-only, (cohort|`cohort|with these))"),
 ]
 NUMBER = r"(\d[\d,]*(?:\.\d+)?|\.\d+)"
 WIDTH, BAR, GAP, LEFT, RIGHT = 480, 12, 4, 14, 62

@@ -62,7 +62,7 @@ inline document_data load(cohort::digits_source const& from, std::uint64_t) {
 }
 
 inline document_data load(cohort::mnist_source const& from, std::uint64_t) {
-  auto found = cohort::mnist::real_or_drawn(from.folder);
+  auto found = cohort::mnist::real_or_synthetic(from.folder);
   document_data made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
   if (found.synthetic)
     made.notice = "MNIST was not found: these digits are synthetic; the accuracy is not that of MNIST.";

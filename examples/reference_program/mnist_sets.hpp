@@ -48,7 +48,7 @@ inline sets mnist_sets(options const& chosen) {
       return {.train = caffe_digits(folder + "/mnist_train_lmdb"),
               .test = caffe_digits(folder + "/mnist_test_lmdb"),
               .where = folder + "/mnist_train_lmdb"};
-  auto found = cohort::mnist::real_or_drawn(chosen.data);
+  auto found = cohort::mnist::real_or_synthetic(chosen.data);
   sets made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
   if (found.synthetic) {
     made.kind = "synthetic";

@@ -6,6 +6,6 @@ namespace conformance_test {
 
 bool const registered = ladder::register_ladder<cohort::reference<float>>("reference_float");
 
-TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
+TEST(ladder, registers_all_conformance_tests) { EXPECT_TRUE(registered); }
 
 }  // namespace conformance_test

@@ -8,9 +8,9 @@ namespace device_passes_test {
 
 bool const registered = ladder::register_ladder<device_passes<float>>("device_passes_ladder");
 
-TEST(device_passes, has_its_rungs) { EXPECT_TRUE(registered); }
+TEST(device_passes, registers_all_conformance_tests) { EXPECT_TRUE(registered); }
 
-TEST(device_passes, has_memory_that_the_host_cannot_access) {
+TEST(device_passes, keeps_the_host_from_accessing_device_memory) {
   locked_memory memory;
   std::byte* const at = memory.allocate(100);
   EXPECT_DEATH(*at = std::byte{1}, "");

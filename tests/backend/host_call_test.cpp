@@ -5,7 +5,7 @@
 
 namespace host_call_test {
 
-TEST(host_call, passes_the_addresses_in_their_order) {
+TEST(host_call, passes_addresses_in_the_order_of_the_operands) {
   int from = 3, to = 0, other = 0;
   std::array<void*, 2> const addresses{&from, &to};
   cohort::host_call call(

@@ -60,7 +60,7 @@ traffic_of_a_step simulated_traffic(simulated_strategy const& how, int ranks) {
   return {run.bytes_sent / (4 * how.period()), run.messages_sent / (4 * how.period())};
 }
 
-TEST(recorded_schedules, send_what_the_same_strategy_sends_between_threads) {
+TEST(recorded_schedules, send_the_same_messages_as_a_strategy_over_threads) {
   for (int const ranks : {2, 4, 8})
     for (auto const which : {simulated_strategy::kind::allreduce, simulated_strategy::kind::averaging}) {
       simulated_strategy const how{.which = which};
@@ -102,7 +102,7 @@ TEST(recorded_schedules, need_a_power_of_two_for_merged_messages) {
   EXPECT_THROW(recorded_schedules(trained, backend, {}, 5000, 1), cohort::setting_error);
 }
 
-TEST(recorded_schedules, do_not_time_the_messages_that_are_made_for_a_rank) {
+TEST(recorded_schedules, exclude_the_generation_of_received_messages_from_times) {
   auto const log = std::make_shared<recording>();
   std::vector<std::byte> const bytes(8);
   recorder world(0, 2, log, {.receive = [&](int, int) { return std::span(bytes); }});

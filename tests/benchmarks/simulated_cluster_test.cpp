@@ -46,7 +46,7 @@ TEST(simulated_cluster, a_message_takes_latency_and_bytes_over_bandwidth) {
   EXPECT_EQ(sent.bytes_sent, 2000);  // mean of both ranks
 }
 
-TEST(simulated_cluster, counts_the_processor_time_of_both_sides) {
+TEST(simulated_cluster, counts_the_processor_time_of_sender_and_receiver) {
   fabric how = plain;
   how.message_seconds = 5e-4;
   EXPECT_NEAR(run({one(collective::send, 4000, 1), one(collective::receive, 4000, 0)}, how).seconds, 6e-3,
@@ -101,7 +101,7 @@ TEST(simulated_cluster, an_oversubscribed_uplink_limits_the_flows_between_racks)
   EXPECT_NEAR(full, 1e-3 + 4e-3 + 2e-3, 1e-12);  // the uplink transfers one message after the other
 }
 
-TEST(simulated_cluster, a_ring_takes_the_time_of_its_formula) {
+TEST(simulated_cluster, a_ring_takes_the_time_of_the_formula) {
   for (int const ranks : {2, 8, 48}) {
     std::size_t const bytes = std::size_t{64} * 48 * 1024;  // above the bounds of the other algorithms
     std::vector<schedule> const all(static_cast<std::size_t>(ranks), one(collective::allreduce, bytes));
@@ -169,7 +169,7 @@ TEST(simulated_cluster, reports_a_schedule_that_never_ends) {
   EXPECT_THROW(run({one(collective::receive, 8, 1), schedule{}}, plain), cohort::communicator_error);
 }
 
-TEST(recorder, records_what_the_library_starts_and_waits_for) {
+TEST(recorder, records_starts_and_waits_of_operations) {
   auto const log = std::make_shared<recording>();
   recorder world(0, 4, log);
   std::vector<float> values(1 << 19);  // 2 MiB: split_allreduce starts two halves

@@ -210,7 +210,7 @@ TEST(checkpoint_directory, removes_unfinished_checkpoints) {
   EXPECT_EQ(folder.names(), steps({1, 3, 4}));
 }
 
-TEST(checkpoint_directory, may_save_a_step_again) {
+TEST(checkpoint_directory, replaces_a_checkpoint_of_the_same_step) {
   small_run const run;
   scratch_folder folder;
   run.save(3, folder.path(), 5, 1);
@@ -267,7 +267,7 @@ void cut_everywhere(int ranks, int step) {
 }
 
 TEST(checkpoint_directory, survives_a_power_cut_at_any_point) { cut_everywhere(2, 3); }
-TEST(checkpoint_directory, survives_a_power_cut_while_a_step_is_saved_again) { cut_everywhere(2, 2); }
+TEST(checkpoint_directory, survives_a_power_cut_while_a_checkpoint_is_replaced) { cut_everywhere(2, 2); }
 
 TEST(checkpoint_directory, is_unchanged_if_the_disk_is_full) {
   small_run const run;

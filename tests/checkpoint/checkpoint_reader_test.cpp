@@ -132,7 +132,7 @@ TEST(checkpoint_reader, follows_a_link_to_a_directory) {
             std::string::npos);
 }
 
-TEST(checkpoint_reader, orders_steps_beyond_twelve_digits) {
+TEST(checkpoint_reader, sorts_steps_of_more_than_twelve_digits) {
   EXPECT_EQ(detail::checkpoint_name(812), "step-000000000812");
   EXPECT_LT(detail::checkpoint_name(99), detail::checkpoint_name(100));
   EXPECT_EQ(detail::checkpoint_name(1'234'567'890'123), "step-1234567890123");

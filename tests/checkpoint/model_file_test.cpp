@@ -184,7 +184,7 @@ TEST(model_file, converts_between_float_and_double) {
   EXPECT_EQ(numbers<float>(narrow), std::vector<float>(exact.begin(), exact.end()));
 }
 
-TEST(model_file, round_trips_the_optimizers_state_in_other_layouts_and_types) {
+TEST(model_file, round_trips_the_optimizers_state_across_layouts_and_types) {
   graph const net = small();
   stored<float> from(net);
   from.initialise(7);
@@ -270,7 +270,7 @@ TEST(model_file, ignores_the_state_of_a_strategy) {
   EXPECT_FALSE(opened(nothing_else.str()).has_parameters());
 }
 
-TEST(model_file, writes_state_whose_optimizer_has_no_array) {
+TEST(model_file, writes_the_state_of_an_optimizer_without_arrays) {
   graph const net = small();
   stored<float> from(net);
   model_file const saved =
@@ -317,7 +317,7 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   EXPECT_EQ(numbers<float>(same), numbers<float>(from));
 }
 
-TEST(model_file, refuses_missing_state_and_state_of_other_optimizers) {
+TEST(model_file, refuses_missing_state_and_state_of_another_optimizer) {
   graph const net = small();
   stored<float> from(net);
   trial_state state(from, 2);

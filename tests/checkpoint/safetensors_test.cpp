@@ -134,7 +134,7 @@ TEST(safetensors, names_a_text_file) {
     EXPECT_EQ(refused(damaged + "{}").find("a text file"), std::string::npos) << refused(damaged + "{}");
 }
 
-TEST(safetensors, names_what_a_truncated_stream_lacks) {
+TEST(safetensors, names_the_missing_bytes_of_a_truncated_stream) {
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two, two_data.substr(0, 9))); }),
             "cannot read safetensors (m, tensor \"b\"): expected 3 bytes, got 1");
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two).substr(0, 20)); }),

@@ -46,7 +46,7 @@ std::string written(std::vector<stored_tensor> const& tensors,
   return out.str();
 }
 
-TEST(safetensors_writer, writes_these_bytes) {
+TEST(safetensors_writer, writes_the_bytes_of_the_specification) {
   std::string const header =
       R"({"__metadata__":{"a":"b"},"f":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
       R"("b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";

@@ -50,7 +50,7 @@ TYPED_TEST(every_compressor, conserves_the_sum_of_gradients_over_ranks_and_steps
   }
 }
 
-TYPED_TEST(every_compressor, merges_its_own_messages) {
+TYPED_TEST(every_compressor, merges_messages_of_the_same_compressor) {
   std::size_t const n = 70'000;
   TypeParam codec({{"all", n}}), other({{"all", n}});
   std::vector<float> const x = gradient(n, 1);

@@ -28,7 +28,7 @@ TEST(message_codec, adds_the_entries_of_a_message_scaled_by_a_factor) {
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sum[i], before[i] + once[i] * 0.3F);
 }
 
-TEST(message_codec, reads_messages_of_thresholds_by_tensor_that_end_within_a_block) {
+TEST(message_codec, reads_messages_with_a_threshold_per_tensor_and_a_partial_block) {
   tensor_table const small{{"a", 3}, {"b", 1}, {"c", 5}};
   std::vector<double> const t{1, 8, 0.25};
   threshold_compressor codec(small, {.threshold = threshold::adaptive{.initial = 1}, .per_tensor = true});

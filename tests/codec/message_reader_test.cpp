@@ -46,7 +46,7 @@ TEST(message_reader, returns_the_elements_of_each_block_for_any_number_of_worker
   }
 }
 
-TEST(message_reader, refuses_codes_whose_end_contradicts_the_tables) {
+TEST(message_reader, refuses_codes_that_end_before_or_after_their_block) {
   message_bytes bytes = message(2);
   std::size_t const entries = sizeof(message_header) + 2;
   block_entry second;

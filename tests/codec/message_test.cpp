@@ -38,7 +38,7 @@ std::string refusal_of_header(Change change) {
   return refusal(resealed(message, header));
 }
 
-TEST(message, describes_what_was_written) {
+TEST(message, reads_back_all_header_fields) {
   for (isa const which : usable_isas()) {
     message_bytes const message = sparse();
     message_view const view = message_view::parse(which, message, table, expected);

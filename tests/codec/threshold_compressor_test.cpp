@@ -37,7 +37,7 @@ void expect_sum(std::vector<float> const& s, std::vector<float> const& r, std::v
     ASSERT_EQ(double{s[i]} + double{r[i]}, double{y[i]}) << "element " << i << " of " << y.size();
 }
 
-TEST(threshold_compressor, loses_nothing_in_any_coding_at_any_size) {
+TEST(threshold_compressor, conserves_the_gradient_in_any_coding_at_any_size) {
   for (std::size_t const n : {1UL, 2UL, 100UL, 65'535UL, 65'536UL, 65'537UL, 200'003UL})
     for (bool const per_tensor : {false, true})
       for (double const t : {100.0, 4.0, 1.0, 0.2, 0.01, 1e-6}) {  // none sent … bitmaps … all beyond 2¹⁶ t
@@ -122,7 +122,7 @@ TEST(threshold_compressor, writes_the_same_bytes_on_any_instruction_set_and_team
   }
 }
 
-TEST(threshold_compressor, loses_nothing_when_it_merges) {
+TEST(threshold_compressor, conserves_the_gradient_when_it_merges) {
   std::size_t const n = 150'001;
   for (double const t : {1.0, 0.05, 1e-6})
     for (double const ratio : {1.0, 3.0, 0.2}) {
@@ -315,7 +315,7 @@ TEST(threshold_compressor, refuses_arrays_of_another_size) {
 }
 
 // 2³³ elements in memory in which only touched pages exist.
-TEST(threshold_compressor, reads_and_merges_messages_about_more_elements_than_32_bits_count) {
+TEST(threshold_compressor, reads_and_merges_messages_of_more_than_2_to_the_32_elements) {
   std::uint64_t const n = (std::uint64_t{1} << 33) + 12'345;
   void* const memory = mmap(nullptr, n * sizeof(float), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

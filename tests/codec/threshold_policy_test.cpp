@@ -13,7 +13,7 @@ namespace threshold_policy_test {
 
 using namespace cohort;
 
-TEST(threshold_policy, fixed_stays) {
+TEST(threshold_policy, fixed_never_changes) {
   threshold_policy const policy = threshold::fixed{2e-3};
   EXPECT_EQ(policy.next(2e-3, 0), 2e-3);
   EXPECT_EQ(policy.next(2e-3, 1), 2e-3);
@@ -71,7 +71,7 @@ double share_above(std::vector<float> const& r, std::vector<float> const& x, flo
   return count / static_cast<double>(r.size());
 }
 
-TEST(thresholds, of_a_quantile_have_its_density_from_the_first_message) {
+TEST(thresholds, of_a_quantile_have_the_requested_density_from_the_first_message) {
   std::size_t const n = 2'000'000;
   std::vector<float> const r = gradient(n, 1, 0.5F), x = gradient(n, 2);
   std::uint64_t const ends[]{n};

@@ -26,7 +26,7 @@ std::vector<float> decoded(message_codec& codec, std::span<std::byte const> mess
   return s;
 }
 
-TEST(top_k_compressor, sends_the_largest_unchanged_and_keeps_the_others) {
+TEST(top_k_compressor, sends_the_largest_elements_unchanged_and_keeps_the_rest) {
   for (std::size_t const n : {1UL, 1000UL, 150'001UL})
     for (double const density : {1e-3, 0.05, 0.9, 1.0}) {
       top_k_compressor codec({{"all", n}}, {.density = density});
@@ -50,7 +50,7 @@ TEST(top_k_compressor, sends_the_largest_unchanged_and_keeps_the_others) {
     }
 }
 
-TEST(top_k_compressor, sends_the_first_of_equal_elements_and_no_zeros) {
+TEST(top_k_compressor, sends_the_first_of_equal_elements_and_never_zeros) {
   top_k_compressor codec({{"all", 100'000}}, {.density = 0.8});
   std::vector<float> r(100'000), x(100'000);
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -1;
@@ -85,7 +85,7 @@ TEST(top_k_compressor, writes_the_same_bytes_on_any_instruction_set_and_team) {
     }
 }
 
-TEST(top_k_compressor, loses_nothing_when_it_merges) {
+TEST(top_k_compressor, conserves_the_gradient_when_it_merges) {
   std::size_t const n = 100'000;
   top_k_compressor codec({{"all", n}}, {.density = 0.01});
   std::vector<float> r(n), other(n);

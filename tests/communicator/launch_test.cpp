@@ -53,7 +53,7 @@ TEST(launch, rethrows_a_ranks_exception_and_notifies_the_others) {
   }
 }
 
-TEST(launch, rethrows_the_lost_rank_that_is_the_cause_of_another_exception) {
+TEST(launch, rethrows_the_loss_of_a_rank_that_caused_another_exception) {
   try {
     launch<threads>(2, [&](communicator& world) {
       if (world.rank() == 1) throw communicator_error({.what = "its GPU is lost"});
@@ -70,7 +70,7 @@ TEST(launch, rethrows_the_lost_rank_that_is_the_cause_of_another_exception) {
   }
 }
 
-TEST(launch, gives_the_errors_of_the_other_ranks_the_status_of_the_cause) {
+TEST(launch, uses_the_exit_status_of_the_cause_on_all_ranks) {
   std::vector<int> statuses(3);
   EXPECT_THROW(launch<threads>(3,
                                [&](communicator& world) {
@@ -86,7 +86,7 @@ TEST(launch, gives_the_errors_of_the_other_ranks_the_status_of_the_cause) {
   EXPECT_EQ(statuses, (std::vector{1, 1, 0}));
 }
 
-TEST(launch, takes_a_message_of_the_wrong_size_for_an_error_of_the_program) {
+TEST(launch, classifies_a_message_of_the_wrong_size_as_a_program_error) {
   try {
     launch<threads>(2, [](communicator& world) {
       std::vector<float> x(world.rank() == 0 ? 100 : 200);

@@ -25,7 +25,7 @@ TEST(link, is_measured_equally_on_all_ranks) {
     });
 }
 
-TEST(link, of_one_rank_costs_nothing) {
+TEST(link, of_one_rank_has_no_cost) {
   launch<self>([](communicator& world) { EXPECT_EQ(measure_link(world).seconds(5, 0), 0); });
 }
 

@@ -87,7 +87,7 @@ TEST_P(message_communicator, names_an_absent_rank_on_every_rank_within_the_deadl
   for (std::string const& sentence : thrown) EXPECT_EQ(sentence, thrown[0]);
 }
 
-TEST_P(message_communicator, names_the_rank_at_the_end_of_a_chain_of_waits) {
+TEST_P(message_communicator, names_the_rank_for_which_all_others_wait) {
   auto const thrown = run(4, {.deadline = 300ms}, [&](communicator& world) {
     std::byte one{};
     world.note({2, 0});
@@ -256,7 +256,7 @@ TEST_P(message_communicator, may_be_destroyed_before_its_requests) {
   barrier.wait();
 }
 
-TEST_P(message_communicator, records_when_an_operation_ended_independently_of_its_wait) {
+TEST_P(message_communicator, records_the_end_of_an_operation_before_its_wait) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     float x = 1;
     auto const before = clock_type::now();

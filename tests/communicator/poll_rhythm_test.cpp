@@ -17,7 +17,7 @@ TEST(poll_rhythm, polls_without_pauses_at_first) {
   EXPECT_EQ(nap_after(looks, 1, false), 6);
 }
 
-TEST(poll_rhythm, sleeps_longer_without_waiters_and_a_fifth_after_a_message) {
+TEST(poll_rhythm, sleeps_longer_without_waiters_and_shorter_after_a_message) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 1000, false), 345);
   looks.after_poll(true, false);
@@ -27,7 +27,7 @@ TEST(poll_rhythm, sleeps_longer_without_waiters_and_a_fifth_after_a_message) {
   EXPECT_EQ(nap_after(looks, 0, false), 0) << "many messages";
 }
 
-TEST(poll_rhythm, sleeps_at_most_50_us_if_a_thread_waits_and_restarts_with_each_message) {
+TEST(poll_rhythm, sleeps_at_most_50_us_while_a_thread_waits) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 51, true), 1);
   EXPECT_EQ(nap_after(looks, 1000, true), 50);

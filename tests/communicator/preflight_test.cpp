@@ -20,7 +20,7 @@ namespace preflight_test {
 
 using namespace cohort;
 
-TEST(preflight, in_its_rounds_each_rank_meets_each_other_one_once) {
+TEST(preflight, pairs_each_rank_with_every_other_rank_once) {
   for (int size = 1; size <= 9; ++size) {
     std::set<std::pair<int, int>> met;
     for (int round = 0; round < size - 1 + size % 2; ++round)
@@ -57,7 +57,7 @@ TEST(preflight, measures_every_pair_in_both_directions) {
     });
 }
 
-TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
+TEST(preflight, reports_every_obstacle_on_every_rank) {
   launch<threads>(2, [](communicator& world) {
     bool const is_odd = world.rank() == 1;
     std::string const odd = is_odd ? "/no such folder" : "/tmp";
@@ -106,7 +106,7 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
   expect_parts(report.problems.at(1), {"rank 0 (a): 2 ranks need 1300 MB of memory"});
 }
 
-TEST(preflight, adds_the_disk_that_all_ranks_need) {
+TEST(preflight, adds_the_disk_space_that_all_ranks_need) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
   detail::judge(report, all, {}, "tcp");
@@ -117,7 +117,7 @@ TEST(preflight, adds_the_disk_that_all_ranks_need) {
   EXPECT_EQ(report.problems.size(), 1U);
 }
 
-TEST(preflight, does_not_report_the_disk_of_a_folder_that_cannot_be_opened) {
+TEST(preflight, does_not_report_disk_space_of_a_folder_that_cannot_be_opened) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
   all[0].problem = "No such file or directory";
@@ -126,7 +126,7 @@ TEST(preflight, does_not_report_the_disk_of_a_folder_that_cannot_be_opened) {
   expect_parts(report.problems[0], {"rank 0 (a): cannot write in /kept (No such file or directory)"});
 }
 
-TEST(preflight, reports_that_disk_is_needed_without_a_folder) {
+TEST(preflight, reports_that_disk_space_needs_a_folder) {
   launch<threads>(2, [](communicator& world) {
     preflight_report const report = preflight(world, {.disk = 3'000'000, .probe = 0});
     EXPECT_EQ(report.problems,
@@ -135,7 +135,7 @@ TEST(preflight, reports_that_disk_is_needed_without_a_folder) {
   });
 }
 
-TEST(preflight, requires_a_folder_of_all_ranks_or_of_none) {
+TEST(preflight, requires_a_folder_on_all_ranks_or_on_none) {
   std::filesystem::path const root = fresh_path("some_folders");
   std::filesystem::create_directories(root);
   for (int const without : {0, 1})
@@ -203,7 +203,7 @@ TEST(preflight, requires_a_folder_that_all_ranks_share) {
   expect_parts(none[0], {"rank 0 (", "/none (No such file"});
 }
 
-TEST(preflight, reports_on_every_rank_the_disk_that_one_rank_needs) {
+TEST(preflight, reports_missing_disk_space_of_one_rank_on_every_rank) {
   launch<threads>(2, [](communicator& world) {
     std::uint64_t const needed = world.rank() == 1 ? std::uint64_t{1} << 60 : 1;
     preflight_report const report = preflight(world, {.folder = "/tmp", .disk = needed, .probe = 0});
@@ -223,7 +223,7 @@ TEST(preflight, measures_no_pair_without_a_probe) {
   });
 }
 
-TEST(preflight, knows_the_memory_of_a_control_group) {
+TEST(preflight, reads_the_memory_limit_of_a_control_group) {
   std::filesystem::path const root = fresh_path("groups");
   auto const write = [&](char const* path, char const* text) {
     std::filesystem::create_directories((root / path).parent_path());

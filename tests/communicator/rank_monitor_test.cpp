@@ -141,7 +141,7 @@ TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
   EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
 }
 
-TEST(rank_monitor, a_rank_that_did_not_poll_blames_nobody) {
+TEST(rank_monitor, reports_no_rank_after_all_were_suspended) {
   three_ranks ranks(200ms);
   ranks.run(50ms);
   for (auto const end = rank_monitor::clock::now() + 500ms; rank_monitor::clock::now() < end;)
@@ -185,7 +185,7 @@ TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) 
         r, r == 1 ? "rank 1 was given up by other ranks: " : "rank 1 has closed its connection");
 }
 
-TEST(rank_monitor, names_both_ends_of_a_link_if_others_reach_them) {
+TEST(rank_monitor, names_both_ends_of_a_broken_link) {
   manual_time time;
   three_ranks ranks(1s, time);
   ranks.run(500ms);
@@ -194,7 +194,7 @@ TEST(rank_monitor, names_both_ends_of_a_link_if_others_reach_them) {
   for (std::size_t r : {0U, 1U, 2U}) ranks.expect_trouble(r, "ranks 0 and 2 do not reach each other");
 }
 
-TEST(rank_monitor, names_itself_if_it_hears_nobody) {
+TEST(rank_monitor, names_itself_if_it_receives_nothing) {
   manual_time time;
   three_ranks ranks(1s, time);
   ranks.run(500ms);
@@ -231,7 +231,7 @@ TEST(failure_report, is_read_as_it_was_written) {
   EXPECT_EQ(failure_report::decoded({}).text, "");
 }
 
-TEST(rank_monitor, ends_when_all_ranks_have_left) {
+TEST(rank_monitor, ends_once_all_ranks_have_ended) {
   three_ranks ranks(100ms);
   ranks[0].leave();
   ranks.run(300ms, 0);  // the others expect no heartbeat of rank 0

@@ -54,7 +54,7 @@ TEST(require_same, names_each_differing_fact_and_the_values_of_all_ranks) {
               "seed: 7 on ranks 0, 2; 8 on rank 1. batch: 0 on rank 0; 1 on rank 1; 2 on rank 2"));
 }
 
-TEST(require_same, refuses_another_library_version_with_other_facts) {
+TEST(require_same, names_a_different_library_version_beside_different_facts) {
   EXPECT_EQ(said(2,
                  [](int rank) {
                    return rank == 0 ? facts{{"library version", "0.1.0"}, {"seed", "7"}}

@@ -66,7 +66,7 @@ TEST(stall_report, names_a_rank_that_does_not_wait_before_one_that_is_behind) {
             "rank 1 is at step 812, bucket 5; the others wait in bucket 5");
 }
 
-TEST(stall_report, follows_chains_of_waits_to_their_end) {
+TEST(stall_report, names_the_rank_for_which_all_others_wait) {
   std::vector<rank_status> all{receiving_from(1), receiving_from(2), receiving_from(3), busy(five)};
   std::vector<int> const members{0, 1, 2, 3};
   for (int awaited : {1, 2, 3})

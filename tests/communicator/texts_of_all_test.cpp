@@ -56,7 +56,7 @@ TEST(texts_of_all, names_the_call_of_each_rank_if_they_differ) {
   EXPECT_EQ(refused, (std::vector{refusal("save", calls), refusal("fit", calls), refusal("fit", calls)}));
 }
 
-TEST(texts_of_all, does_not_print_what_another_collective_sends) {
+TEST(texts_of_all, does_not_print_messages_of_another_collective) {
   auto const refused = refusals(2, [](communicator& world) {
     double const number = 1.5;
     if (world.rank() == 0)

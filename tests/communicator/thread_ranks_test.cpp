@@ -50,12 +50,12 @@ struct threads_with_movers {
 
 class every_communicator : public testing::TestWithParam<std::tuple<conformance::test, int>> {};
 
-TEST_P(every_communicator, of_threads_conforms) {
+TEST_P(every_communicator, passes_every_conformance_test) {
   auto const [test, ranks] = GetParam();
   launch<threads>(ranks, {.deadline = 60s}, test.run);
 }
 
-TEST_P(every_communicator, with_a_thread_of_its_own_conforms) {
+TEST_P(every_communicator, passes_every_conformance_test_with_a_progress_thread) {
   auto const [test, ranks] = GetParam();
   threads_with_movers::launch(ranks, test.run);
 }
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
 
 class self_communicator : public testing::TestWithParam<conformance::test> {};
 
-TEST_P(self_communicator, conforms) { launch<self>({.deadline = 60s}, GetParam().run); }
+TEST_P(self_communicator, passes_every_conformance_test) { launch<self>({.deadline = 60s}, GetParam().run); }
 
 INSTANTIATE_TEST_SUITE_P(conformance, self_communicator, testing::ValuesIn(conformance::all_tests),
                          [](auto const& one) { return std::string(one.param.name); });
@@ -155,7 +155,7 @@ TEST(thread_ranks, split_on_two_threads_of_each_rank_concurrently) {
   });
 }
 
-TEST(thread_ranks, prevent_reads_of_withdrawn_buffers) {
+TEST(thread_ranks, never_read_a_buffer_after_abandon) {
   for (int round = 0; round < 40; ++round) {
     auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
     detail::thread_transport sender(hub, 0), receiver(hub, 1);
@@ -208,7 +208,7 @@ TEST(thread_ranks, report_their_progress_at_the_time_of_the_query) {
   EXPECT_EQ(all[1].where, (rank_progress{812, 4}));
 }
 
-TEST(self, is_one_rank_whose_operations_complete_immediately) {
+TEST(self, has_one_rank_and_completes_operations_immediately) {
   auto const world = make_self();
   EXPECT_EQ(world->name(), "self");
   EXPECT_EQ(world->size(), 1);

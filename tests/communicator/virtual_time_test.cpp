@@ -26,7 +26,7 @@ TEST(virtual_time, returns_events_in_the_order_of_their_times_and_of_their_creat
   EXPECT_EQ(time.now(), 2);
 }
 
-TEST(virtual_time, never_goes_back) {
+TEST(virtual_time, never_decreases) {
   virtual_time<std::chrono::steady_clock::time_point, int> time;
   time.add(time.now() + 5s, 1);
   EXPECT_EQ(time.next(), 1);
@@ -36,7 +36,7 @@ TEST(virtual_time, never_goes_back) {
   EXPECT_EQ(time.now(), now);
 }
 
-TEST(time_source, of_the_system_passes) {
+TEST(time_source, of_the_system_advances) {
   time_source& time = system_time();
   auto const begin = time.now();
   time.let_pass(2ms);

@@ -56,7 +56,7 @@ TEST(work_queue, stops_all_ranks_if_one_fails) {
   }
 }
 
-TEST(work_queue, holds_the_ranks_until_rank_0_has_finished) {
+TEST(work_queue, blocks_all_ranks_until_rank_0_has_finished) {
   std::atomic<bool> finished{false};
   launch<threads>(3, [&](communicator& world) {
     work_queue queue(world, 0);

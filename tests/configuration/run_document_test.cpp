@@ -63,7 +63,7 @@ TEST(run_document, has_the_network_and_the_settings_of_a_program) {
   run.check();
 }
 
-TEST(run_document, omits_what_has_a_default) {
+TEST(run_document, uses_defaults_for_omitted_fields) {
   run_document const run = run_document::from_json(lenet_text);
   EXPECT_EQ(run.fit.batch, fit_settings{}.batch);
   EXPECT_EQ(run.training.seed, training_settings{}.seed);
@@ -191,7 +191,7 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
       "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
-TEST(run_document, says_that_a_name_has_no_fields) {
+TEST(run_document, refuses_fields_of_a_choice_without_fields) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
@@ -217,7 +217,7 @@ TEST(run_document, reads_integers_with_an_exponent) {
             "2147483647, got 1.5");
 }
 
-TEST(run_document, a_choice_may_have_no_value) {
+TEST(run_document, accepts_a_choice_without_a_value) {
   run_document const run = run_document::from_json(with(
       R"("strategy": {"averaging": null}, "optimizer": {"rule": {"adam": null}}, "data": {"mnist": null})"));
   EXPECT_EQ(run, run_document::from_json(
@@ -232,7 +232,7 @@ TEST(run_document, ignores_the_name_of_a_schema) {
             "cannot read the document (run.json:1:107, $[\"$schema\"]): expected a string, got 1");
 }
 
-TEST(run_document, has_the_limits_of_model_files) {
+TEST(run_document, has_the_same_size_limits_as_model_files) {
   auto const of = [](std::string const& layers) {
     return refused(R"({"version": 1, "network": {"layers": [{"input": [4]})" + layers + "]}}");
   };
@@ -268,7 +268,7 @@ TEST(run_document, has_the_limits_of_model_files) {
                     "16385x1)");
 }
 
-TEST(run_document, names_its_strategy) {
+TEST(run_document, selects_its_strategy_by_name) {
   run_document run = run_document::from_json(lenet_text);
   for (char const* const name : {"auto", "none", "allreduce", "averaging", "sharing", "top_k"}) {
     run.set("strategy", name, "--set");
@@ -363,7 +363,7 @@ TEST(run_document, is_checked_as_a_whole) {
             "a document does not describe a run (data.images.channels): expected 1 or 3, got 2");
 }
 
-TEST(run_document, a_test_set_of_its_own_is_not_split_off) {
+TEST(run_document, refuses_split_settings_beside_a_separate_test_set) {
   auto const problem = [](std::string_view data) {
     run_document run = run_document::from_json(lenet_text);
     run.set("data", data, "--set");
@@ -445,7 +445,7 @@ TEST(run_document, records_need_files_classes_and_fields_of_their_format) {
       "or a list of their names, got null");
 }
 
-TEST(run_document, set_changes_one_field_and_keeps_the_others) {
+TEST(run_document, overrides_one_field_and_keeps_the_others) {
   run_document run = run_document::from_json(lenet_text);
   run.set("training.batch", "64", "--set");
   run.set("optimizer.rule.adagrad.epsilon", "0.5", "--set");
@@ -463,7 +463,7 @@ TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   EXPECT_EQ(std::get<table_source>(run.data).encode.inputs, (std::vector<std::string>{"x", "y"}));
 }
 
-TEST(run_document, set_names_the_origin_and_the_path) {
+TEST(run_document, reports_origin_and_path_of_a_refused_override) {
   run_document run = run_document::from_json(lenet_text);
   auto const refused_set = [&](std::string_view path, std::string_view value) {
     std::string const before = to_json(run);
@@ -515,7 +515,7 @@ int size_at(std::string const& text, std::initializer_list<std::string_view> pat
   return static_cast<int>(at.size());
 }
 
-TEST(run_document, has_every_member_of_the_settings) {
+TEST(run_document, covers_every_member_of_the_settings) {
   run_document run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
   // Of training_settings, tune is a flag, and log is missing; of fit_settings, validation, metrics

@@ -64,7 +64,7 @@ TEST(cache, keeps_the_examples_that_are_requested_first) {
   EXPECT_EQ(*calls, (std::vector<int>{0, 0, 1, 0, 0, 2, 0, 1, 0}));
 }
 
-TEST(cache, may_be_in_a_file_that_nobody_sees) {
+TEST(cache, may_be_stored_in_an_unlinked_file) {
   scratch_folder const folder;
   auto const calls = std::make_shared<std::vector<int>>();
   dataset const data = cache(weighted(9, 3, calls), {.folder = folder.path()});
@@ -79,14 +79,14 @@ TEST(cache, may_be_in_a_file_that_nobody_sees) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(cache, refuses_what_cannot_be_kept) {
+TEST(cache, refuses_invalid_folders_and_limits) {
   expect_parts(refused<memory_error>([] { cache(weighted(10), {.max_bytes = 15}); }),
                {"cache", "max_bytes of at least 16 bytes, for one example", "15 bytes"});
   expect_parts(refused<file_error>([] { cache(weighted(10), {.folder = "/no/such/folder"}); }),
                {"/no/such/folder"});
 }
 
-TEST(cache, reads_an_example_again_that_could_not_be_read) {
+TEST(cache, retries_an_example_after_a_read_error) {
   auto const healthy = std::make_shared<bool>(false);
   dataset const data = cache(mapped(numbers(3), [healthy](std::int64_t, example_view& one) {
     if (!*healthy) throw data_error({.what = "not yet"});

@@ -49,7 +49,7 @@ TEST(channel_normalisation, is_applied_when_the_batch_is_made) {
   EXPECT_EQ(all_inputs(rescaled{images(), {}}), all_inputs(images()));
 }
 
-TEST(channel_normalisation, has_the_bits_of_a_fitted_normalisation) {
+TEST(channel_normalisation, is_bitwise_equal_to_a_fitted_normalisation) {
   std::vector<std::uint8_t> all;
   for (int i = 0; i < 256; ++i)
     all.insert(all.end(), {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(255 - i)});
@@ -64,7 +64,7 @@ TEST(channel_normalisation, has_the_bits_of_a_fitted_normalisation) {
   EXPECT_TRUE(std::ranges::equal(one, other));
 }
 
-TEST(channel_normalisation, refuses_what_it_cannot_normalise) {
+TEST(channel_normalisation, refuses_parts_that_cannot_be_normalised) {
   auto const says = [](channel_normalisation const& how) {
     return refused<setting_error>([&] { rescaled(images(), how); });
   };

@@ -80,7 +80,7 @@ TEST(column_check, refuses_a_column_of_numbers_with_a_few_texts) {
   expect_parts(refused<data_error>([&] { table_encoder(late, {.target = "y"}); }), {"t.csv:100:1"});
 }
 
-TEST(column_check, counts_the_fields_of_the_file_also_in_a_part_of_its_rows) {
+TEST(column_check, counts_the_fields_of_the_whole_file_for_selected_rows) {
   data_table const rows = parse_table(measured("unknown"), "t.csv", keep);
   std::vector<std::int64_t> const others{0, 1, 2, 20};
   expect_parts(refused<data_error>([&] { table_encoder(rows.select(others), {.target = "y"}); }),
@@ -91,7 +91,7 @@ TEST(column_check, counts_the_fields_of_the_file_also_in_a_part_of_its_rows) {
                  {"99 numbers and 1 text"});
 }
 
-TEST(column_check, names_the_text_wherever_numbers_are_expected) {
+TEST(column_check, names_the_first_text_if_numbers_are_expected) {
   data_table const rows = parse_table(measured("12O"), "t.csv", keep);
   for (std::string const& refusal :
        {refused<data_error>([&] { rows.numbers("x"); }), refused<data_error>([&] { rows.series(); }),
@@ -155,7 +155,7 @@ TEST(column_check, reports_a_column_with_one_value) {
   EXPECT_TRUE(notices_of(column(gaps), {.impute = imputation::constant}).empty());
 }
 
-TEST(column_check, says_nothing_about_a_plain_table_and_nothing_without_a_sink) {
+TEST(column_check, logs_nothing_for_a_regular_table_or_without_a_sink) {
   data_table const plain = parse_table("a,b,c\n1,x,0\n2,y,1\n3,x,0\n", "t.csv");
   EXPECT_TRUE(notices_of(plain, {.target = "c"}).empty());
   table_encoder(column(repeated({"7"}, 5)));

@@ -77,7 +77,7 @@ TEST(concat, refuses_parts_that_differ) {
   expect_parts(refused<data_error>([] { concat(numbers(2), weighted(2)); }), {"weights"});
 }
 
-TEST(concat, refuses_streams_and_nothing) {
+TEST(concat, refuses_streams_and_an_empty_list) {
   expect_stream_is_refused("concat", [](dataset const& data) { concat(data, data); });
   EXPECT_THROW(concat({}), setting_error);
 }

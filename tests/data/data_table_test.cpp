@@ -15,7 +15,7 @@ data_table const& irises() {
   return table;
 }
 
-TEST(data_table, gives_inputs_and_a_class_with_label_names) {
+TEST(data_table, provides_inputs_and_a_class_with_label_names) {
   dataset const data = irises().examples({.inputs = {"width", "length"}, .target = "species"});
   tensor_description const& target = data.describe().targets[0];
   EXPECT_EQ(target.name, "species");
@@ -28,7 +28,7 @@ TEST(data_table, gives_inputs_and_a_class_with_label_names) {
   EXPECT_EQ(read(data).labels, (std::vector<std::int32_t>{0, 2, 0, 1}));
 }
 
-TEST(data_table, gives_all_other_columns_as_inputs) {
+TEST(data_table, uses_all_columns_but_the_target_as_inputs_by_default) {
   data_table const numbers = parse_table("a,b,c\n1,2,3\n4,5,6\n", "t", {.number_type = element_type::f64});
   dataset const data = numbers.examples({.target = "b", .regression = true});
   EXPECT_EQ(data.describe().inputs[0].example, shape(2));
@@ -177,7 +177,7 @@ TEST(data_table, is_stratified_by_numbers_too) {
   EXPECT_EQ(std::ranges::count_if(held, [](float x) { return x != x; }), 2);
 }
 
-TEST(data_table, gives_a_series_of_columns) {
+TEST(data_table, returns_a_series_of_columns) {
   time_series const series = irises().series({"year", "length"});
   EXPECT_EQ(series.rows(), 4);
   EXPECT_EQ(series.columns(), (std::vector<std::string>{"year", "length"}));

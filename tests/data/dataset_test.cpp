@@ -191,7 +191,7 @@ TEST(stream, has_no_size_and_no_random_access) {
   expect_parts(refused<cohort::setting_error>([&] { data.get(0, one); }), {"stream", "get"});
 }
 
-TEST(dataset, gathers_more_rows_than_are_located_at_once) {
+TEST(dataset, gathers_many_rows_in_several_groups) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 0.0F);
   cohort::loader loader(cohort::arrays({cohort::array_view{.name = "x", .values = {values.data(), {1000}}}}),
@@ -302,7 +302,7 @@ TEST(example_view, refuses_elements_of_another_type) {
   EXPECT_NO_THROW(one.fill(0));
 }
 
-TEST(example_view, owns_another_example_of_the_same_epoch) {
+TEST(example_view, contains_another_example_of_the_same_epoch) {
   made_up const data(3);
   cohort::example_view one;
   one.epoch = 5;

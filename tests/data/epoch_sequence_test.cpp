@@ -44,7 +44,7 @@ TEST(epoch_sequence, copies_any_part_of_the_order) {
   }
 }
 
-TEST(epoch_sequence, starts_again_with_other_settings) {
+TEST(epoch_sequence, restarts_with_new_settings) {
   epoch_sequence reused, fresh;
   reused.start({.seed = 1, .size = 50, .blocks = {5, 10}});
   part(reused, 0, 50);

@@ -12,7 +12,7 @@ std::uint64_t print_of(std::vector<float> const& rows, std::vector<std::int32_t>
   return fingerprint(arrays(rows, {2}, labels, 3), 0);
 }
 
-TEST(fingerprint, is_equal_for_equal_examples_and_differs_for_others) {
+TEST(fingerprint, is_equal_only_for_equal_examples) {
   std::vector<float> const rows{1, 2, 3, 4, 5, 6};
   std::vector<std::int32_t> const labels{0, 1, 2};
   std::uint64_t const first = print_of(rows, labels);
@@ -35,6 +35,6 @@ TEST(fingerprint, covers_the_first_the_last_and_some_examples_between) {
   EXPECT_NE(print_of(rows, labels), first);
 }
 
-TEST(fingerprint, of_one_example) { EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1})); }
+TEST(fingerprint, distinguishes_single_examples) { EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1})); }
 
 }  // namespace fingerprint_test

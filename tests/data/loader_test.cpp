@@ -230,7 +230,7 @@ class hanging_reader : public numbers {
   mutable bool hung_ = false;
 };
 
-TEST(loader, stops_waiting_for_a_reader_at_its_deadline_and_lets_it_write_nothing_afterwards) {
+TEST(loader, prevents_writes_of_a_reader_that_missed_its_deadline) {
   auto const gate = std::make_shared<closed_gate>();
   {
     cohort::loader loader(std::make_shared<hanging_reader>(gate),
@@ -284,7 +284,7 @@ TEST(loader, drops_the_pending_batch_on_a_restart) {
   EXPECT_EQ(b->first_index, 52);
 }
 
-TEST(loader, resumes_a_run_with_the_same_or_other_ranks) {
+TEST(loader, resumes_with_the_same_or_another_number_of_ranks) {
   cohort::loader first(numbers(100), {.batch = 10, .ranks = 2, .seed = 3});
   first.start(1);
   first.next();
@@ -298,7 +298,7 @@ TEST(loader, resumes_a_run_with_the_same_or_other_ranks) {
   }
 }
 
-TEST(loader, shuffles_by_blocks_and_resumes_with_other_ranks) {
+TEST(loader, shuffles_by_blocks_and_resumes_with_another_number_of_ranks) {
   cohort::block_shuffle const blocks{.block = 10, .window = 30};
   std::vector<std::int64_t> order;
   cohort::detail::epoch_sequence sequence;
@@ -347,7 +347,7 @@ TEST(loader, distributes_each_example_once_in_equally_many_batches) {
   }
 }
 
-TEST(loader, returns_an_empty_batch_to_a_rank_without_a_share_of_the_last_one) {
+TEST(loader, returns_an_empty_batch_to_ranks_beyond_the_last_examples) {
   cohort::loader loader(numbers(9), {.batch = 4, .rank = 1, .ranks = 2});
   ASSERT_EQ(loader.next()->count, 4);
   cohort::batch const* const last = loader.next();

@@ -50,7 +50,7 @@ TEST(mix, has_as_many_examples_as_its_parts_by_default) {
   EXPECT_EQ(mix({{range(0, 3)}, {range(3, 4)}}).size(), 7);
 }
 
-TEST(mix, draws_every_example_once_before_any_again) {
+TEST(mix, draws_every_example_once_before_repeating_any) {
   // 4 draws of 10 an epoch: 5 epochs are two passes.
   dataset const data = mix({{range(0, 10), 1}, {range(10, 4), 1}}, {.size = 8});
   std::vector<int> total(14);
@@ -71,7 +71,7 @@ TEST(mix, repeats_a_small_part_within_an_epoch) {
   EXPECT_TRUE(std::ranges::all_of(count.begin(), count.begin() + 3, [](int times) { return times >= 2; }));
 }
 
-TEST(mix, draws_other_examples_in_another_pass_and_with_another_seed) {
+TEST(mix, draws_differently_in_each_pass_and_for_each_seed) {
   dataset const data = mix({{range(0, 50)}}, {.seed = 1});
   EXPECT_NE(read(data, 0).first, read(data, 1).first);
   EXPECT_NE(read(data, 0).first, read(mix({{range(0, 50)}}, {.seed = 2}), 0).first);
@@ -86,7 +86,7 @@ TEST(mix, keeps_blocks_together) {
   EXPECT_EQ(values(seen.begin() + 8, seen.end()), (values{8, 9, 10}));
 }
 
-TEST(mix, gives_parts_the_epoch_weights_and_keys) {
+TEST(mix, passes_on_epochs_weights_and_keys) {
   dataset const data = mix({{weighted(3)}});
   content const got = read(data, 2);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -116,7 +116,7 @@ TEST(mix, resumes_with_another_number_of_ranks) {
   EXPECT_EQ(all, resumed);
 }
 
-TEST(mix, refuses_what_has_no_meaning) {
+TEST(mix, refuses_invalid_parts_and_settings) {
   auto const refused_parts = [](std::vector<mix_part> const& parts, mix_settings const& settings = {}) {
     return refused<setting_error>([&] { mix(parts, settings); });
   };

@@ -109,7 +109,7 @@ TEST(normalisation, uses_the_statistics_of_the_fitted_data_only) {
   }
 }
 
-TEST(normalisation, rescales_the_channels_of_images_after_their_scale) {
+TEST(normalisation, is_fitted_to_scaled_image_channels) {
   std::vector<std::uint8_t> const pixels{0, 10, 20, 30, 100, 100, 200, 200,
                                          5, 15, 25, 35, 100, 100, 200, 200};
   std::vector<std::int32_t> const labels{0, 1};
@@ -141,7 +141,7 @@ TEST(normalisation, rescales_the_columns_of_windows) {
   EXPECT_EQ(all_of(normalised(data, of_elements)), values);
 }
 
-TEST(normalisation, of_channels_and_of_elements_can_follow_each_other) {
+TEST(normalisation, composes_maps_of_channels_and_of_elements) {
   std::vector<float> const values{1, 2, 3, 4};
   dataset const data = arrays({array_view{.values = {values.data(), {1, 2, 1, 2}}}});
   normalisation const channels{{{{2, 0}, {10, 0}}}, {}}, elements{{{{1, 1}, {1, 2}, {1, 3}, {1, 4}}}, {}};
@@ -152,7 +152,7 @@ TEST(normalisation, of_channels_and_of_elements_can_follow_each_other) {
   EXPECT_EQ(all_of(normalised(normalised(steps, elements), channels)), (std::vector<float>{4, 40, 12, 80}));
 }
 
-TEST(normalisation, passes_through_views_and_is_part_of_what_concat_compares) {
+TEST(normalisation, is_kept_by_views_and_compared_by_concat) {
   houses const examples(60);
   normalisation const fitted = fit_normalisation(examples.data());
   auto const [training, held] = split(normalised(examples.data(), fitted), 0.5);
@@ -161,7 +161,7 @@ TEST(normalisation, passes_through_views_and_is_part_of_what_concat_compares) {
   EXPECT_EQ(concat(training, held).size(), 60);
 }
 
-TEST(normalisation, keeps_its_bits_as_json) {
+TEST(normalisation, round_trips_bitwise_through_json) {
   houses const examples(31);
   normalisation const fitted = fit_normalisation(examples.data(), {.targets = rescaling::min_max});
   EXPECT_EQ(normalisation::from_json(fitted.to_json(), "model"), fitted);
@@ -173,7 +173,7 @@ TEST(normalisation, keeps_its_bits_as_json) {
     EXPECT_THROW(normalisation::from_json(text, "model"), data_error) << text;
 }
 
-TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
+TEST(normalisation, refuses_labels_wrong_shapes_and_empty_data) {
   houses const examples(10);
   std::vector<std::int32_t> const labels(10, 0);
   dataset const classes = arrays(examples.features, {3}, labels, 2);
@@ -226,7 +226,7 @@ TEST(normalisation, refuses_numbers_that_no_map_can_rescale) {
     EXPECT_NE(refusal({1, none, 3}, how).find("got mean"), std::string::npos);
 }
 
-TEST(channel_statistics, of_parts_merge_to_those_of_the_whole) {
+TEST(channel_statistics, of_parts_merge_to_the_statistics_of_the_whole) {
   houses const examples(301);
   dataset const data = examples.data();
   normalisation_settings const how{.targets = rescaling::standardise};
@@ -279,7 +279,7 @@ TEST(normalisation, is_accurate_far_from_zero) {
   EXPECT_NEAR(fitted.offset, -(2e8 + 1), 10);
 }
 
-TEST(normalisation, is_mapped_back) {
+TEST(normalisation, maps_predictions_back) {
   std::vector<channel_scaling> const maps{{4, -4}, {0.5, -1}};
   std::vector<double> values{1, 2, 3, 4, 5, 6, 7, 8};
   mutable_tensor_view const two_examples(values.data(), {2, 4});

@@ -74,7 +74,7 @@ TEST(read_table, names_columns_without_a_header) {
   EXPECT_EQ(columns_of(parse_table(",b\n1,2\n", "t")), (strings{"c0", "b"}));
 }
 
-TEST(read_table, refuses_numbers_in_place_of_names_unless_told) {
+TEST(read_table, refuses_numbers_as_column_names_by_default) {
   expect_parts(refusal_of("a,5.1\n1,2\n"), {"t.csv:1:3", "name", ".header = false", "\"5.1\""});
   EXPECT_EQ(columns_of(parse_table("1990,1991\n1,2\n", "t", {.header = true})), (strings{"1990", "1991"}));
 }
@@ -113,7 +113,7 @@ TEST(read_table, drops_the_numbers_of_a_row_with_a_missing_value) {
   EXPECT_EQ(texts(table, "b"), (strings{"2", "6"}));
 }
 
-TEST(read_table, uses_other_texts_for_missing_values) {
+TEST(read_table, uses_given_texts_for_missing_values) {
   table_settings const settings{.missing = missing_values::keep, .missing_texts = {"-"}};
   data_table const table = parse_table("a,b\n-,NA\n2,-\n", "t", settings);
   EXPECT_TRUE(std::isnan(table.numbers("a")[0]));
@@ -262,7 +262,7 @@ TEST(read_table, reads_a_column_of_texts_that_begins_with_numbers_out_of_range) 
                {"out of range (t.csv:2:1, column id)"});
 }
 
-TEST(read_table, takes_what_is_no_number_for_a_text) {
+TEST(read_table, reads_fields_that_are_not_numbers_as_texts) {
   for (char const* const text :
        {"inf", "infinity", "1x", "+-1", "0x10", "1e", "1e+", ".", "-", "e5", "1 2", "--1", "1.2.3", "1,"})
     EXPECT_EQ(texts(parse_table("a\n\"" + std::string(text) + "\"\n2\n", "t"), "a"), (strings{text, "2"}));
@@ -280,7 +280,7 @@ TEST(read_table, refuses_damaged_quotes) {
   expect_parts(refusal_of("a\n\""), {"t.csv:2:1", "does not end"});
 }
 
-TEST(read_table, refuses_what_is_not_text) {
+TEST(read_table, refuses_binary_files) {
   using namespace std::string_view_literals;
   expect_parts(refusal_of("a,b\n1,x\0y\n"sv), {"t.csv:2:4", "NUL"});
   expect_parts(refusal_of("a,b\n1,\"x\0\"\n"sv), {"t.csv:2:5", "NUL"});

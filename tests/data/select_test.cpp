@@ -27,7 +27,7 @@ TEST(select, returns_a_range) {
   EXPECT_EQ(select(numbers(9), 9, 0).size(), 0);
 }
 
-TEST(select, of_a_selection_refers_to_the_original) {
+TEST(select, of_a_selection_reads_the_original_data_set) {
   dataset const data = select(select(select(numbers(20), 5, 10), {9, 0, 3}), {2, 0});
   EXPECT_EQ(read(data).first, (values{8, 14}));
   EXPECT_EQ(read(select(data, {1})).first, (values{14}));

@@ -130,7 +130,7 @@ TEST(sequences, do_not_count_padding_in_a_normalisation) {
   EXPECT_NEAR(standard.inputs[0][1].offset / standard.inputs[0][1].scale, -40, 1e-12);
 }
 
-TEST(sequences, explain_what_they_refuse) {
+TEST(sequences, refuse_invalid_steps_and_labels_with_a_reason) {
   ragged const made(4);
   std::vector<int> lengths{1, 2, 3, 5};
   expect_parts(
@@ -247,7 +247,7 @@ TEST(bucket, has_an_order_that_does_not_depend_on_batches_and_ranks) {
   EXPECT_EQ(sorted, epoch_order(0, 0, 103, false)) << "each example once";
 }
 
-TEST(bucket, explains_what_it_refuses) {
+TEST(bucket, refuses_invalid_settings_with_a_reason) {
   ragged const made(4);
   dataset const data = sequences(made.series(), made.target());
   expect_parts(refused<setting_error>([&] { loader(data, {.bucket = -1}); }),

@@ -79,7 +79,7 @@ TEST(split, stratified_divides_each_class_in_proportion) {
   }
 }
 
-TEST(split, makes_a_part_for_each_fraction) {
+TEST(split, returns_one_part_per_fraction) {
   for (bool const stratified : {false, true}) {
     std::vector<dataset> const parts =
         split(numbers(90), {0.5, 0.3, 0.2}, {.seed = 2, .stratified = stratified});
@@ -103,7 +103,7 @@ TEST(split, keeps_weights_and_keys) {
   }
 }
 
-TEST(split, refuses_fractions_that_are_no_fractions) {
+TEST(split, refuses_invalid_fractions) {
   for (double const wrong : {0.0, 1.0, -0.5, 80.0, std::nan("")})
     expect_parts(refused<setting_error>([&] { split(numbers(9), wrong); }), {"split", "between 0 and 1"});
   expect_parts(refused<setting_error>([] { split(numbers(9), {0.5, 0.2}); }), {"add up to 1", "got 0.7"});
@@ -139,7 +139,7 @@ TEST(split, checks_its_settings_before_it_reads_labels) {
   EXPECT_THROW(k_fold(mislabelled(), 1, {.stratified = true}), setting_error);
 }
 
-TEST(k_fold, holds_each_example_out_once) {
+TEST(k_fold, uses_each_example_once_for_validation) {
   for (bool const stratified : {false, true}) {
     std::vector<data_split> const folds = k_fold(numbers(32), 5, {.seed = 3, .stratified = stratified});
     ASSERT_EQ(folds.size(), 5U);

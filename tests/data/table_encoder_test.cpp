@@ -46,7 +46,7 @@ TEST(table_encoder, encodes_numbers_texts_and_the_class) {
   EXPECT_EQ(encoder.column("city").width(), 3);
 }
 
-TEST(table_encoder, finds_columns_by_name_and_ignores_others) {
+TEST(table_encoder, finds_columns_by_name_and_ignores_unknown_ones) {
   data_table const other = parse_table("x,job,city,income,age\nz,judge,Oslo,low,1\n", "test.csv");
   EXPECT_EQ(inputs_of(table_encoder(training(), settings).examples(other)), (values{1, 0, 1, 0, 0, 1, 0}));
 }
@@ -100,7 +100,7 @@ TEST(table_encoder, does_not_learn_from_rows_outside_the_training_table) {
                {"a class is unknown", "t, column income, row 1", "\"low\"", "got \"high\""});
 }
 
-TEST(table_encoder, gives_unknown_and_missing_texts_a_slot_on_request) {
+TEST(table_encoder, encodes_unknown_and_missing_texts_as_a_category_on_request) {
   table_encoder const encoder(training(), {.inputs = {"city"}, .other = true});
   EXPECT_EQ(encoder.column("city").width(), 4);
   data_table const other = parse_table("city,x\nParis,1\n,2\nOslo,3\n", "new.csv", keep);

@@ -60,7 +60,7 @@ TEST(text_dictionary, sorts_by_bytes) {
   }
 }
 
-TEST(text_dictionary, says_whether_a_text_is_ascii) {
+TEST(text_dictionary, recognises_ascii_texts) {
   text_dictionary const dictionary;
   for (std::size_t size = 1; size < 30; ++size) {
     std::string text(size, 'x');
@@ -73,7 +73,7 @@ TEST(text_dictionary, says_whether_a_text_is_ascii) {
   }
 }
 
-TEST(text_dictionary, agrees_with_a_map) {
+TEST(text_dictionary, agrees_with_std_map) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     cohort::random_stream const random(seed, "texts");

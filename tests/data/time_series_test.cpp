@@ -22,7 +22,7 @@ TEST(time_series, has_rows_and_named_columns) {
   EXPECT_EQ(time_series(std::span<float const>(six), 6).rows(), 1);
 }
 
-TEST(time_series, is_divided_in_time) {
+TEST(time_series, is_split_into_earlier_and_later_rows) {
   auto const [training, held_out] = split_series(time_series(six, 1), 0.7);
   EXPECT_EQ(training.rows(), 4);
   EXPECT_EQ(held_out.rows(), 2);
@@ -32,7 +32,7 @@ TEST(time_series, is_divided_in_time) {
   EXPECT_THROW(split_series(time_series(six, 1), 1.5), setting_error);
 }
 
-TEST(time_series, refuses_values_that_are_no_rows_of_numbers) {
+TEST(time_series, refuses_invalid_shapes_types_and_names) {
   expect_parts(refused<shape_error>([] { time_series(six, 4); }), {"a multiple of 4", "got 6"});
   EXPECT_THROW(time_series(six, 0), shape_error);
   expect_parts(refused<shape_error>([] {
@@ -50,7 +50,7 @@ TEST(time_series, refuses_values_that_are_no_rows_of_numbers) {
             "f32, got 1e+39");
 }
 
-TEST(time_series, refuses_slices_that_are_not_in_it) {
+TEST(time_series, refuses_slices_out_of_range) {
   time_series const series(six, 1);
   for (auto const& [first, count] : {std::pair(-1, 2), {5, 2}, {0, 0}, {7, 1}, {0, 7}})
     EXPECT_THROW(series.slice(first, count), setting_error);

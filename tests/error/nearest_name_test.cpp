@@ -21,14 +21,14 @@ TEST(nearest_name, has_the_smallest_edit_distance) {
   EXPECT_EQ(nearest_name("ll2", names), "l2");
 }
 
-TEST(nearest_name, is_none_for_names_that_share_little) {
+TEST(nearest_name, is_empty_if_no_name_is_similar) {
   EXPECT_EQ(nearest_name("strategy", names), "");
   EXPECT_EQ(nearest_name("x", names), "");
   EXPECT_EQ(nearest_name("", names), "");
   EXPECT_EQ(nearest_name(std::string(1'000'000, 'e'), names), "");
 }
 
-TEST(nearest_name, follows_the_list_of_names) {
+TEST(nearest_name, is_appended_to_the_list_of_names) {
   EXPECT_EQ(names_and_nearest("epoch", names), "epochs, batch, every, l2; the nearest name is epochs");
   EXPECT_EQ(names_and_nearest("strategy", names), "epochs, batch, every, l2");
 }

@@ -11,7 +11,7 @@ namespace binary_counts_test {
 
 using cohort::binary_counts;
 
-TEST(binary_counts, computes_ratios_as_by_hand) {
+TEST(binary_counts, computes_ratios) {
   // Of 8 examples predicted as positive 6 are positive; of 10 positive ones 6 were found; 18 others are true
   // negatives.
   binary_counts const c{.true_positive = 6, .false_positive = 2, .false_negative = 4, .true_negative = 18};

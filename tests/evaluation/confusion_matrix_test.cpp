@@ -39,7 +39,7 @@ TEST(confusion_matrix, counts_one_class_against_the_others) {
   EXPECT_EQ(three.accuracy(), 0.6);
 }
 
-TEST(confusion_matrix, averages_as_by_hand) {
+TEST(confusion_matrix, averages_over_classes) {
   // precision 3/4, 2/4, 1/2; recall 3/5, 2/3, 1/2; F1 2/3, 4/7, 1/2
   EXPECT_DOUBLE_EQ(*three.precision(), (0.75 + 0.5 + 0.5) / 3);
   EXPECT_DOUBLE_EQ(*three.precision(averaging::weighted), (5 * 0.75 + 3 * 0.5 + 2 * 0.5) / 10);
@@ -56,7 +56,7 @@ TEST(confusion_matrix, averages_as_by_hand) {
   }
 }
 
-TEST(confusion_matrix, correlates_as_by_hand) {
+TEST(confusion_matrix, computes_the_correlation_coefficient) {
   // One class against the others: TP·TN − FP·FN and the four sums.
   double const first = (3 * 4 - 1 * 2) / std::sqrt(4.0 * 5 * 5 * 6);
   double const second = (2 * 5 - 2 * 1) / std::sqrt(4.0 * 3 * 7 * 6);
@@ -87,7 +87,7 @@ TEST(confusion_matrix, counts_zero_by_zero_as_0_in_means) {
   EXPECT_EQ(m.precision(2), std::nullopt) << "a ratio of 0/0 itself is empty";
 }
 
-TEST(confusion_matrix, never_predicting_a_class_lowers_the_means) {
+TEST(confusion_matrix, counts_the_precision_of_unpredicted_classes_as_0_in_means) {
   EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}).precision(), 0.45);
   EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}).precision(averaging::weighted), 0.81);
   EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}, zero_division::leave_out).precision(), 0.9);
@@ -125,7 +125,7 @@ TEST(confusion_matrix, has_no_numbers_without_examples) {
   EXPECT_EQ(matrix_of({{4, 0}, {2, 0}}).mcc(), std::nullopt) << "always the same prediction";
 }
 
-TEST(confusion_matrix, adds_another_one) {
+TEST(confusion_matrix, adds_another_matrix) {
   auto sum = matrix_of({{1, 0, 1}, {1, 0, 0}, {0, 0, 1}});
   sum.merge(matrix_of({{2, 1, 0}, {0, 2, 0}, {0, 1, 0}}));
   for (int i = 0; i < 9; ++i) EXPECT_EQ(sum.count(i / 3, i % 3), three.count(i / 3, i % 3));

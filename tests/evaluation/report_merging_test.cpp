@@ -107,7 +107,7 @@ TEST(report_merging, refuses_bytes_of_no_report) {
   expect_safe_merging(calibration_report(3, 4));
 }
 
-TEST(report_merging, names_what_differs) {
+TEST(report_merging, names_the_differing_setting) {
   auto const refused = [](auto mine, auto const& others) {
     return refusal_of<data_error>([&] { mine.merge(others.to_bytes()); });
   };

@@ -58,7 +58,7 @@ TEST(roc, treats_equal_scores_as_one_point_in_any_order) {
   EXPECT_EQ(report_of({0.1, 0.2, 0.8}, {1, 1, 0}).auc(0), 0.0);
 }
 
-TEST(roc, has_no_area_without_both_kinds_of_examples) {
+TEST(roc, has_no_area_without_positive_and_negative_examples) {
   EXPECT_EQ(roc_report().auc(0), std::nullopt);
   EXPECT_EQ(report_of({0.1, 0.9}, {1, 1}).auc(0), std::nullopt);
   EXPECT_EQ(report_of({0.1, 0.9}, {0, 0}).average_precision(), std::nullopt);
@@ -98,7 +98,7 @@ double area_by_pairs(examples const& all, int c) {
   return static_cast<double>(halves) / 2 / static_cast<double>(pairs);
 }
 
-TEST(roc, agrees_with_the_count_of_pairs_for_each_class_against_all_others) {
+TEST(roc, agrees_with_counted_pairs_for_each_class_against_the_rest) {
   for (int different : {5, 1000}) {
     examples const all = drawn(3, 400, 4, different);
     roc_report report(4);
@@ -112,7 +112,7 @@ TEST(roc, agrees_with_the_count_of_pairs_for_each_class_against_all_others) {
   }
 }
 
-TEST(roc, merges_any_shards_to_the_bits_of_the_whole) {
+TEST(roc, merges_any_shards_bitwise_to_the_whole) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     int const columns = 1 + static_cast<int>(seed % 3), count = static_cast<int>(500 * seed);

@@ -12,12 +12,12 @@ namespace isa_test {
 using cohort::isa;
 using cohort_test::with_variable;
 
-TEST(isa_of_the_environment, is_the_machines_if_nothing_is_set) {
+TEST(isa_of_the_environment, is_the_instruction_set_of_the_machine_if_unset) {
   with_variable const none("COHORT_ISA", nullptr);
   EXPECT_EQ(cohort::best_isa(), cohort::machine_isa());
 }
 
-TEST(isa_of_the_environment, is_capped_and_never_raised) {
+TEST(isa_of_the_environment, is_lowered_and_never_raised) {
   for (isa const cap : {isa::baseline, isa::avx2, isa::avx512}) {
     with_variable const most("COHORT_ISA", std::string(cohort::name_of(cap)).c_str());
     EXPECT_EQ(cohort::best_isa(), std::min(cap, cohort::machine_isa()));

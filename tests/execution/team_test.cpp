@@ -26,7 +26,7 @@ TEST(team, runs_each_worker_once) {
   }
 }
 
-TEST(team, keeps_a_thread_for_each_number_and_the_caller_for_worker_zero) {
+TEST(team, runs_each_worker_on_its_thread_and_worker_0_on_the_caller) {
   team crew(3);
   std::vector<std::thread::id> first(3);
   std::vector<std::thread::id> second(3);
@@ -56,7 +56,7 @@ TEST(team, makes_stores_before_a_barrier_visible_after_it) {
   }
 }
 
-TEST(team, runs_again_after_workers_have_slept) {
+TEST(team, runs_after_workers_have_slept) {
   // Worker 0 delays the others until they must be in the blocking part of their wait.
   team crew(3);
   for (int run = 0; run < 3; ++run) {
@@ -165,7 +165,7 @@ TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_does)
   EXPECT_TRUE(ran);
 }
 
-TEST(team, enters_own_threads_once_and_the_caller_in_each_run) {
+TEST(team, calls_enter_once_per_thread_and_per_run_of_the_caller) {
   std::atomic<int> entered[3]{};
   std::atomic<int> left[3]{};
   {
@@ -189,7 +189,7 @@ TEST(team, enters_own_threads_once_and_the_caller_in_each_run) {
   }
 }
 
-TEST(team, rethrows_what_entering_throws) {
+TEST(team, rethrows_exceptions_of_enter) {
   EXPECT_THROW(team(3, {.enter =
                             [](int w) {
                               if (w == 2) throw std::out_of_range("no core left");

@@ -73,7 +73,7 @@ TEST(graph, has_another_hash_if_anything_relevant_differs) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made - 1)) << "the line does not matter";
 }
 
-TEST(graph, throws_the_findings_sentence) {
+TEST(graph, throws_the_text_of_the_finding) {
   int const here = __LINE__;
   auto const bad = [](builder& net) { net.input({1, 4, 4}) | conv2d{.filters = 20, .kernel = 5}; };
   expect_parts(

@@ -12,7 +12,7 @@ namespace named_layers_test {
 
 using namespace cohort;
 
-TEST(named_layers, are_found_by_given_and_generated_names_in_the_order_of_the_names) {
+TEST(named_layers, are_found_by_given_and_generated_names) {
   graph const net = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 3, .name = "head"} | relu{} | dense{.units = 2};
   });

@@ -92,7 +92,7 @@ TEST(network, may_be_copied_to_run_time) {
   EXPECT_EQ(copy.view().name(4), "conv2d_2");
 }
 
-TEST(network, remembers_the_line_of_each_layer) {
+TEST(network, stores_the_line_of_each_layer) {
   graph_view const net = lenet;
   EXPECT_EQ(net[10].at.line - net[1].at.line, 3);
   EXPECT_TRUE(std::string_view(net[1].at.file).ends_with("network_test.cpp"));

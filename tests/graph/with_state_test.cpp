@@ -19,7 +19,7 @@ static_assert(translator.view().size() == 8);
 static_assert(translator.view()[3].output == shape{8});  // state
 static_assert(translator.parameter_count() == 4 * 8 * (3 + 8 + 1) + 4 * 8 * (2 + 8 + 1) + 9 * 4);
 
-TEST(with_state, steps_keep_the_mask_and_states_end_it) {
+TEST(with_state, steps_are_masked_and_states_are_not) {
   graph const net = graph::build([](builder& b) {
     auto const made = with_state(gru{.units = 4}, b.masked_input({6, 3}));
     return std::pair{made.steps() | tanh_activation{}, made.state() | relu{}};
@@ -32,7 +32,7 @@ TEST(with_state, steps_keep_the_mask_and_states_end_it) {
   EXPECT_EQ(v[v.find("relu_1")].mask, -1);
 }
 
-TEST(with_state, refuses_other_readers_of_a_masked_output_with_states) {
+TEST(with_state, requires_its_members_for_masked_outputs_with_states) {
   builder b;
   tensor const x = b.masked_input({6, 3}) | gru{.units = 4, .returns_state = true};
   x | dense{.units = 2};
@@ -40,7 +40,7 @@ TEST(with_state, refuses_other_readers_of_a_masked_output_with_states) {
                "this layer reads the steps and the state together: use the members of with_state");
 }
 
-TEST(with_state, names_what_a_layer_does_not_return) {
+TEST(with_state, names_missing_outputs_of_a_layer) {
   builder b;
   auto const last = with_state(gru{.units = 4, .last_step = true}, b.input({6, 3}));
   last.steps();

@@ -76,7 +76,7 @@ TEST(export_onnx, writes_the_same_bytes_to_a_file_and_to_a_stream) {
   std::filesystem::remove(path);
 }
 
-TEST(export_onnx, refuses_what_onnx_cannot_express_with_layer_and_reason) {
+TEST(export_onnx, names_a_layer_that_onnx_cannot_express_and_the_reason) {
   auto const refused = [](auto describe) { return refusal_of<graph_error>([&] { exported(describe); }); };
   EXPECT_EQ(
       refused([](builder& b) { return b.input({3}) | halve{.name = "mine"}; }),

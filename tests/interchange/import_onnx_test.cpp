@@ -45,7 +45,7 @@ std::map<std::string, std::string> const not_imported{
     {"padded_indices", "no layer casts to this type"},
     {"padded_lstm", "sequence_lens are computed"}};
 
-TEST(import_onnx, computes_what_the_exported_network_computes) {
+TEST(import_onnx, has_the_outputs_of_the_exported_network) {
   std::mt19937 random(5);
   int passed = 0;
   for (network_case const& one : all_cases()) {
@@ -188,7 +188,7 @@ TEST(import_onnx, skips_nodes_that_no_output_needs) {
   EXPECT_EQ(kinds_of(model_of({4}, {op("Sqrt", {"x"}, {"a"}), op("Relu", {"x"}, {"y"})})), "input relu ");
 }
 
-TEST(import_onnx, refuses_with_place_and_remedy) {
+TEST(import_onnx, names_node_and_remedy_of_a_refusal) {
   auto const of_relu = [](std::string const& what, std::string const& expected, std::string const& got,
                           std::string const& remedy) {
     return message(0, "y", "Relu", what, expected, got, remedy);

@@ -19,7 +19,7 @@ graph small() {
 }
 std::vector<float> const weights{1, 2, 3, 4, 5, 6}, bias{7, 8, 9};
 
-TEST(imported_model, becomes_a_run_with_its_parameters_and_settings) {
+TEST(imported_model, loads_into_a_run_with_parameters_and_settings) {
   imported_model made(small(), "a.onnx");
   made.settings.optimizer.rule = adam{.learning_rate = 0.5};
   made.set("head.weights", {3, 2}, weights);

@@ -62,7 +62,7 @@ constexpr char const* small_map =
     "body.bias\tfc1.bias\r\n"
     "head.bias     fc2.bias    reshape";
 
-TEST(name_map, reads_parameters_from_tensors_of_other_names) {
+TEST(name_map, reads_parameters_from_renamed_tensors) {
   training run = trainer<reference<double>>(small());
   auto const version = run.parameters().version();
   tensor_file const file = small_file();
@@ -76,7 +76,7 @@ TEST(name_map, reads_parameters_from_tensors_of_other_names) {
   EXPECT_TRUE(done.kept.empty() && done.ignored.empty());
 }
 
-TEST(name_map, converts_types_and_keeps_bits_of_moved_elements) {
+TEST(name_map, converts_types_and_moves_elements_bitwise) {
   graph const net = graph::build(
       [](builder& b) { return b.input({2}) | dense{.units = 2, .name = "a"} | softmax_cross_entropy{}; });
   training run = trainer<reference<float>>(net);
@@ -152,7 +152,7 @@ TEST(name_map, lists_all_differences_and_changes_nothing) {
       "t18, t19 and 5 more");
 }
 
-TEST(name_map, stars_stand_for_at_least_one_character_and_as_few_as_possible) {
+TEST(name_map, matches_stars_with_the_fewest_characters_and_at_least_one) {
   using words = std::vector<std::string_view>;
   auto const match = detail::match_pattern;
   EXPECT_EQ(match("a.b", "a.b"), words{});
@@ -256,12 +256,12 @@ void compare(std::string const& name, graph const& net, name_map const& map, std
 }
 
 /// The names and outputs are those of torchvision's ResNet, and the map is that of the program resnet50.
-TEST(name_map, a_resnet_of_torchvision_has_its_outputs) {
+TEST(name_map, a_resnet_of_torchvision_has_the_outputs_of_torchvision) {
   compare("resnet", reference_program::resnet({32, 5, {2, 1, 1, 1}}),
           name_map::load(COHORT_SOURCE_DIR "/examples/torchvision_resnet.map"), 20);
 }
 
-TEST(name_map, recurrent_layers_of_pytorch_have_their_outputs) {
+TEST(name_map, recurrent_layers_of_pytorch_have_the_outputs_of_pytorch) {
   auto const net_of = [](auto layer) {
     return graph::build([=](builder& b) { return b.input({5, 3}) | layer | mean_squared_error{}; });
   };
@@ -279,7 +279,7 @@ TEST(name_map, recurrent_layers_of_pytorch_have_their_outputs) {
 
 /// layer/recurrent_orders_test.cpp compares the table of docs/sequences.md with golden numbers; here the
 /// operation `gates` reads the same numbers.
-TEST(name_map, gates_of_other_libraries_have_their_outputs) {
+TEST(name_map, gates_of_other_libraries_have_the_outputs_of_the_library) {
   auto const cases = read_golden_cases("recurrent_orders.txt");
   constexpr int batch = 2, steps = 4, features = 3, units = 3;
   auto const compare_orders = [&](std::string const& name, auto layer, int gates, bool transposed,

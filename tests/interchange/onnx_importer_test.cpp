@@ -57,7 +57,7 @@ bool is_causal(onnx_model const& model) {
   return false;
 }
 
-TEST(onnx_attention, is_recognised_with_both_forms_of_its_mask) {
+TEST(onnx_attention, is_recognised_with_masked_scores_and_masked_weights) {
   EXPECT_EQ(kinds_of(separate_attention().model()), "input attention ");
   EXPECT_FALSE(is_causal(separate_attention().model()));
   EXPECT_TRUE(is_causal(separate_attention{.masks_before = true}.model()));
@@ -73,7 +73,7 @@ TEST(onnx_attention, is_not_recognised_if_only_the_weights_are_masked) {
                     "the elements in row-major order", "N x 2 x 2 x 2", replace));
 }
 
-TEST(onnx_attention, must_keep_examples_and_steps) {
+TEST(onnx_attention, is_recognised_only_if_examples_and_steps_stay_separate) {
   auto const of = [](std::string const& what, std::string const& expected, std::string const& got) {
     return message(11, "y", "Attention", what, expected, got, "replace windowed attention before the export");
   };
@@ -102,7 +102,7 @@ TEST(onnx_attention, has_a_mask_with_the_extents_of_its_scores) {
                     "1 x 1", replace));
 }
 
-TEST(onnx_attention, of_a_file_has_three_inputs_and_known_attributes) {
+TEST(onnx_attention, requires_two_inputs_and_known_attributes) {
   std::vector<onnx_attribute> with{whole("q_num_heads", 2), whole("kv_num_heads", 2)};
   EXPECT_EQ(refused(model_of({2, 12}, {op("Attention", {"x"}, {"y"}, with)}, {}, 23)),
             message(0, "y", "Attention", "input 1 is missing", "at least 2 inputs", "1", check));
@@ -116,7 +116,7 @@ TEST(onnx_attention, of_a_file_has_three_inputs_and_known_attributes) {
 
 onnx_tensor const w = onnx_tensor::of("w", {3, 2}, {1, 2, 3, 4, 5, 6}), b = onnx_tensor::of("b", {2}, {7, 8});
 
-TEST(onnx_bias, is_joined_only_if_the_sum_is_that_of_onnx) {
+TEST(onnx_bias, is_fused_only_with_operators_of_onnx) {
   onnx_model foreign =
       model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b});
   EXPECT_EQ(kinds_of(foreign), "input dense ");
@@ -141,12 +141,12 @@ TEST(onnx_bias, is_joined_only_if_the_sum_is_that_of_onnx) {
       "input dense ");
 }
 
-TEST(onnx_bias, is_no_third_input_of_a_file) {
+TEST(onnx_bias, is_refused_as_a_third_input) {
   EXPECT_EQ(refused(model_of({4, 3}, {op("MatMul", {"x", "w", "b"}, {"y"})}, {w, b})),
             message(0, "y", "MatMul", "the node has too many inputs", "at most 2", "3", check));
 }
 
-TEST(onnx_gelu, is_recognised_only_of_operators_of_onnx) {
+TEST(onnx_gelu, is_recognised_only_from_operators_of_onnx) {
   for (std::size_t foreign = 0; foreign < 5; ++foreign) {
     onnx_model made =
         model_of({4},
@@ -271,7 +271,7 @@ onnx_model with_names(onnx_model model) {
   return model;
 }
 
-TEST(onnx_names, are_those_of_nodes_and_of_the_outputs_of_the_graph) {
+TEST(onnx_names, come_from_nodes_and_from_the_outputs_of_the_graph) {
   onnx_tensor const kernel = onnx_tensor::of("k", {2, 1, 2, 2}, {1, 2, 3, 4, -1, 0, 1, 2});
   onnx_model const image =
       model_of({1, 4, 4},
@@ -285,7 +285,7 @@ TEST(onnx_names, are_those_of_nodes_and_of_the_outputs_of_the_graph) {
   EXPECT_EQ(imported(write_onnx_model(with_names(image))).outputs, std::vector<std::string>{"y"});
 }
 
-TEST(onnx_names, of_fused_nodes_are_those_of_the_last_one) {
+TEST(onnx_names, of_fused_nodes_are_the_name_of_the_last_node) {
   onnx_model const bias = model_of(
       {4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"a", "b"}, {"s"}), op("Tanh", {"s"}, {"y"})},
       {w, b});
@@ -305,7 +305,7 @@ TEST(onnx_names, of_fused_nodes_are_those_of_the_last_one) {
   EXPECT_EQ(names_of(with_names(attention)), "n_h y ");
 }
 
-TEST(onnx_names, do_not_give_views_and_parts) {
+TEST(onnx_names, of_views_and_parts_are_not_used) {
   // A transposed sequence is convolved as it is, so the layer's output is the transposed value of the file.
   onnx_tensor const kernel = onnx_tensor::of("k", {2, 3, 1}, {1, 2, 3, 4, -1, 0});
   std::vector<onnx_attribute> const swap{list("perm", {0, 2, 1})};
@@ -320,7 +320,7 @@ TEST(onnx_names, do_not_give_views_and_parts) {
       "a c y ");
 }
 
-TEST(onnx_names, of_outputs_are_those_of_the_layers_that_compute_them) {
+TEST(onnx_names, of_outputs_belong_to_the_layers_that_compute_them) {
   onnx_model model = model_of({2}, {op("Relu", {"x"}, {"y"}), op("Identity", {"y"}, {"z"})});
   model.outputs.push_back({"x", onnx_type::f32, false, {}});  // is an input, too
   model.outputs.push_back({"z", onnx_type::f32, false, {}});
@@ -339,7 +339,7 @@ TEST(onnx_names, of_outputs_are_those_of_the_layers_that_compute_them) {
   EXPECT_EQ(imported(write_onnx_model(model)).outputs, (std::vector<std::string>{"y", "identity_2", "z"}));
 }
 
-TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
+TEST(onnx_names, that_belong_to_a_node_and_another_value_are_not_used) {
   onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Tanh", {"a"}, {"b"}),
                                     op("Sigmoid", {"b"}, {"c"}), op("Elu", {"c"}, {"y"})});
   model.nodes[0].name = "b";  // computes a
@@ -353,7 +353,7 @@ TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
   EXPECT_EQ(layers, "b/relu a/tanh c y ");
 }
 
-TEST(onnx_names, of_values_that_no_output_needs_give_no_layer) {
+TEST(onnx_names, of_unused_values_are_not_used_for_nodes) {
   onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Sigmoid", {"a"}, {"unused"}),
                                     op("Tanh", {"a"}, {"b"}), op("Elu", {"b"}, {"y"})});
   model.nodes[2].name = "unused";  // computes b

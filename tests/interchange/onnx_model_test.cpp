@@ -133,7 +133,7 @@ TEST(onnx_model, names_the_message_that_is_wrong) {
       "got 4 bytes");
 }
 
-TEST(onnx_model, refuses_tensors_that_are_too_large_or_elsewhere) {
+TEST(onnx_model, refuses_tensors_that_are_too_large_or_in_other_files) {
   EXPECT_EQ(
       refused_tensor(field(1, std::int64_t{1} << 40)),
       "cannot read the ONNX file (a.pb, byte 0): expected a tensor of at most 1073741824 elements, got an "

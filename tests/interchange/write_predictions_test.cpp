@@ -184,7 +184,7 @@ TEST(write_predictions, orders_rows_by_key) {
   }
 }
 
-TEST(write_predictions, orders_rows_of_more_chunks_than_it_keeps_open) {
+TEST(write_predictions, sorts_more_chunks_than_it_keeps_open) {
   constexpr int rows = 300;
   bright_thirds const examples(rows);
   std::vector<std::int64_t> keys;
@@ -522,7 +522,7 @@ TEST(write_predictions, finds_damaged_part_files) {
     }
 }
 
-TEST(write_predictions, leaves_the_part_files_on_request) {
+TEST(write_predictions, keeps_the_part_files_on_request) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   std::string const path = folder.path() + "/made.csv";

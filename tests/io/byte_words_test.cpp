@@ -9,7 +9,7 @@ namespace byte_words_test {
 
 using namespace cohort::detail;
 
-TEST(byte_words, loads_the_first_bytes_and_no_others) {
+TEST(byte_words, loads_only_the_requested_bytes) {
   std::string const text =
       "\x81"
       "bcdefg\xff";

@@ -58,13 +58,13 @@ TEST_F(cached_file_in_a_folder, ignores_a_damaged_file) {
   }
 }
 
-TEST_F(cached_file_in_a_folder, does_not_trust_its_name) {
+TEST_F(cached_file_in_a_folder, compares_the_stored_key_with_the_requested_key) {
   file_of("one").write("content");
   put(file_of("two").path(), bytes_of(file_of("one").path()));
   EXPECT_EQ(file_of("two").read(), "");
 }
 
-TEST_F(cached_file_in_a_folder, neither_writes_nor_reads_a_larger_file_than_its_caller_allows) {
+TEST_F(cached_file_in_a_folder, limits_the_size_of_files_that_it_writes_and_reads) {
   auto const limited = [&](std::uint64_t bytes) {
     return cached_file(folder, "cohort trials 1", ".trial", "key", bytes);
   };

@@ -16,7 +16,7 @@ using cohort::io::crc32c;
 std::span<std::byte const> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // The check value of the catalogue of CRCs, and two vectors of RFC 3720, B.4.
-TEST(crc32c, has_the_published_values) {
+TEST(crc32c, computes_the_published_values) {
   std::vector<std::byte> const zeros(32);
   std::vector<std::byte> const ones(32, std::byte{0xff});
   for (cohort::isa const which : usable_isas()) {

@@ -103,7 +103,7 @@ std::vector<event> events_of(F const& write) {
   return made;
 }
 
-TEST(event_file, has_a_name_that_tensorboard_finds_and_each_file_another_one) {
+TEST(event_file, has_a_unique_name_that_tensorboard_finds) {
   scratch_folder const folder;
   io::event_file const a(folder.path()), b(folder.path());
   EXPECT_EQ(a.path().find(folder / "events.out.tfevents."), 0U) << a.path();

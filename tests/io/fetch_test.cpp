@@ -43,7 +43,7 @@ TEST(fetch, copies_files_in_order) {
   EXPECT_TRUE(copies[0].starts_with(far.settings.folder + "/") && copies[0].ends_with("-a")) << copies[0];
 }
 
-TEST(fetch, keeps_copies_and_nothing_else) {
+TEST(fetch, keeps_one_file_per_copy_and_does_not_copy_again) {
   remote const far;
   std::string const name = far.file("a", "one");
   std::string const copy = fetch({name}, far.settings)[0];
@@ -85,7 +85,7 @@ TEST(fetch, removes_incomplete_copies_of_killed_processes) {
   EXPECT_TRUE(std::filesystem::exists(copy + "b.aB3xYz.partial"));
 }
 
-TEST(fetch, separates_files_of_the_same_last_name) {
+TEST(fetch, stores_files_of_the_same_last_name_separately) {
   remote const far;
   std::filesystem::create_directory(far.there / "x");
   std::vector<std::string> const copies = fetch({far.file("a", "one"), far.file("x/a", "two")}, far.settings);
@@ -93,7 +93,7 @@ TEST(fetch, separates_files_of_the_same_last_name) {
   EXPECT_EQ(io::read_text(copies[1]), "two");
 }
 
-TEST(fetch, passes_any_name_as_it_is) {
+TEST(fetch, passes_any_name_unchanged) {
   remote const far;
   std::string const name = far.file("$(touch x); `touch y` {file} '\" *", "one");
   fetch_settings settings = far.settings;
@@ -186,7 +186,7 @@ TEST(fetch, runs_a_command_once_for_several_threads) {
   EXPECT_EQ(io::read_text(name), "\n");
 }
 
-TEST(fetch, refuses_settings_that_fetch_nothing) {
+TEST(fetch, refuses_invalid_settings) {
   remote const far;
   auto const refused_settings = [](fetch_settings const& settings) {
     return refused<setting_error>([&] { fetch({"a"}, settings); });

@@ -16,7 +16,7 @@ namespace file_reader_test {
 using cohort::io::file_reader;
 using cohort::io::read_text;
 
-TEST(file_reader, reads_the_contents_and_then_nothing) {
+TEST(file_reader, reads_to_the_end) {
   scratch_folder folder;
   std::ofstream(folder / "a") << "0123456789";
   file_reader file(folder / "a");
@@ -41,7 +41,7 @@ TEST(read_at, reads_at_any_offset) {
   EXPECT_EQ(cohort::detail::read_at(file, folder / "a", 100, bytes, 1), 0U);
 }
 
-TEST(regular_file, is_closed) {
+TEST(regular_file, closes_its_descriptor) {
   scratch_folder folder;
   std::ofstream(folder / "a") << "content";
   int first = -1;
@@ -63,7 +63,7 @@ TEST(file_reader, names_a_missing_file) {
                 + std::filesystem::current_path().string());
 }
 
-TEST(file_reader, refuses_what_is_not_a_regular_file) {
+TEST(file_reader, refuses_files_that_are_not_regular) {
   scratch_folder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "pipe"); }),

@@ -60,7 +60,7 @@ TEST(json_string, refuses_a_truncated_character) {
   EXPECT_EQ(detail::invalid_utf8_at("ab\xc3\xa4\xc3"), 4u);
 }
 
-TEST(json_string, escapes_only_what_is_required) {
+TEST(json_string, escapes_only_required_characters) {
   std::string text;
   detail::append_quoted(text, std::string_view("\"\\/\b\f\n\r\t\0\x1f\x7f\xc3\xa4", 13));
   EXPECT_EQ(text, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\xc3\xa4\"");
@@ -74,7 +74,7 @@ TEST(json_string, prints_hostile_text_shortened_and_as_utf8) {
       << "DEL and the control characters of C1";
 }
 
-TEST(json_string, prints_sentences_of_other_processes_on_one_line) {
+TEST(json_string, prints_messages_of_other_processes_on_one_line) {
   EXPECT_EQ(detail::make_printable("\"a\"\nb\x1b\xff\x7f\xc2\x9b."), "\"a\" b ???.");
   EXPECT_EQ(detail::make_printable(std::string(2000, 'x')), std::string(2000, 'x'));
   EXPECT_EQ(detail::make_printable(std::string(5000, 'x')), std::string(2000, 'x') + "…");

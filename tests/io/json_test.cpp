@@ -222,7 +222,7 @@ TEST(json, refuses_every_truncation_of_a_document) {
   }
 }
 
-TEST(json, never_reads_beyond_a_damaged_text) {
+TEST(json, never_reads_past_the_end_of_a_damaged_text) {
   // The text is copied to memory of exactly its size, so that a sanitizer detects any read beyond it.
   std::string const whole =
       R"({"a": [1.5e3, -0, "\ud83d\ude00 \u00e4 ä", true, false, null, {"b": {}}], "c": ""})";

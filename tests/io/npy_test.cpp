@@ -121,7 +121,7 @@ TEST(npy, transposes_arrays_in_fortran_order) {
   }
 }
 
-TEST(npy, refuses_types_by_name) {
+TEST(npy, names_an_unsupported_type) {
   auto const of = [](std::string const& type) {
     return refused(file_of("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", "12345678"));
   };

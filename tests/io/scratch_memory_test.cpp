@@ -40,7 +40,7 @@ TEST(scratch_memory, refuses_folders_that_do_not_exist) {
                {"temporary file", "/no/such/folder", "No such file or directory"});
 }
 
-TEST(scratch_memory, refuses_more_than_the_disk_has) {
+TEST(scratch_memory, refuses_more_bytes_than_the_disk_has_free) {
   scratch_folder const folder;
   std::size_t const bytes = std::size_t{1} << 60;
   expect_parts(refused<file_error>([&] { scratch_memory(folder.path(), bytes); }),

@@ -55,7 +55,7 @@ std::string refused(std::string const& bytes) {
   return refusal_of<data_error>([&] { read(bytes); });
 }
 
-TEST(zip_directory, finds_entries_in_both_forms) {
+TEST(zip_directory, finds_entries_with_and_without_zip64) {
   for (bool const wide : {false, true})
     for (char const* const comment : {"", "a comment"}) {
       std::string const bytes = archive(wide, comment);
@@ -104,7 +104,7 @@ TEST(zip_directory, refuses_or_reads_an_archive_with_any_changed_byte) {
   }
 }
 
-TEST(zip_directory, refuses_a_wide_record_elsewhere) {
+TEST(zip_directory, refuses_a_zip64_record_outside_the_archive) {
   std::string bytes = archive(true);
   std::size_t const locator = bytes.size() - 22 - 20;
   bytes.replace(locator + 8, 8, number(std::uint64_t{1} << 60, 8));

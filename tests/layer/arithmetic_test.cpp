@@ -29,7 +29,7 @@ static_assert(network<[](builder& net) {
                   .kind->name
               == "multiply");
 
-TEST(multiply, has_the_product_of_the_other_inputs_as_its_gradient_even_with_zeros) {
+TEST(multiply, multiplies_the_other_inputs_for_its_gradient_also_with_zeros) {
   lone_layer<> run(multiply{}, 1, {shape{3}, shape{3}, shape{3}}, {{2, 0, 0}, {3, 5, 0}, {4, 6, 7}});
   EXPECT_EQ(run.forward(), (list{24, 0, 0}));
   run.differentiate({1, 10, 1});
@@ -110,7 +110,7 @@ TEST(maximum, propagates_nan) {
   for (double const y : run.forward()) EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(joins, explain_what_they_refuse) {
+TEST(joins, refuse_unequal_shapes_with_a_reason) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}),
             "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
   EXPECT_EQ(refusal_of(add{}, shape{2, 3}, shape{3, 2}),

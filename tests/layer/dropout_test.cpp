@@ -43,7 +43,7 @@ TEST(random_layers, draw_independently_of_the_batch) {
   expect_a_mask_of_the_example_alone(gaussian_noise{});
 }
 
-TEST(random_layers, draw_differently_for_layers_of_other_names_and_for_other_seeds) {
+TEST(random_layers, draw_differently_for_each_layer_name_and_seed) {
   auto const drawn = [](std::uint64_t layer, std::uint64_t seed) {
     std::vector<float> const x(size, 1);
     std::vector<float> y(size);
@@ -158,7 +158,7 @@ TEST(random_layers, draw_equally_for_floats_and_doubles) {
   for (std::size_t i = 0; i < narrow.size(); ++i) EXPECT_EQ(narrow[i] == 0, wide[i] == 0);
 }
 
-TEST(random_layers, explain_what_they_refuse) {
+TEST(random_layers, refuse_invalid_fields_with_a_reason) {
   for (double const rate : {-0.1, 1.0, std::nan("")}) {
     EXPECT_EQ(refusal_of(dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");
     EXPECT_EQ(refusal_of(spatial_dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");

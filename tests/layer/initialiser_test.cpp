@@ -42,7 +42,7 @@ TEST(initialiser, sets_constants_exactly) {
   for (float const x : filled<float>(init::constant{0.1}, {5})) EXPECT_EQ(x, 0.1F);
 }
 
-TEST(initialiser, scales_its_stream_by_the_formula_of_its_name) {
+TEST(initialiser, scales_random_numbers_by_the_documented_formula) {
   int const fi = 50, fo = 30;
   struct row {
     initialiser how;

@@ -145,7 +145,7 @@ TEST(kind, reaches_a_users_kernels_through_its_fields) {
   EXPECT_EQ(kind_of<conv2d>.host<float>().forward, nullptr);
 }
 
-TEST(host_arguments, name_the_member_without_which_a_kernel_has_no_random_numbers) {
+TEST(host_arguments, name_the_missing_member_of_a_layer_that_draws_numbers) {
   auto const refusal = [](bool training) -> std::string {
     try {
       (void)host_arguments<float>{.training = training}.random(0);

@@ -72,7 +72,7 @@ TEST(loss, of_numbers_is_the_mean_over_outputs_and_examples) {
   EXPECT_EQ(absolute.output, x);
 }
 
-TEST(loss, huber_is_squared_up_to_delta_and_absolute_beyond) {
+TEST(loss, huber_is_quadratic_up_to_delta_and_linear_beyond_it) {
   numbers const x{1, 2, 0, -1}, wanted{0, 4, 0, 1};
   judgement const one = judge(huber{}, {2}, x, wanted);
   EXPECT_EQ(one.loss, (0.5 + 1.5 + 0 + 1.5) / 4);
@@ -183,7 +183,7 @@ void for_every_loss(Check check) {
   check(hinge{});
 }
 
-TEST(loss, a_weight_of_two_is_an_example_seen_twice) {
+TEST(loss, weight_two_equals_an_example_seen_twice) {
   numbers const x{0.3, -1.2, 2, 0.7}, wanted{0.9, 0.1, 0.25, 0.75};
   numbers const x_twice{0.3, -1.2, 0.3, -1.2, 2, 0.7}, wanted_twice{0.9, 0.1, 0.9, 0.1, 0.25, 0.75};
   for_every_loss([&](auto const& l) {
@@ -199,7 +199,7 @@ TEST(loss, a_weight_of_two_is_an_example_seen_twice) {
   });
 }
 
-TEST(loss, its_weight_among_several_scales_it_and_its_gradient) {
+TEST(loss, weight_scales_a_loss_and_its_gradient) {
   numbers const x{0.3, -1.2, 2, 0.7}, wanted{0.9, 0.1, 0.25, 0.75};
   for_every_loss([&](auto l) {
     judgement const plain = judge(l, {2}, x, wanted);
@@ -212,7 +212,7 @@ TEST(loss, its_weight_among_several_scales_it_and_its_gradient) {
   });
 }
 
-TEST(loss, at_inference_has_only_an_output) {
+TEST(loss, computes_only_its_output_at_inference) {
   for_every_loss([&](auto const& l) {
     numbers const x{0.3, -1.2};
     numbers output(2);

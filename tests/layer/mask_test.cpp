@@ -118,7 +118,7 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
                {"a mask begins at this layer, but it does not read an input of the network (input 6)"});
 }
 
-TEST(mask, of_a_join_is_the_only_one_of_its_inputs) {
+TEST(mask, of_a_join_requires_one_common_mask_of_its_inputs) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.masked_input({6, 2}), y = b.input({6, 2});
     return (x + y) | mean_squared_error{};
@@ -135,7 +135,7 @@ TEST(mask, of_a_join_is_the_only_one_of_its_inputs) {
                {"a layer that passes a mask must keep the number of steps (input 1x2, output 6x2)"});
 }
 
-TEST(mask, of_attention_is_that_of_the_queries) {
+TEST(mask, of_attention_is_the_mask_of_the_queries) {
   auto const attend = [](tensor q, tensor k, tensor v) { return join(attention{.heads = 1}, q, k, v); };
   graph const net = graph::build([&](builder& b) {
     tensor const x = b.masked_input({6, 2}), y = b.masked_input({4, 2}), z = b.input({6, 2}),
@@ -159,7 +159,7 @@ TEST(mask, of_attention_is_that_of_the_queries) {
       {"attention: the inputs of this layer have different masks (mask of layer 1, mask of layer 2)"});
 }
 
-TEST(mask, of_a_loss_gives_all_losses_one_divisor) {
+TEST(mask, requires_one_divisor_of_all_losses) {
   auto const two = [](bool sum) {
     return [=](builder& b) {
       tensor const x = b.masked_input({6, 2});
@@ -352,7 +352,7 @@ result attended(int longest, double padding) {
   return {mean, t.all_gradients()};
 }
 
-TEST(mask, of_keys_keeps_their_padding_out_of_attention) {
+TEST(mask, of_keys_excludes_padding_from_attention) {
   result const shortest = attended(4, 0), longer = attended(7, 0), dirty = attended(7, 1e3);
   EXPECT_EQ(longer.loss, dirty.loss) << "the same bits with other numbers in the padding";
   EXPECT_EQ(longer.gradients, dirty.gradients);

@@ -101,7 +101,7 @@ TEST(activations, refuse_a_negative_alpha) {
   EXPECT_EQ(refusal_of(elu{.alpha = 0.1}, shape{3}), "");
 }
 
-TEST(prelu, learns_one_slope_a_channel_or_one) {
+TEST(prelu, learns_one_slope_per_channel_or_one_in_all) {
   shape const image{2, 1, 2};
   parameter_spec const spec = prelu{}.parameters({&image, 1}).specs[0];
   EXPECT_EQ(spec.dims, shape{2});

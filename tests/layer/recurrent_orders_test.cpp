@@ -102,7 +102,7 @@ void compare(std::string const& name, std::string const& system, L const& l, dou
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << i;
 }
 
-TEST(recurrent_orders, weights_of_onnx) {
+TEST(recurrent_orders, convert_weights_of_onnx) {
   compare("onnx_lstm", "ONNX", lstm{.units = units});
   compare("onnx_lstm_peepholes", "ONNX", lstm{.units = units, .peepholes = true});
   compare("onnx_gru", "ONNX", gru{.units = units});
@@ -110,19 +110,19 @@ TEST(recurrent_orders, weights_of_onnx) {
   compare("onnx_simple_rnn", "ONNX", simple_rnn{.units = units});
 }
 
-TEST(recurrent_orders, weights_of_keras) {
+TEST(recurrent_orders, convert_weights_of_keras) {
   compare("keras_lstm", "Keras", lstm{.units = units}, 1e-6);
   compare("keras_gru", "Keras", gru{.units = units}, 1e-6);
   compare("keras_gru_before", "Keras", gru{.units = units, .reset_after = false}, 1e-6);
 }
 
-TEST(recurrent_orders, weights_of_deeplearning4j) {
+TEST(recurrent_orders, convert_weights_of_deeplearning4j) {
   compare("deeplearning4j_lstm", "Deeplearning4j", lstm{.units = units});
   compare("deeplearning4j_lstm_peepholes", "Deeplearning4j", lstm{.units = units, .peepholes = true});
 }
 
 /// tests/golden/recurrent.py converts the gates of PyTorch's modules in this order.
-TEST(recurrent_orders, weights_of_pytorch) {
+TEST(recurrent_orders, convert_weights_of_pytorch) {
   EXPECT_EQ(order_in(row_of("PyTorch").at(2)), (blocks{0, 1, 2, 3}));
   EXPECT_EQ(order_in(row_of("PyTorch").at(4)), (blocks{1, 0, 2}));
 }

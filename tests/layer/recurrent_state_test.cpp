@@ -126,7 +126,7 @@ TEST(recurrent_state, initial_and_final_states_agree_with_pytorch) {
   }
 }
 
-TEST(recurrent_state, compares_every_case_of_the_file) {
+TEST(recurrent_state, has_a_test_for_every_case_of_the_file) {
   EXPECT_EQ(read_golden_cases("recurrent_states.txt").size(), 10U);
 }
 

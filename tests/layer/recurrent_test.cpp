@@ -177,7 +177,7 @@ void compare_with_differences(L l) {
   }
 }
 
-TEST(recurrent, an_output_of_a_masked_step_passes_its_gradient_to_the_step_that_it_repeats) {
+TEST(recurrent, masked_steps_pass_their_gradient_to_the_repeated_step) {
   for (bool const resets : {false, true}) {
     SCOPED_TRACE(resets);
     compare_with_differences(simple_rnn{.units = units, .resets_masked = resets});

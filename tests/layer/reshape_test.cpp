@@ -50,7 +50,7 @@ TEST(reshape, keeps_elements_in_their_order) {
   EXPECT_EQ(run.differentiate({6, 5, 4, 3, 2, 1}), (list{6, 5, 4, 3, 2, 1}));
 }
 
-TEST(embedding, makes_a_sequence_of_the_vectors_of_indices_and_sums_gradients) {
+TEST(embedding, maps_indices_to_a_sequence_of_vectors_and_sums_gradients) {
   lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 2, {shape{2}}, {{2, 0, 2, 2}},
                    {{1, 2, 3, 4, 5, 6}});
   EXPECT_EQ(run.forward(), (list{5, 6, 1, 2, 5, 6, 5, 6}));
@@ -58,7 +58,7 @@ TEST(embedding, makes_a_sequence_of_the_vectors_of_indices_and_sums_gradients) {
   EXPECT_EQ(run.diff_parameters[0], (list{4, 8, 0, 0, 1 + 16 + 64, 2 + 32 + 128}));
 }
 
-TEST(embedding, makes_an_image_of_the_vectors_of_an_image_of_indices) {
+TEST(embedding, maps_an_image_of_indices_to_an_image_of_vectors) {
   lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 1, {shape{1, 2}}, {{2, 0}}, {{1, 2, 3, 4, 5, 6}});
   EXPECT_EQ(run.forward(), (list{5, 1, 6, 2}));
   run.differentiate({1, 2, 4, 8});

@@ -76,7 +76,7 @@ TEST(chrome_trace, draws_backward_after_forward_for_any_order_of_rows) {
   EXPECT_NEAR(events[3].at("ts").number(), 350, 1e-9);
 }
 
-TEST(chrome_trace, without_data_has_no_events) {
+TEST(chrome_trace, has_no_events_without_data) {
   io::json_document const trace = io::parse_json(chrome_trace({}));
   EXPECT_TRUE(events_of(trace).empty());
 }

@@ -21,7 +21,7 @@ TEST(forecast, is_a_table_of_ranks) {
             "     16      47.50      10779      21.1 %          50.0 %\n");
 }
 
-TEST(forecast, shows_the_estimate_of_deeplearning4j_beside_the_own_one) {
+TEST(forecast, shows_also_the_estimate_of_deeplearning4j) {
   scaling_costs shared = costs;
   shared.sharing = route::to_all;
   shared.elements = 1'000'000;

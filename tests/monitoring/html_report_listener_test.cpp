@@ -173,7 +173,7 @@ std::string page_of(training& run, dataset const& classified) {
   return report.page();
 }
 
-TEST(html_report, has_names_that_are_markup_as_text) {
+TEST(html_report, escapes_names_that_contain_markup) {
   static std::vector<float> const inputs{0, 1, 1, 0};
   static std::vector<int> const labels{0, 1};
   std::string const script = "</script><script>alert('1')</script><!--", line = "a\u2028\"b\\\n\0c";
@@ -268,7 +268,7 @@ TEST(html_report, has_curves_of_the_8_classes_with_the_smallest_areas) {
   }
 }
 
-TEST(html_report, has_few_points_of_a_curve_and_no_matrix_of_many_classes) {
+TEST(html_report, limits_points_of_curves_and_classes_of_matrices) {
   constexpr int classes = 41, count = 4100;
   std::vector<float> scores;
   std::vector<int> labels;
@@ -325,7 +325,7 @@ struct reader final : listener {
   std::string path;
 };
 
-TEST(html_report, is_rewritten_while_the_run_trains_and_then_no_longer_refreshed) {
+TEST(html_report, is_rewritten_and_refreshed_until_the_run_ends) {
   scratch_folder const folder;
   training run = made();
   html_report_listener report(folder / "run.html", {.seconds = 0, .refresh = 7});
@@ -335,7 +335,7 @@ TEST(html_report, is_rewritten_while_the_run_trains_and_then_no_longer_refreshed
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.html"}));
 }
 
-TEST(html_report, waits_between_two_writings) {
+TEST(html_report, waits_between_two_writes) {
   scratch_folder const folder;
   training run = made();
   html_report_listener report(folder / "run.html", {.seconds = 2});
@@ -349,7 +349,7 @@ TEST(html_report, waits_between_two_writings) {
   EXPECT_FALSE(step(3, 1));
 }
 
-TEST(html_report, of_an_interrupted_run_says_so) {
+TEST(html_report, shows_that_a_run_was_interrupted) {
   scratch_folder const folder;
   training run = made();
   {
@@ -361,7 +361,7 @@ TEST(html_report, of_an_interrupted_run_says_so) {
   EXPECT_EQ(shown.number("refresh"), 0);
 }
 
-TEST(html_report, of_a_stopped_run_says_so) {
+TEST(html_report, shows_that_a_run_was_stopped) {
   /// Requests a stop in the third step, or after the first epoch.
   struct stopping final : listener {
     bool within_epoch = false;
@@ -412,7 +412,7 @@ TEST(html_report, shows_the_phases_of_all_steps_but_the_first) {
   EXPECT_TRUE(shown["separate_backward"].boolean());
 }
 
-TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
+TEST(html_report, is_written_by_rank_0_and_shows_the_exchange_of_several_ranks) {
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<reference<float>>(tiny, world, allreduce{});
@@ -428,7 +428,7 @@ TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
   EXPECT_EQ(shown["phases_of_ranks"].size(), 2U);
 }
 
-TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
+TEST(html_report, counts_from_the_first_step_of_a_resumed_run) {
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<reference<float>>(tiny, world, allreduce{});
@@ -445,7 +445,7 @@ TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
   });
 }
 
-TEST(html_report, shows_no_bytes_a_step_after_the_first_step_alone) {
+TEST(html_report, shows_no_bytes_per_step_after_only_one_step) {
   scratch_folder const folder;
   training run = made();
   run.fit(examples(), {.batch = 2});
@@ -471,7 +471,7 @@ TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {
   EXPECT_EQ(curves_of(shown["speed"])["samples/s"], 12);
 }
 
-TEST(html_report, relates_an_update_to_the_weights_before_it) {
+TEST(html_report, divides_an_update_by_the_weights_before_it) {
   scratch_folder const folder;
   training run = trainer<reference<float>>(regression);
   html_report_listener report(folder / "run.html", {.ratios_every = 2, .seconds = 0});
@@ -484,7 +484,7 @@ TEST(html_report, relates_an_update_to_the_weights_before_it) {
   EXPECT_NEAR(curves_of(run_of_page(report.page())["updates"])["dense_1.weights"], 0.1, 1e-6);
 }
 
-TEST(html_report, of_a_second_fit_has_the_epochs_of_both) {
+TEST(html_report, counts_the_epochs_of_earlier_fits) {
   scratch_folder const folder;
   training run = made();
   run.fit(examples(), {.batch = 2, .epochs = 2});

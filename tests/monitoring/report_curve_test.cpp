@@ -8,7 +8,7 @@ namespace report_curve_test {
 
 using namespace cohort::detail;
 
-TEST(report_curve, a_curve_joins_points_when_it_is_full) {
+TEST(report_curve, averages_pairs_of_points_when_it_is_full) {
   report_curve curve("loss");
   for (int i = 0; i < 511; ++i) curve.add(i, 2 * i);
   ASSERT_EQ(curve.points().size(), 511U);
@@ -26,7 +26,7 @@ TEST(report_curve, a_curve_joins_points_when_it_is_full) {
   EXPECT_EQ(curve.last(), 4);
 }
 
-TEST(report_curve, a_curve_omits_numbers_that_are_not_finite) {
+TEST(report_curve, omits_numbers_that_are_not_finite) {
   report_curve curve("loss");
   curve.add(1, std::numeric_limits<double>::infinity());
   curve.add(2, std::nan(""));

@@ -87,7 +87,7 @@ TEST(tensorboard_listener, writes_the_mean_loss_of_each_period_and_of_each_epoch
     EXPECT_TRUE(tag.find("parameters/") == tag.npos && tag.find("update") == tag.npos) << tag;
 }
 
-TEST(tensorboard_listener, compares_each_step_with_the_one_before_it) {
+TEST(tensorboard_listener, writes_update_ratios_of_single_steps) {
   for (std::int64_t const every : {1, 3}) {
     scratch_folder const folder;
     tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = every});
@@ -139,7 +139,7 @@ TEST(tensorboard_listener, shows_points_from_the_first_step_of_a_resumed_run_and
   EXPECT_EQ(steps_of(values, "parameters/dense_1.weights"), (std::set<std::int64_t>{5141}));
 }
 
-TEST(tensorboard_listener, compares_the_curves_of_the_program) {
+TEST(tensorboard_listener, accepts_scalars_of_the_program) {
   scratch_folder const folder;
   tensorboard_listener board(folder.path());
   board.scalar("validation/accuracy", 0, 0.5);  // before the first step
@@ -217,7 +217,7 @@ TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_rate_of_each_pe
   EXPECT_EQ(values["train/learning_rate"], (points{{2, 0.125F}, {4, 0.125F}}));
 }
 
-TEST(tensorboard_listener, relates_an_update_to_the_tensor_before_it) {
+TEST(tensorboard_listener, divides_an_update_by_the_weights_before_it) {
   scratch_folder const folder;
   training run = trained_in_one_step();
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 2});
@@ -279,7 +279,7 @@ TEST(tensorboard_listener, logs_an_error_once_and_training_continues) {
   EXPECT_EQ(board.file(), nullptr);
 }
 
-TEST(tensorboard_listener, ends_at_an_error_within_an_epochs_curves) {
+TEST(tensorboard_listener, stops_writing_after_an_error_within_an_epoch) {
   scratch_folder const folder;
   std::vector<std::string> lines;
   training run = trainer<reference<float>>(tiny);

@@ -120,7 +120,7 @@ TEST(timeline, aligns_ranks_in_time) {
   });
 }
 
-TEST(timeline, draws_one_span_for_accumulated_pieces_and_every_mean_once) {
+TEST(timeline, draws_one_span_for_micro_batches_and_each_mean_once) {
   launch<threads>(2, [](communicator& world) {
     std::string const text = traced(world, parameter_averaging{.every = 3, .overlap = true}, 100, 2);
     if (world.rank() > 0) return;
@@ -156,7 +156,7 @@ TEST(timeline, allocates_nothing_in_a_step) {
   });
 }
 
-TEST(timeline, refuses_to_keep_nothing_or_too_much) {
+TEST(timeline, refuses_invalid_numbers_of_steps) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(timeline(world, 0), setting_error);
     EXPECT_THROW(timeline(world, std::int64_t{1} << 40), setting_error);

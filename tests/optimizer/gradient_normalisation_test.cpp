@@ -48,7 +48,7 @@ void expect(gradient_normalisation const& how, std::vector<values> const& expect
 }
 
 // Norms: 5, 12 and 8 of the tensors, 13 and 8 of the layers, √233 of the network.
-TEST(gradient_normalisation, computes_as_its_name_states) {
+TEST(gradient_normalisation, computes_each_variant) {
   expect({}, {{3, 4}, {12}, {0, -8}});
   expect(normalise::renormalize_l2_per_layer{}, {{3.F / 13, 4.F / 13}, {12.F / 13}, {0, -1}});
   expect(normalise::renormalize_l2_per_parameter{}, {{0.6F, 0.8F}, {1}, {0, -1}});
@@ -89,7 +89,7 @@ TEST(gradient_normalisation, is_restored_from_its_name_and_threshold) {
   EXPECT_THROW(gradient_normalisation::from("clip"), cohort::setting_error);
 }
 
-TEST(gradient_normalisation, checks_its_threshold) {
+TEST(gradient_normalisation, refuses_invalid_thresholds) {
   for (gradient_normalisation const& how : all()) {
     EXPECT_NO_THROW(how.check()) << how.name();
     for (double const bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})

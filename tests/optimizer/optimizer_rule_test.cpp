@@ -111,7 +111,7 @@ TEST(optimizer_rule, refuses_unknown_names_and_fields) {
   EXPECT_THROW(optimizer_rule::from("sgd", 0.1, nameless), cohort::setting_error);
 }
 
-TEST(optimizer_rule, refuses_an_epsilon_of_zero_by_name) {
+TEST(optimizer_rule, refuses_an_epsilon_of_zero_and_names_the_field) {
   int with_epsilon = 0;
   for (optimizer_rule const& each : cohort::detail::default_rules)
     for (named_number const& field : each.fields()) {
@@ -130,7 +130,7 @@ TEST(optimizer_rule, refuses_an_epsilon_of_zero_by_name) {
   EXPECT_EQ(with_epsilon, 10);
 }
 
-TEST(optimizer_rule, checks_each_field) {
+TEST(optimizer_rule, refuses_invalid_values_of_each_field) {
   for (optimizer_rule const& good :
        std::vector<optimizer_rule>{momentum{.momentum = 0}, adagrad{.initial = 0}, cohort::adamw{.decay = 0},
                                    adam{.epsilon = 0, .epsilon_hat = 1e-7}})

@@ -67,7 +67,7 @@ TEST(optimizer_settings, exclude_ranks_and_layers_from_weight_decay) {
   EXPECT_EQ(optimizer_rule(lamb{}).without_decay(), optimizer_rule(lamb{.decay = 0}));
 }
 
-TEST(optimizer_settings, check_all_their_fields) {
+TEST(optimizer_settings, refuse_invalid_values_of_each_field) {
   for (int const rank : {-1, 9}) {
     try {
       optimizer_settings{.decay_from_rank = rank}.check();

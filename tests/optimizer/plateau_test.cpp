@@ -40,7 +40,7 @@ TEST(plateau, does_not_treat_nan_as_an_improvement) {
   EXPECT_EQ(now.factor, 0.5);
 }
 
-TEST(plateau, checks_its_settings) {
+TEST(plateau, refuses_invalid_settings) {
   EXPECT_NO_THROW(reduce_on_plateau{}.check());
   for (reduce_on_plateau const& bad :
        {reduce_on_plateau{.factor = 1}, reduce_on_plateau{.factor = 0}, reduce_on_plateau{.patience = -1},

@@ -84,7 +84,7 @@ TEST(rate_schedule, keeps_its_last_value_after_its_end) {
   EXPECT_EQ(pieces.value(1'000'000, 0), 0.01);
 }
 
-TEST(rate_schedule, counts_epochs_unless_told_otherwise) {
+TEST(rate_schedule, counts_epochs_by_default) {
   rate_schedule const all[]{schedule::step{},
                             schedule::exponential{},
                             schedule::inverse{},
@@ -101,7 +101,7 @@ TEST(rate_schedule, counts_epochs_unless_told_otherwise) {
   }
 }
 
-TEST(rate_schedule, has_the_extent_of_each_part_that_ends) {
+TEST(rate_schedule, lists_the_length_of_each_finite_part) {
   auto const extents_of = [](rate_schedule const& one) {
     std::vector<std::string> all;
     for (rate_schedule::extent const& part : one.extents())
@@ -121,7 +121,7 @@ TEST(rate_schedule, has_the_extent_of_each_part_that_ends) {
   EXPECT_EQ(extents_of(pieces), texts{"map from 1001 steps"});
 }
 
-TEST(rate_schedule, supports_eight_pieces) {
+TEST(rate_schedule, supports_eight_parts) {
   rate_schedule const full =
       schedule::map{.values = {{0, 8}, {1, 7}, {2, 6}, {3, 5}, {4, 4}, {5, 3}, {6, 2}, {7, 1}}};
   EXPECT_NO_THROW(full.check());
@@ -167,7 +167,7 @@ TEST(rate_schedule, refuses_to_warm_up_twice) {
   EXPECT_THROW(rate_schedule(schedule::warm_up{.length = 5, .rate = warm}), cohort::setting_error);
 }
 
-TEST(rate_schedule, accepts_its_examples) {
+TEST(rate_schedule, accepts_valid_schedules) {
   for (rate_schedule const& rate : examples()) EXPECT_NO_THROW(rate.check()) << rate.name();
   EXPECT_NO_THROW(rate_schedule(0).check());
 }
@@ -181,7 +181,7 @@ void refuses(rate_schedule const& rate, std::string const& field) {
   }
 }
 
-TEST(rate_schedule, refuses_bad_numbers_by_name) {
+TEST(rate_schedule, refuses_invalid_numbers_and_names_the_field) {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   double const infinity = std::numeric_limits<double>::infinity();
   refuses(-0.1, "value");

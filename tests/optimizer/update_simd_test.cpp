@@ -357,7 +357,7 @@ TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
     EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
 }
 
-TYPED_TEST(update_simd, of_adamw_without_decay_equals_adam) {
+TYPED_TEST(update_simd, computes_adam_for_adamw_without_decay) {
   using T = TypeParam;
   for (isa const which : usable()) {
     optimizer_rule const plain = cohort::adam{}, decaying = cohort::adamw{.decay = 0};
@@ -443,7 +443,7 @@ TYPED_TEST(update_simd, sums_squares_of_a_sum_in_double) {
   }
 }
 
-TEST(update_text, is_the_text_of_the_formulas) {
+TEST(update_text, contains_the_source_of_each_formula) {
   std::string const text = cohort::detail::update_text;
   EXPECT_NE(text.find("struct adagrad"), std::string::npos);
   EXPECT_NE(text.find("s[0] = s[0] + g * g;"), std::string::npos);

@@ -95,7 +95,7 @@ TEST(batch_statistics, follow_the_whole_batch_for_any_number_of_workers) {
   }
 }
 
-TEST(batch_statistics, are_equal_after_layers_with_equal_parts) {
+TEST(batch_statistics, are_independent_of_workers_if_examples_are_equal) {
   examples data(6);  // six equal examples, so parts of every size are normalised equally
   for (std::size_t i = 12; i < data.pixels.size(); ++i) data.pixels[i] = data.pixels[i % 12];
   std::fill(data.labels.begin(), data.labels.end(), 1);
@@ -110,7 +110,7 @@ TEST(batch_statistics, are_equal_after_layers_with_equal_parts) {
   EXPECT_NE(values(one, "batch_norm_2.running_mean"), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(batch_statistics, weight_examples) {
+TEST(batch_statistics, weigh_parts_by_their_example_weights) {
   // Two parts of three and one examples, of weights 1 and 5.
   auto const store = std::make_shared<parameter_store<B>>(B{}, net);
   auto const plan = make_plan(store, net, {.batch = 1});

@@ -78,7 +78,7 @@ TEST(bucket, never_splits_a_layer_and_covers_all_elements_once) {
     EXPECT_TRUE(table[p].node != table[p - 1].node || table[p].bucket == table[p - 1].bucket);
 }
 
-TEST(bucket, excludes_frozen_layers_and_closes_there) {
+TEST(bucket, excludes_frozen_layers_and_ends_before_them) {
   auto table = layers({{7}, {10, 1}, {20, 2}, {30, 3}, {40, 4}});
   for (std::size_t const p : {0, 3, 4}) table[p].frozen = true;
   auto const buckets = make_buckets(table, 4);

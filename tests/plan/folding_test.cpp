@@ -21,7 +21,7 @@ TEST(folding, composes_channel_maps_in_order) {
   EXPECT_TRUE(thrice.then(twice).factor == 6 && thrice.then(twice).offset == -7);
 }
 
-TEST(folding, of_a_norm_agrees_with_hand_computation) {
+TEST(folding, of_a_norm_computes_scale_and_shift) {
   std::vector<double> const parameters{3, 5, 7, 15};  // scale, shift, mean, variance
   channel_map const map = batch_norm{.epsilon = 1}.at_inference(parameters);
   EXPECT_DOUBLE_EQ(map.factor, 3.0 / 4);

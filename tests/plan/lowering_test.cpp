@@ -107,7 +107,7 @@ TEST(lowering, fuses_no_sum_that_repeats_a_summand) {
   }
 }
 
-TEST(lowering, keeps_inner_outputs_and_removes_unneeded_steps) {
+TEST(lowering, keeps_requested_inner_outputs_and_removes_unused_steps) {
   auto const describe = [](builder& net) {
     tensor const x =
         net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2};
@@ -139,7 +139,7 @@ std::string steps_at_inference(F describe) {
   return text;
 }
 
-TEST(lowering, at_inference_fuses_an_activation_rather_than_moving_it_behind_a_pool) {
+TEST(lowering, at_inference_fuses_an_activation_before_a_pool) {
   auto const describe = [](builder& net) {
     net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | batch_norm{} | relu{} | max_pool{.window = 2};
   };

@@ -11,7 +11,7 @@ using namespace cohort;
 
 /// One thread's peak is within a factor of 4 of the rate that this test measures for the same operations. A
 /// busy machine slows down one of the two, so there are several attempts.
-TEST(machine_peaks, equal_those_of_the_timed_operations) {
+TEST(machine_peaks, equal_the_rates_of_the_timed_operations) {
   using clock = std::chrono::steady_clock;
   double ratio = 0;
   for (int attempt = 0; attempt < 20 && !(ratio > 0.25 && ratio < 4); ++attempt) {

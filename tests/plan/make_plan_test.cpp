@@ -77,14 +77,14 @@ TEST(make_plan, refuses_to_train_without_a_loss) {
   EXPECT_NO_THROW(planned(net, {.training = false}));
 }
 
-TEST(make_plan, refuses_an_unsupported_kind_by_name) {
+TEST(make_plan, names_a_layer_of_an_unsupported_kind) {
   graph const net = graph::build(
       [](builder& b) { return b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
   expect_parts(refused<backend_error>([&] { planned(net, {}); }),
                {"reference<double>", "odd one", "unheard_of"});
 }
 
-TEST(make_plan, refuses_more_memory_than_allowed_with_its_table_and_the_largest_batch) {
+TEST(make_plan, refuses_excess_memory_and_shows_the_largest_batch_that_fits) {
   graph const net = small();
   std::size_t const ten = planned(net, {.batch = 10})->memory().total();
   EXPECT_NO_THROW(planned(net, {.batch = 10, .max_bytes = ten}));

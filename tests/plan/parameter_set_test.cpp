@@ -61,7 +61,7 @@ TEST(parameter_set, freezes_the_lowest_layers_without_running_their_backward) {
   }
 }
 
-TEST(parameter_set, freezes_an_inner_layer_without_changing_other_gradients) {
+TEST(parameter_set, freezes_an_inner_layer_without_changing_gradients_of_others) {
   trial<B> all(deep(), {.batch = 3}), rest(deep(), {.batch = 3}, 1, {}, {"conv2d_2"});
   std::vector<int> announced;
   ready_function const ready = [&](bucket const& one) { announced.push_back(one.index); };

@@ -87,7 +87,7 @@ std::vector<gradient_normalisation> normalisations() {
           normalise::clip_global_norm{10}};
 }
 
-TYPED_TEST(parameter_update_of, gradients_normalised_as_by_definition) {
+TYPED_TEST(parameter_update_of, normalised_gradients_follows_the_definition) {
   using T = TypeParam;
   ASSERT_EQ(normalisations().size(), gradient_normalisation::rows.size());
   for (gradient_normalisation const& how : normalisations()) {
@@ -340,7 +340,7 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
 }
 
-TEST(parameter_update, keeps_as_many_arrays_as_the_optimizer_with_most_state) {
+TEST(parameter_update, allocates_state_arrays_for_the_largest_optimizer) {
   fixture<float> all;
   EXPECT_EQ(parameter_update(all.store, {.rule = sgd{}}).state_arrays(), 0);
   EXPECT_EQ(parameter_update(all.store, {.layers = {{.layer = "dense_2", .rule = momentum{}},

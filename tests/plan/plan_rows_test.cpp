@@ -22,7 +22,7 @@ double bytes(std::vector<plan_row> const& rows, std::string const& step, plan_pa
   return 0;
 }
 
-TEST(plan_rows, count_the_bytes_of_a_kernels_tensors_once) {
+TEST(plan_rows, count_each_tensor_of_a_kernel_once) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4}) | dense{.units = 8, .name = "wide"};
     (x + (x | tanh_activation{.name = "bend"})) | dense{.units = 3} | softmax_cross_entropy{};

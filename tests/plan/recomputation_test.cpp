@@ -42,7 +42,7 @@ TEST(recomputation, is_bitwise_neutral) {
 
 TEST(recomputation, is_bitwise_neutral_for_random_networks) { changes_no_bit_of_drawn_networks<B>(40); }
 
-TEST(recomputation, keeps_less) {
+TEST(recomputation, keeps_less_memory) {
   graph const net = residual();
   std::size_t const kept = activations<B>(net, {});
   EXPECT_LT(activations<B>(net, {.cheap = true}), 0.75 * static_cast<double>(kept));

@@ -20,7 +20,7 @@ std::vector<step_traffic> chain(std::vector<int> read, double cost = 1, std::siz
           {.reads = {2}, .backward_reads = std::move(read), .value = 3, .output_bytes = 100, .cost = cost}};
 }
 
-TEST(recomputed_steps, are_those_whose_inputs_are_kept_anyway) {
+TEST(recomputed_steps, read_inputs_that_are_kept_anyway) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).recomputed, both);
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).bytes_saved, 200U);
   EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).recomputed, both) << "the second by way of the first";
@@ -35,7 +35,7 @@ TEST(recomputed_steps, are_none_if_nothing_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).recomputed, none) << "none may run again";
 }
 
-TEST(recomputed_steps, start_where_least_memory_is_kept) {
+TEST(recomputed_steps, begin_at_the_smallest_cut) {
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).recomputed, last);
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_saved, 90U);
 }
@@ -46,7 +46,7 @@ TEST(recomputed_steps, may_read_the_batch_in_external_memory) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, (std::vector<char>{1, 1, 1}));
 }
 
-TEST(recomputed_steps, recompute_their_workspaces) {
+TEST(recomputed_steps, include_their_workspaces) {
   auto steps = chain({1});
   steps[2].workspace_bytes = 1000;
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, both);
@@ -55,7 +55,7 @@ TEST(recomputed_steps, recompute_their_workspaces) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, none);
 }
 
-TEST(recomputed_steps, are_queried_by_index_even_if_there_are_none) {
+TEST(recomputed_steps, can_be_queried_by_index_if_empty) {
   EXPECT_FALSE(recomputed_steps{}[7]);
   EXPECT_TRUE((recomputed_steps{.recomputed = {0, 1}}[1]));
 }

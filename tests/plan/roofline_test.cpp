@@ -12,7 +12,7 @@ using namespace cohort;
 
 constexpr machine_peaks peaks{.flops = 100e9, .bytes_per_second = 20e9};
 
-TEST(roofline, is_the_longer_of_computing_and_moving_over_the_time_taken) {
+TEST(roofline, divides_the_longer_bound_by_the_measured_time) {
   roofline const computing = roofline_of(peaks, 50e6, 1e6, false, 1e-3);
   EXPECT_DOUBLE_EQ(computing.share, 0.5);
   EXPECT_FALSE(computing.by_memory);

@@ -71,7 +71,7 @@ std::vector<std::string> implementations_of(plan const& made) {
   return names;
 }
 
-TEST(tuned_operation, is_the_chosen_one_and_is_shown_in_the_plan) {
+TEST(tuned_operation, runs_the_autotuners_choice_and_shows_it_in_the_plan) {
   told by;
   by.way = "other";
   trial<several_ways> const t(two_dense(6), {.batch = 2, .tune = &by});
@@ -132,7 +132,7 @@ TEST(tuned_operation, measures_only_candidates_that_differ_and_run) {
   }
 }
 
-TEST(tuned_operation, fails_if_the_rule_cannot_run) {
+TEST(tuned_operation, fails_if_the_default_candidate_cannot_run) {
   told by;
   by.way = "other";
   by.times = true;

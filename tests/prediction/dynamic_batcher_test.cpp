@@ -80,7 +80,7 @@ struct gated {
 
 using list = std::vector<float>;
 
-TEST(dynamic_batcher, combines_calls_into_batches_and_returns_each_its_rows) {
+TEST(dynamic_batcher, combines_calls_and_returns_the_rows_of_each) {
   list const first{1}, a{2, 3}, b{4}, c{5, 6};
   gated g({.max_batch = 4, .max_delay = 0us});
   auto one = g.submit(first);

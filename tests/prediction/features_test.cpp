@@ -36,7 +36,7 @@ constexpr auto lenet = network<[](builder& net) {
          | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-TEST(features, of_a_layer_are_data_for_another_network) {
+TEST(features, of_a_layer_train_another_network) {
   dataset const digits = synthetic_digits(200, 1), others = synthetic_digits(100, 1, 200);
   training taught = trainer<narrow>(lenet, {.optimizer = {adam{}}, .seed = 3, .workers = 2});
   taught.fit(digits, {.batch = 10, .epochs = 2});
@@ -50,7 +50,7 @@ TEST(features, of_a_layer_are_data_for_another_network) {
   EXPECT_NE(seen.stats().find('7'), std::string::npos) << "labels keep their names";
 }
 
-TEST(features, have_the_order_of_the_data_set_and_agree_with_outputs_of) {
+TEST(features, have_the_order_of_the_data_set_and_equal_outputs_of) {
   bright_thirds const examples(53);
   training made = trainer<narrow>(small, {.workers = 2});
   tensor_view const all(examples.pixels.data(), shape{53, 1, 8, 8});
@@ -104,7 +104,7 @@ struct rich_stream : rich {
   cursor open(int, int, std::int64_t, std::int64_t position) const { return {this, position}; }
 };
 
-TEST(features, keep_targets_weights_and_keys_as_they_arrive_in_a_batch) {
+TEST(features, keep_targets_weights_and_keys) {
   training made = trainer<narrow>(small);
   for (dataset const& data : {dataset(rich_by_number{}), dataset(rich_stream{})}) {
     feature_set const found = made.features({"dense_2", "dense_1"}, data, 4);
@@ -232,7 +232,7 @@ TEST(load_matching, converts_parameters_of_another_type) {
   EXPECT_EQ(second.checksum(), trainer<narrow>(with_head(3, "head")).checksum());
 }
 
-TEST(load_matching, refuses_models_without_common_layers_and_other_files) {
+TEST(load_matching, refuses_models_without_common_layers_and_files_that_are_no_models) {
   training made = trainer<narrow>(with_head(3, "head"));
   std::string const before = made.checksum();
   auto const other =
@@ -271,7 +271,7 @@ struct two_targets {
   }
 };
 
-TEST(several_heads, are_each_evaluated_with_their_own_targets) {
+TEST(several_heads, are_evaluated_with_separate_targets) {
   two_targets const known(150), held(61);
   for (int ranks : {1, 2})
     launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -302,7 +302,7 @@ TEST(several_heads, are_each_evaluated_with_their_own_targets) {
     });
 }
 
-TEST(several_heads, contribute_by_their_weights) {
+TEST(several_heads, contribute_to_the_loss_by_their_weights) {
   two_targets const known(40);
   training made = trainer<narrow>(two_heads);
   classification_report third(3), left(2);

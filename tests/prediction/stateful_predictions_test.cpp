@@ -25,7 +25,7 @@ using B = reference<float>;
 
 constexpr int series = 3, steps = 9;
 
-TEST(stateful_predictions, continue_sequences_with_the_bits_of_the_whole) {
+TEST(stateful_predictions, are_bitwise_equal_to_a_prediction_of_the_whole_sequence) {
   training const model = trainer<B>(forecaster(steps), {.seed = 3});
   std::vector<float> const x = drawn_rows(series * steps, "x");
   predictions const whole = model.predict(tensor_view{x.data(), {series, steps, 2}});
@@ -61,7 +61,7 @@ TEST(stateful_predictions, keep_the_plans_of_the_last_numbers_of_steps) {
   }
 }
 
-TEST(stateful_predictions, a_step_may_have_no_extent_for_the_steps) {
+TEST(stateful_predictions, accept_a_single_step_without_an_axis_of_steps) {
   training const model = trainer<B>(forecaster(steps));
   std::vector<float> const x = drawn_rows(2, "x");
   stateful_predictions stream(model, 2), other(model, 2);
@@ -134,7 +134,7 @@ TEST(stateful_predictions, use_the_parameters_of_a_model_file_and_rescale) {
 }
 
 /// A stream uses the parameters of the model, not a copy.
-TEST(stateful_predictions, see_later_changes_of_the_parameters) {
+TEST(stateful_predictions, use_later_changes_of_the_parameters) {
   training model = trainer<B>(forecaster(steps), {.seed = 8});
   training const other = trainer<B>(forecaster(steps), {.seed = 9});
   std::vector<float> const x = drawn_rows(1, "x");
@@ -153,7 +153,7 @@ std::string refusal(Describe describe) {
   return refusal_of<setting_error>([&] { stateful_predictions{model}; });
 }
 
-TEST(stateful_predictions, refuse_layers_that_need_all_steps_by_name) {
+TEST(stateful_predictions, name_a_layer_that_needs_all_steps) {
   auto const text =
       [](std::string const& layer, std::string const& why) {
         return "this layer cannot continue a sequence step by step (" + layer

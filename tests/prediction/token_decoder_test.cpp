@@ -49,7 +49,7 @@ std::vector<std::int32_t> some_tokens(int count) {
   return made;
 }
 
-TEST(token_decoder, predicts_as_the_network) {
+TEST(token_decoder, has_the_outputs_of_the_network) {
   for (bool const rotates : {false, true})
     for (int const workers : {1, 3}) {
       training const net = made_of(transformer(rotates), workers);
@@ -208,7 +208,7 @@ TEST(token_decoder, generates_the_tokens_of_whole_predictions) {
     }
 }
 
-TEST(token_decoder, refuses_networks_by_the_name_of_a_layer) {
+TEST(token_decoder, names_the_layer_that_it_does_not_support) {
   auto const refused = [](graph const& net) {
     training const made = trainer<reference<float>>(net);
     return refusal_of<setting_error>([&] { (void)token_decoder(made); });

@@ -75,7 +75,7 @@ TEST(random_permutation, has_neighbours_that_are_independent) {
   EXPECT_LT(chi_squared, 27.9);  // 9 degrees of freedom, p = 0.001
 }
 
-TEST(random_permutation, of_a_large_size_stays_in_its_range) {
+TEST(random_permutation, of_a_large_size_contains_valid_indices) {
   std::int64_t const size = (std::int64_t{1} << 61) + 12345;
   random_permutation const permutation({7, "test"}, size);
   std::vector<std::int64_t> seen;

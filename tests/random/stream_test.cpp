@@ -96,7 +96,7 @@ TEST(random_stream, normals_have_their_moments_and_tails) {
   EXPECT_NEAR(products / n, 0, 8 / std::sqrt(n));
 }
 
-TEST(random_stream, below_is_uniform_under_its_bound) {
+TEST(random_stream, below_is_uniform) {
   random_stream const stream(9, "below");
   std::vector<int> hits(7);
   for (int i = 0; i < 70'000; ++i) ++hits.at(stream.below(i, 7));

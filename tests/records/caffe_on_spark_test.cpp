@@ -68,7 +68,7 @@ TEST(caffe_on_spark_key, has_extents) {
   EXPECT_FALSE(key.encoded);
 }
 
-TEST(caffe_on_spark_key, refuses_other_objects_and_damage) {
+TEST(caffe_on_spark_key, refuses_other_java_objects_and_damaged_bytes) {
   auto const says = [](std::string_view hex) { return refused<cohort::data_error>([&] { parse(hex); }); };
   expect_parts(says("aced0005" + integer_class + "00000005"),
                {"cannot read the key of CaffeOnSpark (keys, byte ", "scala.Tuple2", "got java.lang.Integer"});

@@ -26,7 +26,7 @@ void replace(std::string const& path, std::string const& from, std::string const
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-TEST(npy_rows, are_records) {
+TEST(npy_rows, are_read_as_records) {
   std::string const path = saved({1, 2, 3, 4, 5, 6}, {3, 2});
   EXPECT_EQ(npy_row_of(path), (array_row{element_type::f32, {2}}));
   record_set const records({path, path}, npy_rows(), {.cache = ""});
@@ -40,14 +40,14 @@ TEST(npy_rows, are_records) {
   EXPECT_EQ(row[1], 4);
 }
 
-TEST(npy_rows, may_be_numbers_or_none) {
+TEST(npy_rows, accept_scalars_and_empty_arrays) {
   std::string const path = saved({1, 2, 3}, {3});
   EXPECT_EQ(npy_row_of(path).extents.elements(), 1);
   EXPECT_EQ(record_set({path}, npy_rows(), {.cache = ""}).size(), 3);
   EXPECT_EQ(record_set({saved({}, {0, 2})}, npy_rows(), {.cache = ""}).size(), 0);
 }
 
-TEST(npy_rows, refuse_other_arrays) {
+TEST(npy_rows, refuse_arrays_that_are_not_rows) {
   auto const says = [](std::string const& path) {
     return refused<data_error>([&] { record_set({path}, npy_rows(), {.cache = ""}); });
   };

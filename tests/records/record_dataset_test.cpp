@@ -145,7 +145,7 @@ TEST(decoded_records, never_skip_a_file_that_cannot_be_read) {
   expect_parts(refused<file_error>([&] { batches.next(); }), {"changed after it was indexed", "second.tar"});
 }
 
-TEST(record_view, reads_integers_of_a_range) {
+TEST(record_view, reads_integers_within_a_range) {
   record_set const records = numbered(20, 13);
   record_view good(records, 2), bad(records, 13);
   std::size_t const label = records.field("cls");

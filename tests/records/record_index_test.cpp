@@ -17,7 +17,7 @@ record_index two_records() {
   return {.fields = {"jpg", ""}, .places = {{0, 5}, {}, {512, 0}, {9, 1}}, .keys = {"a", "b/ä"}};
 }
 
-TEST(record_index, is_the_same_after_encoding) {
+TEST(record_index, round_trips_through_its_encoding) {
   for (record_index const& one :
        {two_records(), record_index{}, record_index{.fields = {"record"}},
         record_index{.fields = {"x"}, .places = {{1, 2}}},
@@ -31,7 +31,7 @@ TEST(record_index, is_the_same_after_encoding) {
   EXPECT_EQ(two_records().size(), 2);
 }
 
-TEST(record_index, of_rows_needs_one_place_per_field) {
+TEST(record_index, of_rows_stores_one_offset_per_field) {
   record_index const rows{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7};
   EXPECT_EQ(rows.size(), 7);
   EXPECT_EQ(rows.place(0, 1), (field_place{512, 1}));
@@ -80,7 +80,7 @@ class cached_index : public testing::Test {
   int scans_ = 0;
 };
 
-TEST_F(cached_index, is_made_once) {
+TEST_F(cached_index, is_built_once) {
   EXPECT_EQ(read(), two_records());
   EXPECT_EQ(read(), two_records());
   EXPECT_EQ(scans_, 1);
@@ -88,7 +88,7 @@ TEST_F(cached_index, is_made_once) {
   EXPECT_EQ(scans_, 2) << "another format";
 }
 
-TEST_F(cached_index, is_made_again_after_a_change) {
+TEST_F(cached_index, is_rebuilt_after_a_change_of_the_file) {
   read();
   std::ofstream(path_) << "longer content";
   read();
@@ -103,7 +103,7 @@ TEST_F(cached_index, is_made_again_after_a_change) {
   EXPECT_EQ(scans_, 4) << "another checksum";
 }
 
-TEST_F(cached_index, is_made_again_if_the_cache_is_damaged) {
+TEST_F(cached_index, is_rebuilt_if_the_cache_is_damaged) {
   read();
   for (auto const& file : std::filesystem::directory_iterator(folder_))
     std::ofstream(file.path(), std::ios::app) << "x";

@@ -24,7 +24,7 @@ std::string read(record_set const& records, std::int64_t i, std::string_view fie
   return {reinterpret_cast<char const*>(found.data()), found.size()};
 }
 
-TEST(webdataset_writer, writes_what_webdataset_reads) {
+TEST(webdataset_writer, writes_archives_that_webdataset_reads) {
   std::string const path = fresh_path("written.tar"),
                     long_key = std::string(300, 'n') + "/" + std::string(90, 'm');
   std::vector<std::string> const contents{"", "x", std::string(512, 'y'), std::string(513, 'z')};
@@ -43,7 +43,7 @@ TEST(webdataset_writer, writes_what_webdataset_reads) {
       EXPECT_EQ(read(records, i, "field" + std::to_string(k) + ".txt"), contents[k]);
 }
 
-TEST(webdataset_writer, refuses_names_that_would_be_read_as_others) {
+TEST(webdataset_writer, refuses_names_that_would_be_read_differently) {
   std::string const path = fresh_path("refused.tar");
   webdataset_writer to(path);
   auto const says = [&](std::string_view key, std::string_view field) {
@@ -60,7 +60,7 @@ TEST(webdataset_writer, refuses_names_that_would_be_read_as_others) {
   expect_parts(says("1", "b"), {"one after the other", "another key between them"});
 }
 
-TEST(tfrecord_writer, writes_what_tfrecord_reads) {
+TEST(tfrecord_writer, writes_files_that_tfrecord_reads) {
   std::string const path = fresh_path("written.tfrecord"), long_text(100'000, 'l');
   tfrecord_writer to(path);
   for (std::string const& one : {std::string("one"), std::string(), long_text}) to.add(bytes_of(one));

@@ -56,7 +56,7 @@ TEST(sequence_file, has_keys_and_values) {
   EXPECT_EQ(read(records, 1, "value"), long_value);
 }
 
-TEST(sequence_file, reads_long_texts_and_other_classes) {
+TEST(sequence_file, reads_long_texts_and_other_writable_classes) {
   std::string const long_text(300, 't'),
       length = std::string("\x8e", 1) + "\x01\x2c";  // −114: two bytes follow
   record_set const records =
@@ -65,7 +65,7 @@ TEST(sequence_file, reads_long_texts_and_other_classes) {
   EXPECT_EQ(read(records, 0, "value"), big(7));
 }
 
-TEST(sequence_file, refuses_what_it_cannot_read) {
+TEST(sequence_file, refuses_unsupported_and_damaged_files) {
   auto const says = [](std::string const& bytes) { return refused<data_error>([&] { opened(bytes); }); };
   std::string const good = head(bytes_class, bytes_class), one = record(counted("k"), counted("value"));
   EXPECT_EQ(opened(good).size(), 0);

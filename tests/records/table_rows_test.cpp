@@ -92,7 +92,7 @@ TEST(table_rows, read_the_first_rows) {
   EXPECT_EQ(rows.read(0, 1000).rows(), 50);
 }
 
-TEST(table_rows, read_some_rows_of_a_file) {
+TEST(table_rows, read_a_range_of_rows) {
   std::vector<std::string> const paths{written("some-0.csv", people(0, 20)),
                                        written("some-1.csv", people(20, 40))};
   for (std::uint64_t const bytes : {1U, 64U, 1U << 20}) {
@@ -113,7 +113,7 @@ TEST(table_rows, read_some_rows_of_a_file) {
   }
 }
 
-TEST(table_rows, have_types_by_the_rows_that_are_read) {
+TEST(table_rows, infer_column_types_from_the_rows_read) {
   std::string const path = written("types.csv", "x\n1\n2\nthree\n4\n5,6\n");
   table_rows const rows({path}, {.cache = ""});
   EXPECT_FALSE(rows.read(0, 2).has_texts("x"));
@@ -150,7 +150,7 @@ TEST(table_rows, may_be_empty_if_allowed) {
                {"the table has no rows", "nothing.csv"});
 }
 
-TEST(table_rows, may_have_no_names) {
+TEST(table_rows, may_have_no_column_names) {
   std::string const path = written("numbers.tsv", "1\t2\n3\t4\n5\t6");
   table_rows const rows({path}, {.format = {.header = false}, .cache = "", .block_bytes = 1});
   EXPECT_EQ(rows.size(), 3);
@@ -184,7 +184,7 @@ TEST(table_rows, are_read_by_several_threads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(table_rows, pass_blocks_that_are_the_rows_of_the_table) {
+TEST(table_rows, are_passed_in_blocks_that_cover_the_table) {
   std::string const one = written("blocks-1.csv", people(0, 50)),
                     two = written("blocks-2.csv", people(50, 7));
   table_rows const rows({one, two}, {.cache = "", .block_bytes = 100});
@@ -243,7 +243,7 @@ TEST(table_rows, report_errors_with_line_and_row_of_the_file) {
   expect_parts(refused<data_error>([&] { numbers_of(data, 45); }), {"table.csv, column b, row 46"});
 }
 
-TEST(table_rows, report_a_file_of_other_rows_and_the_same_size) {
+TEST(table_rows, report_changed_rows_in_a_file_of_the_same_size) {
   std::string const path = written("changed.csv", "a,b\n1,2\n3,4\n5,6\n");
   table_rows const rows({path}, {.cache = ""});
   {
@@ -279,7 +279,7 @@ TEST(table_rows, refuse_compressed_files) {
                {"the file is compressed", "gunzip"});
 }
 
-TEST(table_rows, refuse_other_files_and_settings) {
+TEST(table_rows, refuse_invalid_files_and_settings) {
   std::string const path = written("people.csv", people(0, 5));
   auto const says = [&](table_rows_settings how) {
     how.cache = "";
@@ -312,7 +312,7 @@ std::string measured(int count, int row, std::string const& odd) {
   return text;
 }
 
-TEST(table_rows, refuse_one_odd_field_in_a_column_of_numbers) {
+TEST(table_rows, refuse_a_text_in_a_column_of_numbers) {
   table_rows_settings const how{.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 256};
   std::string const path = written("odd.csv", measured(400, 5, "\"1,234.5\""));
   table_rows const rows({path}, how);

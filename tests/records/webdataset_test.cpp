@@ -70,7 +70,7 @@ TEST(webdataset, refuses_more_fields_than_a_data_set_has) {
                 "got frame_0.1256.png"});
 }
 
-TEST(webdataset, skips_what_is_not_a_sample) {
+TEST(webdataset, skips_members_that_are_not_samples) {
   auto const records = opened(member("folder/", "", '5') + member("link.jpg", "", '2')
                               + member("__info__.json", "{}") + member("a/.hidden", "x")
                               + member("pax", pax("comment", "c"), 'g') + member("1.x", "1") + end());

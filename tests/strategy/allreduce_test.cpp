@@ -210,7 +210,7 @@ TEST(allreduce, does_not_compare_parameters_without_resync) {
   EXPECT_NE(apart.checksums[1], apart.checksums[0]);
 }
 
-TEST(allreduce, is_bitwise_equal_on_ranks_with_other_numbers_of_workers) {
+TEST(allreduce, is_bitwise_equal_on_ranks_with_different_numbers_of_workers) {
   bright_thirds const examples(96);
   for (gradient_normalisation const& how :
        {gradient_normalisation(), gradient_normalisation(normalise::clip_global_norm{0.1})})
@@ -276,7 +276,7 @@ TEST(allreduce, skips_a_step_with_a_low_precision_wire_too) {
   });
 }
 
-TEST(allreduce, has_its_wire_type_in_its_name_and_refuses_other_types) {
+TEST(allreduce, describes_its_wire_type_and_refuses_unsupported_types) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{}.on(world)->describe(), "allreduce, resync 100");
     EXPECT_EQ(allreduce{.wire = element_type::bf16}.on(world)->describe(),

@@ -83,10 +83,10 @@ void nothing_is_lost(communicator& world, Codec codec) {
   EXPECT_NE(std::ranges::count(came, 0.0), n);
 }
 
-TEST_P(asynchronous_exchange, loses_nothing_by_thresholds) {
+TEST_P(asynchronous_exchange, conserves_the_gradient_sum_with_thresholds) {
   on_all([](communicator& world) { nothing_is_lost(world, signs_of(0.25F)); });
 }
-TEST_P(asynchronous_exchange, loses_nothing_by_top_k) {
+TEST_P(asynchronous_exchange, conserves_the_gradient_sum_with_top_k) {
   on_all([](communicator& world) { nothing_is_lost(world, top_k_compressor(tensors, {.density = 0.1})); });
 }
 
@@ -125,7 +125,7 @@ TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
 
 /// One of two ranks continues after a synchronisation as soon as it can, while the other may still be
 /// receiving messages sent before the synchronisation.
-TEST(asynchronous_exchange, applies_no_message_before_the_synchronisation_it_was_sent_after) {
+TEST(asynchronous_exchange, applies_no_message_during_the_synchronisation_before_it) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);
     agreement agreed;

@@ -209,7 +209,7 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
 /// Every step of a rank is 2⁻⁴ · (1, 2): the mean absolute error has this gradient far below the target.
 /// Rank 1 sends its fourth message when rank 0 has continued as far as it can, and the next one after rank
 /// 0 has looked.
-TEST(unbounded_sharing, divides_a_step_by_its_age_if_slower_if_stale) {
+TEST(unbounded_sharing, divides_a_late_step_by_its_age_with_slower_if_stale) {
   constexpr int late = 3, due = late + longest_lead, steps = 50;
   struct at_gates final : listener {
     std::binary_semaphore may_send{0}, has_looked{0};
@@ -295,7 +295,7 @@ TEST(unbounded_sharing, names_a_stalled_rank) {
 
 /// If a listener ends a rank within an epoch, that rank does not wait for the others to synchronise; the
 /// others are notified of the reason at once.
-TEST(unbounded_sharing, reports_immediately_why_a_rank_has_ended) {
+TEST(unbounded_sharing, reports_at_once_the_error_of_a_failed_rank) {
   struct ending final : listener {
     void on_step(training& run, step_report const& done) override {
       if (run.world().rank() == 1 && done.step == 3) throw data_error({.what = "a listener's own"});

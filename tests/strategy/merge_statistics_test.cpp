@@ -13,7 +13,7 @@ TEST(merge_statistics, equals_a_merge_of_all_parts_in_f64) {
   merge_like_f64<reference<float>, batch_norm>({0, 1e3, 1e4, 1e6});
 }
 
-TEST(merge_statistics, of_a_synchronised_norm_are_those_of_the_whole_step) {
+TEST(merge_statistics, computes_statistics_of_the_whole_step_for_synchronised_norms) {
   for (double const offset : {1e3, 1e4, 1e5, 1e6}) {
     comparison<reference<float>, synchronised_batch_norm> all(offset);
     statistics const wanted = all.trained({});
@@ -69,7 +69,7 @@ struct recorded_starts final : cohort_test::counting_communicator {
   }
 };
 
-TEST(merge_statistics, of_allreduce_is_a_part_of_the_measured_exchange) {
+TEST(merge_statistics, is_included_in_the_measured_exchange_of_allreduce) {
   launch<threads>(2, [](communicator& world) {
     std::unique_ptr<communicator> const own = world.duplicate();
     auto recorded = std::make_unique<recorded_starts>(*own);
@@ -89,7 +89,7 @@ TEST(merge_statistics, of_allreduce_is_a_part_of_the_measured_exchange) {
   });
 }
 
-TEST(merge_statistics, leaves_out_ranks_without_examples) {
+TEST(merge_statistics, excludes_ranks_without_examples) {
   launch<threads>(3, [](communicator& world) {
     auto const store =
         std::make_shared<parameter_store<reference<double>>>(reference<double>{}, normed<batch_norm>(kept));

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(ranks, message_exchange,
                                          rank_route{8, route::merged}),
                          name_of);
 
-TEST_P(message_exchange, loses_nothing_by_thresholds) {
+TEST_P(message_exchange, conserves_the_gradient_sum_with_thresholds) {
   for (bool const per_tensor : {false, true})
     on_all([&](communicator& world) {
       nothing_is_lost(detail::process_group(world), GetParam().way,
@@ -45,7 +45,7 @@ TEST_P(message_exchange, loses_nothing_by_thresholds) {
   });
 }
 
-TEST_P(message_exchange, loses_nothing_by_top_k) {
+TEST_P(message_exchange, conserves_the_gradient_sum_with_top_k) {
   on_all([&](communicator& world) {
     nothing_is_lost(detail::process_group(world), GetParam().way,
                     top_k_compressor(tensors, {.density = 0.01}));
@@ -53,7 +53,7 @@ TEST_P(message_exchange, loses_nothing_by_top_k) {
 }
 
 /// Rank r sends t for element r only, and has r examples. Rank 0 has none, so its residual is unchanged.
-TEST_P(message_exchange, weighs_by_examples) {
+TEST_P(message_exchange, weighs_gradients_by_examples) {
   on_all([&](communicator& world) {
     constexpr float t = 0.5F;
     detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{t}}),
@@ -117,7 +117,7 @@ TEST_P(message_exchange, is_deterministic) {
 }
 
 /// Pairs of ranks, of which the last may be a single rank; or all ranks as one group.
-TEST(one_message_exchange, of_groups_loses_nothing) {
+TEST(one_message_exchange, conserves_the_gradient_sum_of_groups) {
   for (route const way : {route::to_all, route::merged})
     for (int const ranks : {2, 3, 6})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {

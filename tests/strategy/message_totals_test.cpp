@@ -6,7 +6,7 @@ namespace message_totals_test {
 
 using namespace cohort;
 
-TEST(message_ages, are_counted_in_buckets_whose_bounds_double) {
+TEST(message_ages, are_counted_in_intervals_with_doubling_bounds) {
   detail::message_ages ages;
   for (int age = 0; age <= 40; ++age) ages.add(age);
   EXPECT_EQ(ages.messages(), 41);

@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_threads, testing::Values(1, 2, 
 class outer_steps_over_several_threads : public outer_steps_over_threads {};
 INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_several_threads, testing::Values(2, 3, 4));
 
-TEST_P(outer_steps_over_threads, agree_with_hand_computation) { on_all(outer_steps_are_those_by_hand); }
+TEST_P(outer_steps_over_threads, follow_their_formula) { on_all(outer_steps_are_those_by_hand); }
 TEST_P(outer_steps_over_threads, are_bitwise_equal_on_all_ranks) {
   on_all(every_kind_of_averaging_has_the_same_bits_everywhere);
 }
@@ -105,7 +105,7 @@ TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
   });
 }
 
-TEST(outer_step, is_named_with_the_strategy) {
+TEST(outer_step, is_part_of_the_strategys_description) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(parameter_averaging{}.on(world)->describe(),
               "parameter averaging every 5 steps, optimizer state averaged");

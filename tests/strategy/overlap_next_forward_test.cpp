@@ -23,7 +23,7 @@ int late_in(graph_view net, training_settings const& settings, bool synchronised
   return detail::late_buckets(made.parameters(), update, settings.not_finite, synchronised);
 }
 
-TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_never_the_first) {
+TEST(overlap_next_forward, delays_the_last_half_of_the_elements_but_never_the_first_layer) {
   auto const run = trainer<narrow>(topped, with_state());
   EXPECT_EQ(run.parameters().buckets().size(), 3U);
   EXPECT_EQ(late_in(topped, with_state()), 2);
@@ -431,7 +431,7 @@ TEST(overlap_next_forward, resumes_bitwise_from_a_checkpoint) {
   });
 }
 
-TEST(overlap_next_forward, has_its_name_and_is_refused_with_a_low_precision_wire) {
+TEST(overlap_next_forward, is_part_of_its_description_and_refused_with_a_low_precision_wire) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{.overlap_next_forward = true}.on(world)->describe(),
               "allreduce, resync 100, overlap with the next forward");

@@ -18,10 +18,10 @@ INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_threads, testing::Values(1, 2, 3,
 class averaging_over_several_threads : public averaging_over_threads {};
 INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_several_threads, testing::Values(2, 3, 4));
 
-TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) {
+TEST_P(averaging_over_threads, in_every_step_with_sgd_equals_allreduce) {
   on_all(averaging_each_step_is_allreduce<>);
 }
-TEST_P(averaging_over_threads, in_place_each_step_with_sgd_is_allreduce) {
+TEST_P(averaging_over_threads, in_place_in_every_step_with_sgd_equals_allreduce) {
   on_all(averaging_each_step_is_allreduce<broad>);
 }
 TEST_P(averaging_over_several_threads, trains_on_rank_local_examples) {
@@ -30,7 +30,7 @@ TEST_P(averaging_over_several_threads, trains_on_rank_local_examples) {
       ranks_train_on_examples_of_their_own(world, parameter_averaging{.every = every});
   });
 }
-TEST_P(averaging_over_threads, each_step_of_weighted_examples_is_allreduce) {
+TEST_P(averaging_over_threads, in_every_step_of_weighted_examples_equals_allreduce) {
   on_all(averaging_each_step_weighs_as_allreduce_does);
 }
 TEST_P(averaging_over_threads, skips_a_step_whose_examples_have_weight_zero) {
@@ -47,7 +47,7 @@ TEST_P(averaging_over_several_threads, counts_no_steps_without_examples) {
 TEST_P(averaging_over_several_threads, refuses_collective_operations_between_averagings_over_a_stream) {
   on_all(what_ranks_do_together_waits_for_a_meeting);
 }
-TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
+TEST_P(averaging_over_threads, weighs_by_examples_and_uses_all_of_them) {
   on_all(averaging_weighs_by_examples<>);
 }
 TEST_P(averaging_over_threads, in_place_weighs_by_examples) { on_all(averaging_weighs_by_examples<broad>); }
@@ -112,7 +112,7 @@ TEST(parameter_averaging, is_bitwise_neutral_for_one_rank) {
   });
 }
 
-TEST(parameter_averaging, averages_by_time_in_the_same_steps_on_all_ranks) {
+TEST(parameter_averaging, averages_at_time_intervals_in_the_same_steps_on_all_ranks) {
   bright_thirds const examples(400);
   launch<threads>(2, [&](communicator& world) {
     training made = trainer<narrow>(small, world, parameter_averaging{.seconds = 1e-3}, with_state());

@@ -90,7 +90,7 @@ gathered of(std::vector<std::vector<std::uint64_t>> const& hashes) {
   return all;
 }
 
-TEST(divergence, has_the_largest_group_and_the_first_parameter) {
+TEST(divergence, reports_the_largest_group_and_the_first_parameter) {
   std::vector<std::uint64_t> const good{1, 2, 3}, late{1, 2, 4}, early{1, 5, 3};
   detail::divergence const one = detail::find_divergence(of({late, good, good, early, good}), 5);
   EXPECT_EQ(one.most, (std::vector<int>{1, 2, 4}));

@@ -53,7 +53,7 @@ TEST(process_group, excludes_and_reports_non_finite_gradients) {
   });
 }
 
-TEST(process_group, contains_only_its_own_rank_if_all_numbers_differ) {
+TEST(process_group, contains_one_rank_if_all_group_numbers_differ) {
   launch<threads>(3, [](communicator& world) {
     for (bool const asks : {false, true}) {
       detail::process_group const ranks =

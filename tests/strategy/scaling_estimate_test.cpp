@@ -65,7 +65,7 @@ static_assert(near(of_documented.step_seconds, 0.78));
 static_assert(of_documented.efficiency > 0.70512 && of_documented.efficiency < 0.70513);
 static_assert(of_documented.speed_up > 22.564 && of_documented.speed_up < 22.565);
 
-TEST(scaling_estimate, of_deeplearning4j_gets_the_costs_of_a_step) {
+TEST(scaling_estimate, of_deeplearning4j_uses_the_costs_of_a_step) {
   deeplearning4j_costs const costs = as_deeplearning4j_costs(with(to_all, 0.5, 2));
   EXPECT_EQ(costs.step_seconds, 1);
   EXPECT_EQ(costs.encode_seconds, 0.05);

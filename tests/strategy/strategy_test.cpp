@@ -79,7 +79,7 @@ class threshold_sketch final : public strategy {
   agreement never_{};  // these sketches vote on nothing
 };
 
-TEST(strategy, has_the_hooks_for_threshold_sharing) {
+TEST(strategy, supports_threshold_sharing_by_its_hooks) {
   bright_thirds const examples(120), held(60, 2);
   launch<threads>(3, [&](communicator& world) {
     auto sharing = std::make_unique<threshold_sketch>(world, 0.05);
@@ -134,7 +134,7 @@ class delayed_averaging_sketch final : public strategy {
   agreement never_{};
 };
 
-TEST(strategy, has_the_hooks_for_averaging_with_a_delay) {
+TEST(strategy, supports_delayed_averaging_by_its_hooks) {
   bright_thirds const examples(120), held(60, 2);
   launch<threads>(2, [&](communicator& world) {
     auto delayed = std::make_unique<delayed_averaging_sketch>(world);
@@ -210,7 +210,7 @@ class bounded_staleness_sketch final : public strategy {
   agreement never_{};
 };
 
-TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
+TEST(strategy, supports_bounded_staleness_by_its_hooks) {
   bright_thirds const examples(120), held(60, 2);
   for (std::int64_t const bound : {0, 2})
     launch<threads>(3, [&](communicator& world) {
@@ -226,7 +226,7 @@ TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
     });
 }
 
-TEST(strategy, without_any_exchange_is_refused) {
+TEST(strategy, without_exchange_is_refused_on_several_ranks) {
   bright_thirds const examples(12);
   launch<threads>(2, [&](communicator& world) {
     training made = trainer<wide>(small, world, no_exchange{}, plain_sgd());

@@ -40,7 +40,7 @@ TEST_P(sharing_over_threads, is_bitwise_equal_on_all_ranks_after_each_step) {
 TEST_P(sharing_over_threads, is_deterministic_for_a_seed) {
   on_all(sharing_runs_of_one_seed_have_the_same_bits);
 }
-TEST_P(sharing_over_threads, is_allreduce_if_everything_is_sent) {
+TEST_P(sharing_over_threads, equals_allreduce_if_every_element_is_sent) {
   on_all_ways(sharing_everything_is_allreduce);
 }
 TEST_P(sharing_over_threads, learns_like_dense_exchange) {
@@ -316,7 +316,7 @@ TEST(threshold_sharing, trains_every_tensor_however_small) {
   });
 }
 
-TEST(threshold_sharing, of_steps_agrees_at_the_end_of_an_epoch_after_a_skipped_step) {
+TEST(threshold_sharing, of_steps_is_equal_on_all_ranks_after_a_skipped_last_step) {
   launch<threads>(2, [](communicator& world) {
     bright_thirds examples(16);
     dataset const data = examples.data();

@@ -16,7 +16,7 @@ void tells_finite_numbers() {
     EXPECT_FALSE(is_finite(x)) << x;
 }
 
-TEST(is_finite, is_false_for_infinities_and_NaN_alone) {
+TEST(is_finite, is_false_only_for_infinities_and_nan) {
   tells_finite_numbers<float>();
   tells_finite_numbers<double>();
 }

@@ -18,7 +18,7 @@ static_assert(shape{}.batched(7) == shape{7});
 static_assert(!(shape{4} == shape{4, 1}));
 static_assert(element_of<float> == element_type::f32 && element_of<std::int32_t> == element_type::i32);
 
-TEST(shape, is_written_with_crosses) {
+TEST(shape, is_printed_as_extents_joined_by_x) {
   EXPECT_EQ(to_string(shape{20, 24, 24}), "20x24x24");
   EXPECT_EQ(to_string(shape{7}), "7");
   EXPECT_EQ(to_string(shape{}), "scalar");

@@ -33,7 +33,7 @@ training taught() {
   return made;
 }
 
-TEST(generate_tokens, continues_a_text_that_the_network_knows) {
+TEST(generate_tokens, continues_the_text_that_the_network_was_trained_on) {
   training const net = taught();
   std::vector<std::int32_t> const prompt = {2};
   EXPECT_EQ(generate_tokens(net, prompt, {.count = 9, .rules = {.temperature = 0}}),

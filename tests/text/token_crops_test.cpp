@@ -42,7 +42,7 @@ std::string refused(token_stream const& stream, crop_settings const& settings) {
   return "nothing thrown";
 }
 
-TEST(token_crops, that_are_fixed_follow_each_other) {
+TEST(token_crops, with_a_fixed_offset_are_consecutive) {
   dataset const crops = token_crops(counting(10), {.length = 3, .vocabulary = 10, .fixed = true});
   ASSERT_EQ(crops.size(), 3);
   EXPECT_EQ(part_of(crops, 0, 0), (tokens{0, 1, 2}));
@@ -60,7 +60,7 @@ TEST(token_crops, describe_indices_and_class_labels) {
   EXPECT_EQ(what.targets[0].example, shape(3));
 }
 
-TEST(token_crops, begin_elsewhere_in_each_epoch_and_read_no_token_twice) {
+TEST(token_crops, begin_at_another_offset_in_each_epoch_and_read_no_token_twice) {
   constexpr int length = 7;
   dataset const crops = token_crops(counting(100), {.length = length, .vocabulary = 100});
   ASSERT_EQ(crops.size(), (100 - length) / length);

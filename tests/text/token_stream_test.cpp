@@ -72,7 +72,7 @@ TEST_F(token_streams, have_parts_that_share_memory) {
   EXPECT_EQ(all_of(stream.part(1, 4).part(1, 2)), (tokens{12, 13}));
 }
 
-TEST_F(token_streams, refuse_what_they_cannot_represent) {
+TEST_F(token_streams, refuse_invalid_types_and_tokens) {
   EXPECT_EQ(refused([&] {
               write_tokens(path, tokens{1, 65536});
             }),

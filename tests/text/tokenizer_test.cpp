@@ -66,7 +66,7 @@ TEST(tokenizer, of_bytes_keeps_any_text) {
   EXPECT_EQ(t.encode(""), tokens{});
 }
 
-TEST(tokenizer, of_characters_numbers_those_of_its_text_in_order) {
+TEST(tokenizer, of_characters_numbers_characters_in_order) {
   tokenizer const t = tokenizer::characters("beä a\n");
   EXPECT_EQ(t.size(), 6);  // newline, space, a, b, e, ä
   EXPECT_EQ(t.encode("äb\n"), (tokens{5, 3, 0}));
@@ -132,7 +132,7 @@ TEST(tokenizer, of_byte_pairs_learns_overlapping_pairs) {
   EXPECT_EQ(t.decode(t.encode("aaaaaaa aaa")), "aaaaaaa aaa");
 }
 
-TEST(tokenizer, encodes_long_words_in_little_time) {  // a quadratic algorithm needs hours
+TEST(tokenizer, encodes_long_words_in_bounded_time) {  // a quadratic algorithm needs hours
   tokenizer const t = tokenizer::byte_pairs("aaaaaaaaaaaaaaaaaaaaaaaa", 262);
   std::string const word(2'000'000, 'a');
   EXPECT_EQ(t.decode(t.encode(word)), word);
@@ -149,7 +149,7 @@ TEST(tokenizer, merges_in_the_order_of_training) {
   EXPECT_EQ(t.decode(t.encode(every_byte())), every_byte());
 }
 
-TEST(tokenizer, encodes_as_another_implementation_does) {  // tests/golden/byte_pairs.py
+TEST(tokenizer, agrees_with_another_implementation) {  // tests/golden/byte_pairs.py
   scratch_folder const folder;
   std::string const path = std::string(COHORT_SOURCE_DIR) + "/tests/golden/byte_pairs.json";
   std::string const text = io::read_text(path);

@@ -398,7 +398,7 @@ TEST(word2vec, sends_only_touched_rows) {
   });
 }
 
-TEST(word2vec, places_words_of_the_same_sentences_together) {
+TEST(word2vec, learns_similar_vectors_for_words_of_the_same_sentences) {
   std::string text;
   random_stream const draws(2, "topics");
   for (std::uint64_t i = 0; i < 3000; ++i) {
@@ -421,7 +421,7 @@ TEST(word2vec, places_words_of_the_same_sentences_together) {
   }
 }
 
-TEST(word2vec, has_an_optimal_tree) {
+TEST(word2vec, builds_an_optimal_huffman_tree) {
   std::vector<std::int64_t> counts;
   for (int i = 0; i < 200; ++i) counts.push_back(1 + 5000 / (i + 1));
   detail::huffman_tree const tree(counts);

@@ -24,7 +24,7 @@ TEST(word_vocabulary, counts_words_and_sorts_them_by_count_then_bytes) {
   EXPECT_EQ(words.find("e"), std::nullopt);
 }
 
-TEST(word_vocabulary, leaves_out_rare_words) {
+TEST(word_vocabulary, omits_rare_words) {
   word_vocabulary const frequent = word_vocabulary::of("b a c b b a", {.min_count = 2});
   EXPECT_EQ(frequent.words(), (texts{"b", "a"}));
   word_vocabulary const first = word_vocabulary::of("b a c b b a", {.min_count = 1, .most = 1});

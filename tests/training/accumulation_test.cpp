@@ -39,7 +39,7 @@ std::vector<double> trained(dataset const& data, int workers, int pieces, graph 
   return parameters_of(made);
 }
 
-TEST(accumulation, changes_results_by_rounding_alone) {
+TEST(accumulation, changes_results_by_rounding_only) {
   bright_thirds const examples(57);  // the last batch has 7 examples, so micro-batches are unequal or empty
   dataset const plain = examples.data();
   dataset const weighted = weighted_by_class(arrays(std::span<float const>(examples.pixels), {1, 8, 8},
@@ -93,7 +93,7 @@ TEST(accumulation, agrees_across_ranks_with_different_numbers_of_workers) {
   EXPECT_LT(largest_difference(together(3), whole), 1e-12);
 }
 
-TEST(accumulation, is_refused_if_ranks_use_different_pieces) {
+TEST(accumulation, is_refused_if_ranks_use_different_micro_batches) {
   bright_thirds const examples(57);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training made = trainer<wide>(with_masks, world, allreduce{}, with(1));
@@ -138,7 +138,7 @@ TEST(accumulation, announces_each_bucket_once_and_complete) {
   }
 }
 
-TEST(accumulation, needs_the_memory_of_one_piece_and_reports_it) {
+TEST(accumulation, needs_the_memory_of_one_micro_batch_and_reports_it) {
   bright_thirds const examples(64);
   std::vector<std::string> said;
   training_settings settings = with(1);
@@ -168,7 +168,7 @@ TEST(accumulation, notifies_listeners_once_per_update) {
   EXPECT_EQ(told.examples, (std::vector<int>{10, 10, 5}));
 }
 
-TEST(accumulation, skips_a_step_if_one_piece_is_not_finite) {
+TEST(accumulation, skips_a_step_if_one_micro_batch_is_not_finite) {
   for (int bad : {0, 9, 19}) {
     bright_thirds examples(20);
     dataset const data = examples.data();  // checked at construction; modified afterwards
@@ -186,7 +186,7 @@ TEST(accumulation, skips_a_step_if_one_piece_is_not_finite) {
   }
 }
 
-TEST(accumulation, refuses_invalid_pieces) {
+TEST(accumulation, refuses_invalid_numbers_of_micro_batches) {
   bright_thirds const examples(20);
   training made = trainer<wide>(with_masks, with(1));
   for (int pieces : {-1, 0, 11})

@@ -104,7 +104,7 @@ TEST(activity_scope, a_rank_that_hangs_while_it_saves_is_named) {
                       "saving after step 1");
 }
 
-TEST(activity_scope, every_rank_of_sharing_names_the_rank_whose_data_hangs) {
+TEST(activity_scope, every_rank_of_sharing_names_a_rank_that_hangs_in_its_data) {
   bright_thirds const examples(96);
   for (bool const updates : {false, true}) {
     threshold_sharing how;

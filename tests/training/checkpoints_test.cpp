@@ -61,18 +61,18 @@ void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps,
   });
 }
 
-TEST(checkpoints, a_resumed_run_of_allreduce_has_the_bits_of_an_uninterrupted_one) {
+TEST(checkpoints, of_allreduce_resume_bitwise) {
   for (int ranks : {1, 3})
     for (int steps : {1, 4, 6}) resumed_equals_uninterrupted(ranks, allreduce{}, steps);
 }
 
-TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_one) {
+TEST(checkpoints, of_averaging_resume_bitwise) {
   for (int ranks : {1, 2})
     for (int steps : {2, 4, 8}) resumed_equals_uninterrupted(ranks, parameter_averaging{.every = 3}, steps);
   resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_optimizer_state = false}, 3);
 }
 
-TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_one) {
+TEST(checkpoints, of_outer_steps_resume_bitwise) {
   for (int steps : {2, 4, 8})
     resumed_equals_uninterrupted(2, parameter_averaging{.every = 3, .outer = outer::diloco{}}, steps);
   for (int steps : {1, 2, 5})  // a vote takes effect a period later, while the next mean is pending
@@ -80,7 +80,7 @@ TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_
         3, parameter_averaging{.every = 2, .outer = outer::bmuf{.nesterov = true}, .overlap = true}, steps);
 }
 
-TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one) {
+TEST(checkpoints, of_sharing_resume_bitwise) {
   for (int ranks : {1, 3})
     for (threshold_sharing how : {sharing(), sharing(route::merged), update_sharing(), late_sharing(),
                                   late_sharing(share::gradient), process_sharing(late_sharing())}) {
@@ -100,7 +100,7 @@ std::vector<double> residual_of_all(communicator& world, strategy const& of) {
   return sum;
 }
 
-TEST(checkpoints, redistribute_residuals_to_the_ranks_present) {
+TEST(checkpoints, redistribute_residuals_to_the_current_ranks) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   std::vector<double> before;
@@ -292,7 +292,7 @@ TEST(checkpoints, contain_each_ranks_parameters_between_two_averagings) {
   });
 }
 
-TEST(checkpoints, resume_at_the_same_position_with_other_ranks_strategies_and_backends) {
+TEST(checkpoints, resume_at_the_same_position_with_changed_ranks_strategy_and_backend) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
@@ -316,7 +316,7 @@ TEST(checkpoints, resume_at_the_same_position_with_other_ranks_strategies_and_ba
     });
 }
 
-TEST(checkpoints, of_outer_steps_are_resumed_by_other_ranks) {
+TEST(checkpoints, of_outer_steps_resume_with_another_number_of_ranks) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   parameter_averaging const how{.every = 4, .outer = outer::bmuf{.momentum = 0.3}, .overlap = true};
@@ -366,7 +366,7 @@ struct remembering final : strategy {
   std::unique_ptr<strategy> real;
 };
 
-TEST(checkpoints, restore_each_ranks_state_on_other_ranks) {
+TEST(checkpoints, restore_each_ranks_state_with_another_number_of_ranks) {
   bright_thirds const examples(40);
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
@@ -384,7 +384,7 @@ TEST(checkpoints, restore_each_ranks_state_on_other_ranks) {
     });
 }
 
-TEST(checkpoints, redistribute_rounding_errors_to_other_ranks) {
+TEST(checkpoints, redistribute_rounding_errors_to_another_number_of_ranks) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   allreduce const how{.wire = element_type::bf16};
@@ -420,7 +420,7 @@ TEST(checkpoints, redistribute_rounding_errors_to_other_ranks) {
   });
 }
 
-TEST(checkpoints, pass_the_velocity_of_outer_steps_to_other_ranks) {
+TEST(checkpoints, keep_the_velocity_of_outer_steps_with_another_number_of_ranks) {
   bright_thirds const examples(60);
   scratch_folder const folder;
   parameter_averaging const how{.every = 2, .outer = outer::diloco{}};
@@ -449,7 +449,7 @@ TEST(checkpoints, pass_the_velocity_of_outer_steps_to_other_ranks) {
 }
 
 /// A checkpoint may be resumed with another element type than that of the strategy's state.
-TEST(checkpoints, of_outer_steps_are_resumed_with_another_element_type) {
+TEST(checkpoints, of_outer_steps_resume_with_another_element_type) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   for (bool const overlap : {false, true}) {
@@ -495,7 +495,7 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   EXPECT_EQ(two.word, "second");
 }
 
-TEST(checkpoints, keep_the_states_of_listeners_whose_names_end_in_brackets) {
+TEST(checkpoints, keep_the_states_of_listeners_with_brackets_in_their_names) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -522,7 +522,7 @@ struct refusing final : listener {
   }
 };
 
-TEST(checkpoints, keep_the_states_of_listeners_that_refuse_them) {
+TEST(checkpoints, keep_the_states_that_listeners_refuse) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -592,7 +592,7 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_on_the_same_examples) {
   }
 }
 
-TEST(checkpoints, of_other_ranks_are_compared_with_the_examples) {
+TEST(checkpoints, of_other_numbers_of_ranks_are_compared_with_the_data_set) {
   bright_thirds const examples(203);
   scratch_folder const folder;
   launch<threads>(4, [&](communicator& world) { interrupt_an_epoch(world, examples.data(), folder.path()); });
@@ -651,14 +651,14 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_in_the_same_order) {
   EXPECT_NE(refusal_of_order(blocks, usual).find("in blocks of 8 in windows of 2"), std::string::npos);
 }
 
-TEST(checkpoints, of_ranks_with_examples_of_their_own_need_the_same_ranks_within_an_epoch) {
+TEST(checkpoints, with_rank_local_examples_need_as_many_ranks_within_an_epoch) {
   fit_settings const local{.batch = 7, .sharding = sharding::local};
   EXPECT_NE(refusal_of_order(local, local, 4, 2).find("examples of each rank, 4 ranks"), std::string::npos);
   EXPECT_NE(refusal_of_order(local, {.batch = 7}, 2, 2).find("examples of each rank, 2 ranks"),
             std::string::npos);
 }
 
-TEST(checkpoints, end_an_interrupted_epoch_before_other_examples) {
+TEST(checkpoints, end_an_interrupted_epoch_if_the_data_set_changes) {
   bright_thirds const examples(103), others(104);
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {
@@ -670,7 +670,7 @@ TEST(checkpoints, end_an_interrupted_epoch_before_other_examples) {
   });
 }
 
-TEST(checkpoints, are_absent_from_an_empty_folder) {
+TEST(checkpoints, are_not_found_in_an_empty_folder) {
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
   EXPECT_FALSE(resume(made, folder.path()).has_value());

@@ -98,7 +98,7 @@ TEST(cifar_settings, build_the_full_network) {
   }
 }
 
-TEST(cifar_settings, compute_the_first_step_as_by_hand) {
+TEST(cifar_settings, compute_the_first_step) {
   using B = reference<double>;
   constexpr int count = 4;
   std::vector<float> pixels;

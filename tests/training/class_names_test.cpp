@@ -39,7 +39,7 @@ dataset three() { return examples_of("1,lily\n2,rose\n3,tulip\n"); }
 dataset two() { return examples_of("1,lily\n3,tulip\n"); }
 dataset two_of_three() { return select(three(), {0, 2}); }
 
-TEST(class_names, of_validation_data_are_those_of_the_training_data) {
+TEST(class_names, of_validation_data_must_equal_the_names_of_the_training_data) {
   training run = classifier(3);
   EXPECT_EQ(refusal_of<data_error>(
                 [&] { run.fit(three(), {.validation = examples_of("1,lily\n2,rose\n3,violet\n")}); }),
@@ -51,7 +51,7 @@ TEST(class_names, of_validation_data_are_those_of_the_training_data) {
   EXPECT_EQ(run.step(), 1);
 }
 
-TEST(class_names, are_as_many_as_the_network_has_outputs) {
+TEST(class_names, must_be_as_many_as_outputs_of_the_network) {
   training run = classifier(16);
   EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(three()); }),
             "the data set has fewer classes than the network has outputs (kind): expected 16 named classes, "
@@ -68,7 +68,7 @@ TEST(class_names, are_as_many_as_the_network_has_outputs) {
   EXPECT_EQ(run.step(), 1);
 }
 
-TEST(class_names, of_evaluated_data_are_those_of_the_last_fit) {
+TEST(class_names, of_evaluated_data_must_equal_the_names_of_the_last_fit) {
   training run = classifier(3);
   dataset const others = examples_of("1,daisy\n2,lily\n3,rose\n");
   run.evaluate(others);  // of a network that has not been trained
@@ -82,7 +82,7 @@ TEST(class_names, of_evaluated_data_are_those_of_the_last_fit) {
   EXPECT_EQ(run.evaluate(others).examples(), 3);
 }
 
-TEST(class_names, are_those_of_the_kept_encoder) {
+TEST(class_names, must_equal_the_names_of_the_kept_encoder) {
   scratch_folder const folder;
   table_encoder const encoder(table_of("1,lily\n2,rose\n3,tulip\n"), {.target = "kind"});
   dataset const others = examples_of("1,daisy\n2,lily\n3,rose\n");
@@ -102,7 +102,7 @@ TEST(class_names, are_those_of_the_kept_encoder) {
   EXPECT_EQ(loaded.evaluate(three()).examples(), 3);
 }
 
-TEST(class_names, are_the_same_on_all_ranks) {
+TEST(class_names, must_be_equal_on_all_ranks) {
   launch<threads>(2, [](communicator& world) {
     training run = trainer<narrow>(
         graph::build([&](builder& b) { return b.input({1}) | dense{.units = 2} | softmax_cross_entropy{}; }),

@@ -25,7 +25,7 @@ std::vector<double> trained(dataset const& data, int workers) {
   return parameters_of(run);
 }
 
-TEST(class_weights, train_as_if_examples_of_a_class_were_repeated) {
+TEST(class_weights, equal_repeated_examples_of_a_class) {
   bright_thirds const examples(40);
   bright_thirds repeated(0);
   for (std::size_t n = 0; n < examples.labels.size(); ++n)

@@ -18,7 +18,11 @@ using fast = onednn;
 using fast = reference<float>;
 #endif
 
-TEST(curves, in_double_equal_those_of_pytorch) { golden_curves::expect_all<reference<double>>(20, 1e-8); }
-TEST(curves, in_single_precision_start_like_those_of_pytorch) { golden_curves::expect_all<fast>(5, 1e-3); }
+TEST(curves, in_double_equal_the_curves_of_pytorch) {
+  golden_curves::expect_all<reference<double>>(20, 1e-8);
+}
+TEST(curves, in_single_precision_begin_like_the_curves_of_pytorch) {
+  golden_curves::expect_all<fast>(5, 1e-3);
+}
 
 }  // namespace curves_test

@@ -52,7 +52,7 @@ TEST(device_arenas, are_normalised_and_constrained) {
   }
 }
 
-TEST(device_arenas, sum_gradients_of_workers_and_pieces) {
+TEST(device_arenas, sum_gradients_of_workers_and_micro_batches) {
   for (int workers : {1, 3})
     for (int pieces : {1, 4}) {
       training_settings settings = with_state(workers);

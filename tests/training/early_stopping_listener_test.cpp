@@ -97,7 +97,7 @@ TEST(early_stopping, treats_nan_as_no_improvement) {
   EXPECT_EQ(stopping.best_epoch(), 2);
 }
 
-TEST(early_stopping, does_not_affect_a_run_that_finishes_and_restarts_after_a_stop) {
+TEST(early_stopping, counts_anew_in_a_further_fit_after_a_stop) {
   early_stopping_listener stopping(told({3, 2, 2, 1, 1, 1, 1, 4}), {.patience = 2, .lines = {}});
   training run = trainer<narrow>(small);
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
@@ -172,7 +172,7 @@ TEST(early_stopping, continues_counting_in_a_resumed_run) {
   }
 }
 
-TEST(early_stopping, keeps_its_saved_state_if_fit_is_refused) {
+TEST(early_stopping, keeps_its_restored_state_if_fit_is_refused) {
   scratch_folder const folder;
   bright_thirds const examples(24), held(12, 2);
   fit_settings how{.batch = 8, .epochs = 2, .validation = held.data()};
@@ -350,7 +350,7 @@ TEST(early_stopping, begins_anew_with_another_run) {
   EXPECT_EQ(run.checksum(), before) << "without an epoch";
 }
 
-TEST(early_stopping, refuses_ranks_that_judge_differently) {
+TEST(early_stopping, refuses_a_metric_that_differs_between_ranks) {
   bright_thirds const examples(24);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     early_stopping_listener stopping(
@@ -372,7 +372,7 @@ TEST(early_stopping, refuses_ranks_that_judge_differently) {
   });
 }
 
-TEST(early_stopping, refuses_ranks_with_other_settings) {
+TEST(early_stopping, refuses_ranks_with_different_settings) {
   bright_thirds const examples(24);
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [&](communicator& world) {
     auto const expect_refused = [&](metric const& judge, early_stopping_settings how, char const* settings) {

@@ -71,7 +71,7 @@ TEST(evaluation_listener, fills_several_reports_in_one_pass_on_all_ranks) {
   EXPECT_EQ(said.lines[0].rfind("epoch 1: AUC 0.", 0), 0U) << said.lines[0];
 }
 
-TEST(evaluation_listener, refuses_an_interval_of_never) {
+TEST(evaluation_listener, refuses_an_interval_below_1) {
   bright_thirds const held(3);
   EXPECT_EQ(refusal_of<setting_error>([&] { evaluation_listener(held.data(), {.every = 0}); }),
             "invalid evaluation interval (evaluation_listener): expected every ≥ 1 epoch, got 0");

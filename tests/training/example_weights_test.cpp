@@ -99,7 +99,7 @@ TEST(example_weights, of_a_batch_are_named_by_the_index_of_the_example) {
   EXPECT_NE(refusal_of<data_error>([&] { run.train_on(one); }).find("(example 102)"), std::string::npos);
 }
 
-TEST(example_weights, that_are_all_zero_skip_the_step_and_say_so) {
+TEST(example_weights, that_are_all_zero_skip_the_step_and_are_logged) {
   auto const data = std::make_shared<weighted_images>(std::vector<float>(count, 0.0F));
   std::string said;
   training run = trainer<reference<float>>(
@@ -171,7 +171,7 @@ void step_with(training& run, batch_view const& mine, int way) {
   loop.step();
 }
 
-TEST(example_weights, give_a_mean_that_does_not_depend_on_their_scale) {
+TEST(example_weights, yield_a_mean_independent_of_their_scale) {
   std::vector<float> weights(count);
   for (std::size_t n = 0; n < count; ++n) weights[n] = static_cast<float>(n % 4) / 2;
   auto const scaled = [&](float by) {
@@ -252,7 +252,7 @@ std::vector<std::vector<double>> const advantages{
     {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5},
 };
 
-TEST(advantages, as_targets_give_the_policy_gradient_for_any_sign_and_sum) {
+TEST(advantages, as_targets_yield_the_policy_gradient_for_any_sign_and_sum) {
   for (std::vector<double> const& one : advantages) {
     rollout const all(one);
     expected_step const wanted = by_single_examples(all);

@@ -28,7 +28,7 @@ TEST(exchange_text, reports_what_sharing_has_sent) {
             "encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
 }
 
-TEST(exchange_text, covers_an_interval_if_the_sums_have_a_start) {
+TEST(exchange_text, covers_the_interval_since_a_given_start) {
   std::vector<measurement> later = shared;
   for (measurement& one : later)
     if (one.is_sum) one.value *= 3;
@@ -52,7 +52,7 @@ TEST(exchange_text, reports_the_hidden_part_and_the_period) {
             "20 exchanges; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
 }
 
-TEST(exchange_text, reports_how_late_steps_were_applied) {
+TEST(exchange_text, reports_the_delay_of_applied_steps) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true}, {"staleness", 4}}, {}, 1),
             "5 B dense; 4 steps late");
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true},
@@ -64,7 +64,7 @@ TEST(exchange_text, reports_how_late_steps_were_applied) {
             "5 B dense; 0 steps late 25.0 %, 4 steps late 75.0 %");
 }
 
-TEST(exchange_text, names_unknown_quantities_and_is_empty_without_any) {
+TEST(exchange_text, prints_unknown_quantities_and_nothing_without_an_exchange) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"gossip partners", 3}}, {}, 5), "gossip partners 3");
   EXPECT_EQ(exchange_text({}, {}, 5), "");
 }

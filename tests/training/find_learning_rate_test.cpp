@@ -53,7 +53,7 @@ struct noisy_lines {
   }
 };
 
-TEST(find_learning_rate, suggests_no_rate_of_the_noise_of_small_batches) {
+TEST(find_learning_rate, ignores_the_noise_of_small_batches) {
   constexpr auto line = network<[](builder& net) {
     return net.input({1}) | dense{.units = 16} | relu{} | dense{.units = 1} | mean_squared_error{};
   }>();
@@ -68,7 +68,7 @@ TEST(find_learning_rate, suggests_no_rate_of_the_noise_of_small_batches) {
   }
 }
 
-TEST(find_learning_rate, suggests_none_if_the_loss_grows) {
+TEST(find_learning_rate, suggests_no_rate_if_the_loss_grows) {
   noisy_lines const examples(1);
   constexpr auto line =
       network<[](builder& net) { return net.input({1}) | dense{.units = 1} | mean_squared_error{}; }>();
@@ -103,7 +103,7 @@ TEST(find_learning_rate, leaves_the_run_unchanged) {
             trained(2, parameter_averaging{.every = 4}, false));
 }
 
-TEST(find_learning_rate, sees_the_same_with_ranks_as_alone) {
+TEST(find_learning_rate, is_independent_of_the_number_of_ranks) {
   bright_thirds const examples(96);
   auto const losses = [&](int ranks) {
     std::vector<double> all;

@@ -66,7 +66,7 @@ TEST(fit_history, is_written_as_csv) {
             "2,1e-20,100,2,0.125,1\n");
 }
 
-TEST(fit_history, refuses_a_row_with_other_metrics_than_the_first) {
+TEST(fit_history, refuses_a_row_with_different_metrics) {
   fit_history history;
   history.add({.epoch = 0, .validation = {{"loss", 1}, {"accuracy", 0.5}}});
   std::string const before = history.csv();
@@ -94,7 +94,7 @@ TEST(fit_history, has_no_row_of_an_epoch_that_was_stopped) {
   EXPECT_EQ(run.fit(examples.data(), {.batch = 10, .epochs = 5, .listeners = {&stop}}).history.size(), 1U);
 }
 
-TEST(fit_history, refuses_equal_names_and_rows_of_other_columns) {
+TEST(fit_history, refuses_equal_names_and_rows_with_different_columns) {
   bright_thirds const examples(24);
   training run = trainer<reference<float>>(small);
   metric const loss = metrics::mean_of("loss", [](tensor_view, tensor_view) { return 1.0; });

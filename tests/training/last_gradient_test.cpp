@@ -126,7 +126,7 @@ constexpr auto dotted = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-TEST(last_gradient, of_a_parameter_is_not_that_of_a_layer_with_its_name) {
+TEST(last_gradient, distinguishes_a_parameter_from_a_layer_of_the_same_name) {
   bright_thirds const examples(8);
   training run = trainer<reference<float>>(dotted);
   run.fit(examples.data(), {.batch = 8, .epochs = 1});

@@ -40,7 +40,7 @@ std::string save(std::string const& path) {
   return run.checksum();
 }
 
-TEST(load_parameters, starts_a_training_with_other_settings) {
+TEST(load_parameters, starts_a_training_with_new_settings) {
   scratch_folder const folder;
   std::string const saved = save(folder / "model");
   training run = trainer<narrow>(small, {.optimizer = {sgd{.learning_rate = 0.5}}, .seed = 1});
@@ -80,7 +80,7 @@ TEST(load_parameters, changes_nothing_after_an_error) {
   EXPECT_TRUE(run.normalisation().empty());
 }
 
-TEST(encoder_in, is_that_of_the_model_or_none) {
+TEST(encoder_in, returns_the_encoder_of_the_model_or_none) {
   scratch_folder const folder;
   save(folder / "model");
   trainer<narrow>(small).save(folder / "plain");

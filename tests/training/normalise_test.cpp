@@ -63,7 +63,7 @@ training_settings const settings{.optimizer = {sgd{.learning_rate = 0.1}}};
 normalisation_settings const both{.targets = rescaling::standardise};
 fit_settings const few{.batch = 16, .epochs = 3};
 
-TEST(normalise, trains_on_rescaled_numbers_and_answers_in_own_units) {
+TEST(normalise, trains_on_rescaled_numbers_and_predicts_in_original_units) {
   houses const seen(400), held(50, 2);
   training run = trainer<narrow>(line, settings);
   run.normalise(seen.data(), both);
@@ -258,7 +258,7 @@ TEST(normalise, rescales_the_numbers_among_the_targets_of_several_losses) {
   EXPECT_LT(run.fit(arrays({features}, {kind, price, chance}), few).loss, 5);
 }
 
-TEST(normalise, refuses_targets_none_of_which_can_be_rescaled) {
+TEST(normalise, refuses_data_without_a_target_that_can_be_rescaled) {
   constexpr auto odds =
       network<[](builder& net) { return net.input({2}) | dense{.units = 1} | binary_cross_entropy{}; }>();
   houses const seen(16);
@@ -274,7 +274,7 @@ TEST(normalise, refuses_targets_none_of_which_can_be_rescaled) {
       "normalisation_settings::targets = rescaling::none, got probabilities, or numbers without features");
 }
 
-TEST(normalise, a_model_of_another_network_is_named_as_such) {
+TEST(normalise, refuses_a_model_of_another_network) {
   constexpr auto wider =
       network<[](builder& net) { return net.input({3}) | dense{.units = 1} | mean_squared_error{}; }>();
   scratch_folder const folder;
@@ -289,7 +289,7 @@ TEST(normalise, a_model_of_another_network_is_named_as_such) {
             0U);
 }
 
-TEST(normalise, names_a_model_file_whose_maps_do_not_fit_its_network) {
+TEST(normalise, names_a_model_file_with_invalid_maps) {
   scratch_folder const folder;
   training run = trainer<narrow>(line, settings);
   model_content content(run.network());
@@ -381,7 +381,7 @@ TEST(normalise, leaves_the_indices_of_embeddings_unchanged) {
   EXPECT_TRUE(run.normalisation().inputs[1].empty());
 }
 
-TEST(normalise, predicts_rows_whatever_their_target_column_contains) {
+TEST(normalise, predicts_rows_with_any_content_of_the_target_column) {
   data_table const flats = cities(50);
   table_encoder const encoder(flats, {.target = "rent", .regression = true});
   graph const net = graph::build([&](builder& b) {

@@ -63,7 +63,7 @@ TEST(predictor, predicts_each_example_independently_of_its_batch) {
     }
 }
 
-TEST(predictor, names_the_shape_that_was_given) {
+TEST(predictor, names_the_given_shape_in_its_error) {
   training const made = trainer<fast>(small, {.seed = 7});
   std::vector<float> const numbers(80 * 64);
   auto const refusal = [&](shape dims) -> std::string {
@@ -83,7 +83,7 @@ TEST(predictor, names_the_shape_that_was_given) {
   EXPECT_EQ(refusal({80, 1, 8, 8}), "accepted");
 }
 
-TEST(predictor, names_the_element_type_that_was_given) {
+TEST(predictor, names_the_given_element_type_in_its_error) {
   training const made = trainer<fast>(small, {.seed = 7});
   auto const refusal = [&]<class T>(T) -> std::string {
     std::vector<T> const numbers(2 * 64);

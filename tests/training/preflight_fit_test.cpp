@@ -34,7 +34,7 @@ training run_of(communicator& world, double rate, std::uint64_t seed = 3) {
                                    {.optimizer = {sgd{.learning_rate = rate}}, .seed = seed});
 }
 
-TEST(preflight_fit, finds_no_problem_where_fit_trains) {
+TEST(preflight_fit, reports_no_problem_if_fit_would_train) {
   for (int const ranks : {1, 2, 3})
     launch<threads>(ranks, [](communicator& world) {
       training run = run_of(world, 0.5);
@@ -47,7 +47,7 @@ TEST(preflight_fit, finds_no_problem_where_fit_trains) {
     });
 }
 
-TEST(preflight_fit, reports_on_every_rank_what_fit_would_refuse) {
+TEST(preflight_fit, reports_refusals_of_fit_on_every_rank) {
   launch<threads>(2, [](communicator& world) {
     bool const odd = world.rank() == 1;
     training run = run_of(world, odd ? 0.25 : 0.5, odd ? 4 : 3);
@@ -73,7 +73,7 @@ struct every_few final : listener {
   std::string settings() const override { return "every " + every; }
 };
 
-TEST(preflight_fit, reports_other_intervals_of_checkpoints_and_evaluations) {
+TEST(preflight_fit, reports_different_intervals_of_checkpoints_and_evaluations) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     bool const odd = world.rank() == 1;
     dataset const data = arrays(inputs, {2}, labels, 2);
@@ -154,7 +154,7 @@ TEST(preflight_fit, names_no_layer_if_only_a_number_of_an_initialiser_differs) {
   });
 }
 
-TEST(run_checks, evaluate_refuses_ranks_with_other_networks) {
+TEST(run_checks, evaluate_refuses_ranks_with_different_networks) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     graph const net = graph::build([&](builder& b) {
       return b.input({2}) | dense{.units = 3 + world.rank()} | dense{.units = 2} | softmax_cross_entropy{};
@@ -166,7 +166,7 @@ TEST(run_checks, evaluate_refuses_ranks_with_other_networks) {
   });
 }
 
-TEST(preflight_fit, reports_other_validation_sets) {
+TEST(preflight_fit, reports_different_validation_sets) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     training run = run_of(world, 0.5);
     dataset const data = arrays(inputs, {2}, labels, 2), other = arrays(inputs, {2}, other_labels, 2);
@@ -181,7 +181,7 @@ TEST(preflight_fit, reports_other_validation_sets) {
   });
 }
 
-TEST(preflight_fit, adds_the_memory_of_training_to_that_of_the_program) {
+TEST(preflight_fit, adds_the_memory_of_training_and_of_the_program) {
   launch<threads>(2, [](communicator& world) {
     training run = run_of(world, 0.5);
     dataset const data = arrays(inputs, {2}, labels, 2);

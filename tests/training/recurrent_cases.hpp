@@ -97,7 +97,7 @@ void trains_alike_in_parts(double tolerance) {
 
 /// Two runs of one seed have the same bits, under every strategy.
 template <class B>
-void has_the_same_bits_again() {
+void repeats_its_bits() {
   signs const data(43);
   auto const twice = [&](auto const& strategy, int workers) {
     auto const once = [&] {

@@ -152,10 +152,10 @@ void expect_all(int steps, double tolerance, double of_keras) {
   expect(vowels(), numbers_of(read_golden_cases("keras_recurrent.txt").at("vowels"), "losses"), "vowels");
 }
 
-TEST(recurrent_curves, in_double_equal_those_of_pytorch_and_keras) {
+TEST(recurrent_curves, in_double_equal_the_curves_of_pytorch_and_keras) {
   expect_all<reference<double>>(20, 1e-9, 2e-8);  // Keras has about 8 digits
 }
-TEST(recurrent_curves, in_single_precision_stay_with_those_of_pytorch_and_keras) {
+TEST(recurrent_curves, in_single_precision_approximate_the_curves_of_pytorch_and_keras) {
   expect_all<fast>(20, 1e-4, 1e-4);
 }
 

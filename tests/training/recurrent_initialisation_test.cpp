@@ -32,7 +32,7 @@ std::vector<std::vector<double>> begun(L const& l) {
   return parts;
 }
 
-TEST(recurrent_initialisation, the_forget_gate_has_a_bias_of_its_own) {
+TEST(recurrent_initialisation, the_forget_gate_has_a_separate_bias) {
   std::vector<double> wanted(4 * units);
   std::fill_n(wanted.begin() + units, units, 1.0);
   EXPECT_EQ(begun(lstm{.units = units})[2], wanted);

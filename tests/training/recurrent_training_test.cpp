@@ -13,7 +13,7 @@ constexpr double rounding = 1e-12;
 TEST(recurrent_training, is_exact_over_ranks_workers_micro_batches_and_padding) {
   trains_alike_in_parts<wide>(rounding);
 }
-TEST(recurrent_training, has_the_same_bits_again) { has_the_same_bits_again<reference<float>>(); }
+TEST(recurrent_training, repeats_its_bits) { repeats_its_bits<reference<float>>(); }
 TEST(recurrent_training, averages_parameters_by_their_steps) {
   averages_parameters_by_their_steps<wide>(rounding);
 }

@@ -98,7 +98,7 @@ TEST_F(run_memory_forecast, includes_the_memory_of_a_strategy) {
   });
 }
 
-TEST_F(run_memory_forecast, is_the_sum_of_its_parts) {
+TEST_F(run_memory_forecast, equals_the_sum_of_its_parts) {
   examples const some;
   training made = trainer<reference<float>>(net(), {.optimizer = {adam{}}, .workers = 2});
   run_memory const all = made.memory_of(some.data(), {.batch = 64, .accumulate = 2});

@@ -60,7 +60,7 @@ TEST(schedule_notes, name_a_length_in_steps_that_counts_epochs) {
                   ".by = schedule::unit::step"});
 }
 
-TEST(schedule_notes, are_absent_if_schedules_end_with_the_run) {
+TEST(schedule_notes, are_not_logged_if_schedules_end_with_the_run) {
   for (rate_schedule const& one :
        {rate_schedule(0.1), rate_schedule(schedule::one_cycle{.length = 5}),
         rate_schedule(schedule::one_cycle{.length = 40, .by = unit::step}),

@@ -57,7 +57,7 @@ void expect_same(std::vector<double> const& got, std::vector<double> const& want
   EXPECT_LE(worst, 1e-12) << what;
 }
 
-TEST(sequences, train_alike_whatever_the_padding) {
+TEST(sequences, train_equally_for_any_padding) {
   signs const data(40);
   auto const trained = [&](auto make, auto examples, int length) {
     training run = trainer<B>(make(length), with(1));
@@ -167,7 +167,7 @@ TEST(sequences, are_evaluated_without_ignored_targets) {
   EXPECT_EQ(report.history["perplexity"].back(), std::exp(report.history["log loss"].back()));
 }
 
-TEST(ignored_targets, of_examples_are_labels_without_classes_in_arrays) {
+TEST(ignored_targets, are_labels_of_arrays_without_a_number_of_classes) {
   std::vector<float> const inputs{1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::int32_t> const labels{0, -100, 2, -100};
   arrays const data({{.name = "input", .values = {inputs.data(), shape(4, 2)}}},
@@ -269,7 +269,7 @@ TEST(sequences, without_masks_are_complete) {
   EXPECT_NE(masked, whole);
 }
 
-TEST(sequences, make_the_same_steps_in_parts) {
+TEST(sequences, train_equally_in_micro_batches) {
   signs const data(24);
   auto const trained = [&](auto step) {
     training run = trainer<B>(tagger<>(6), with(2));
@@ -350,7 +350,7 @@ TEST(sequences, tag_words_with_a_mask_from_their_indices) {
   expect_same(losses(true, padded), losses(false, masked), "losses");
 }
 
-TEST(sequences, are_features_of_other_networks) {
+TEST(sequences, are_computed_as_features_of_another_network) {
   signs const data(8);
   training run = trainer<B>(tagger<>(6), with(1));
   feature_set const made = run.features({"dense_1"}, data.tagged(6));

@@ -54,7 +54,7 @@ training_settings with_frozen(std::vector<std::string> const& layers, int worker
   return settings;
 }
 
-TEST(training_settings, of_frozen_layers_preserve_them_bitwise) {
+TEST(training_settings, keep_frozen_layers_bitwise) {
   bright_thirds const examples(110);
   for (int workers : {1, 3}) {
     training made = trainer<narrow>(normed, with_frozen({"conv2d_1", "batch_norm_*"}, workers));
@@ -73,7 +73,7 @@ TEST(training_settings, of_frozen_layers_preserve_them_bitwise) {
 
 /// Layers that are not frozen take the same first step as without frozen layers, unless a norm over the
 /// network is used.
-TEST(training_settings, of_frozen_layers_do_not_affect_the_first_step_of_the_others) {
+TEST(training_settings, freeze_layers_without_changing_the_first_step_of_others) {
   bright_thirds const examples(20);
   training_settings settings = with_frozen({});
   settings.optimizer.normalisation = {};
@@ -86,7 +86,7 @@ TEST(training_settings, of_frozen_layers_do_not_affect_the_first_step_of_the_oth
   EXPECT_NE(values<float>(head, "conv2d_1.weights"), values<float>(all, "conv2d_1.weights"));
 }
 
-TEST(training_settings, of_layers_hold_for_any_number_of_workers_and_ranks) {
+TEST(training_settings, of_layers_apply_for_any_number_of_workers_and_ranks) {
   bright_thirds const examples(96);
   auto const trained = [&](training_settings const& settings, graph const& net, int ranks, int batch) {
     std::vector<double> parameters;
@@ -179,7 +179,7 @@ std::string told(training_settings const& ours, training_settings const& other) 
   return what;
 }
 
-TEST(training_settings, of_ranks_are_the_same_in_every_field) {
+TEST(training_settings, must_be_equal_on_all_ranks_in_every_field) {
   training_settings const ours = with_layers();
   EXPECT_EQ(told(ours, ours), "");
   auto const refused = [&](char const* word, auto change) {

@@ -71,7 +71,7 @@ TEST(shared_parameters, that_are_frozen_propagate_gradients_in_each_layer) {
     EXPECT_EQ(values_of(one, name), values_of(three, name)) << name;
 }
 
-TEST(shared_parameters, train_over_ranks_workers_and_pieces_as_without_them) {
+TEST(shared_parameters, train_equally_over_ranks_workers_and_micro_batches) {
   bright_thirds const examples(57);
   for (std::vector<std::string> const& frozen : {std::vector<std::string>{}, {"below"}, {"eye"}}) {
     training alone = trainer<wide>(chain(true), with(1, frozen));

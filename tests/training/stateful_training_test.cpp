@@ -73,7 +73,7 @@ TEST(stateful_training, crops_have_the_loss_of_the_whole_sequences_in_every_epoc
 }
 
 /// Steps and rows as the loader delivers them.
-TEST(stateful_training, each_row_of_a_batch_continues_its_row_of_the_batch_before) {
+TEST(stateful_training, each_row_continues_the_same_row_of_the_previous_batch) {
   dataset const data = continued_crops(crops(48 + 7, 3), 4);
   EXPECT_EQ(data.size(), 16);
   EXPECT_EQ(data.rows_that_continue(), 4);
@@ -122,7 +122,7 @@ TEST(stateful_training, rows_keep_their_states_over_ranks_workers_and_micro_batc
   expect_near(trained(3, 1, 2, 2), one);
 }
 
-TEST(stateful_training, ranks_with_texts_of_their_own_have_rows_of_their_own) {
+TEST(stateful_training, ranks_with_rank_local_texts_have_separate_rows) {
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<B>(reader(4, true), world, parameter_averaging{.every = 3}, {.seed = 5});
     fit_report const report =
@@ -132,7 +132,7 @@ TEST(stateful_training, ranks_with_texts_of_their_own_have_rows_of_their_own) {
   });
 }
 
-TEST(stateful_training, single_steps_have_the_bits_of_fit) {
+TEST(stateful_training, single_steps_are_bitwise_equal_to_fit) {
   dataset const data = continued_crops(crops(100, 4), 3);
   training_settings const how{.optimizer = {adam{.learning_rate = 0.02}}, .seed = 5};
   training by_fit = trainer<B>(reader(4, true), how), by_steps = trainer<B>(reader(4, true), how);
@@ -163,7 +163,7 @@ struct stop_after final : listener {
   }
 };
 
-TEST(stateful_training, resumed_within_an_epoch_has_the_bits_of_an_uninterrupted_run) {
+TEST(stateful_training, resumed_within_an_epoch_is_bitwise_equal_to_an_uninterrupted_run) {
   dataset const data = continued_crops(crops(200, 4, false), 6);
   for (int const ranks : {1, 2})
     for (int const steps : {3, 8, 11}) {
@@ -204,7 +204,7 @@ TEST(stateful_training, resumed_within_an_epoch_has_the_bits_of_an_uninterrupted
     }
 }
 
-TEST(stateful_training, an_interrupted_epoch_cannot_continue_on_other_ranks) {
+TEST(stateful_training, an_interrupted_epoch_needs_the_same_number_of_ranks) {
   dataset const data = continued_crops(crops(200, 4), 6);
   scratch_folder const folder;
   training run = trainer<B>(reader(4, true), {.seed = 5});

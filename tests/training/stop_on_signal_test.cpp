@@ -23,7 +23,7 @@ stack_t signal_stack() {
   return now;
 }
 
-TEST(stop_on_signal, records_a_signal_until_the_next_first_object) {
+TEST(stop_on_signal, records_a_signal_while_any_object_exists) {
   {
     stop_on_signal const one;
     EXPECT_FALSE(stop_on_signal::arrived());
@@ -101,7 +101,7 @@ TEST(stop_on_signal, keeps_its_handler_while_objects_on_other_threads_begin_and_
   EXPECT_EQ(action_for_sigterm().sa_handler, former);
 }
 
-TEST(stop_on_signal, leaves_no_freed_signal_stack_if_objects_end_in_the_order_in_which_they_began) {
+TEST(stop_on_signal, restores_the_signal_stack_when_the_last_object_ends) {
   stack_t const former = signal_stack();
   std::optional<stop_on_signal> first(std::in_place), second(std::in_place);
   EXPECT_FALSE(signal_stack().ss_flags & SS_DISABLE);

@@ -61,7 +61,7 @@ struct repeated {
   }
 };
 
-TEST(synchronised_batch_norm, in_pieces_uses_the_statistics_of_each_round) {
+TEST(synchronised_batch_norm, uses_the_statistics_of_each_round_of_micro_batches) {
   repeated const examples(4);
   auto const after = [&](int ranks, int workers, int pieces) {
     std::vector<double> found;
@@ -79,14 +79,14 @@ TEST(synchronised_batch_norm, in_pieces_uses_the_statistics_of_each_round) {
   EXPECT_GT(largest_difference(after(1, 1, 6), whole), 1e-6) << "pieces with other statistics";
 }
 
-TEST(synchronised_batch_norm, does_not_wait_for_workers_with_fewer_pieces) {
+TEST(synchronised_batch_norm, does_not_wait_for_workers_with_fewer_micro_batches) {
   bright_thirds const examples(25);
   training made = trainer<wide>(net, with(3));
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
 }
 
 /// The number of sums must not depend on how the examples would be divided over the ranks.
-TEST(synchronised_batch_norm, does_not_wait_for_ranks_with_fewer_examples_of_their_own) {
+TEST(synchronised_batch_norm, does_not_wait_for_ranks_with_fewer_examples) {
   bright_thirds const examples(25);
   dataset const all = examples.data();
   for (std::vector<int> const& counts : {std::vector{5, 1}, {0, 5}, {17, 2}, {9, 1, 0}})
@@ -144,7 +144,7 @@ std::uint64_t messages_of(int examples, int pieces, std::vector<int> const& work
   return sent;
 }
 
-TEST(synchronised_batch_norm, is_summed_as_often_as_the_worker_with_most_pieces) {
+TEST(synchronised_batch_norm, sums_once_per_micro_batch_of_the_largest_worker) {
   EXPECT_EQ(messages_of(4, 12, {1, 1}), messages_of(4, 2, {1, 1})) << "two rows a rank";
   EXPECT_EQ(messages_of(4, 12, {2, 2}), messages_of(4, 1, {2, 2})) << "one row a worker";
   EXPECT_EQ(messages_of(5, 12, {3, 1}), messages_of(5, 2, {3, 1})) << "rank 1 has two rows for one worker";

@@ -46,7 +46,7 @@ std::string other_order(char const* call, char const* whose = "the training") {
          + ", input input): expected x, z, in this order (table_examples::inputs, or a table_encoder), got z, x";
 }
 
-TEST(table_columns, have_the_order_of_the_training) {
+TEST(table_columns, must_have_the_order_of_the_training) {
   training run = trainer<narrow>(regression(2));
   regression_report report(1);
   run.evaluate(examples_of(reordered()), {&report});  // of a network that has not been trained
@@ -69,7 +69,7 @@ TEST(table_columns, have_the_order_of_the_training) {
                {&report});  // an array has no names
 }
 
-TEST(table_columns, are_known_to_a_loaded_model_and_to_a_checkpoint) {
+TEST(table_columns, are_stored_in_models_and_checkpoints) {
   scratch_folder const folder;
   training run = trainer<narrow>(regression(2));
   run.fit(examples_of(measured()));
@@ -101,7 +101,7 @@ TEST(table_columns, in_a_damaged_model_are_refused) {
   }
 }
 
-TEST(table_columns, without_names_have_none) {
+TEST(table_columns, without_a_header_are_not_compared) {
   training run = trainer<narrow>(regression(2));
   regression_report report(1);
   table_settings const nameless{.header = false};
@@ -110,7 +110,7 @@ TEST(table_columns, without_names_have_none) {
   EXPECT_NO_THROW(run.evaluate(examples_of(reordered()), {&report}));
 }
 
-TEST(table_columns, of_encoders_with_other_vocabularies_differ) {
+TEST(table_columns, of_encoders_with_different_vocabularies_are_refused) {
   auto const encoder_of = [](char const* other) {
     return table_encoder(
         parse_table(std::string("x,city,y\n1,Rome,2\n2,") + other + ",3\n3,Rome,2\n", "cities.csv"),
@@ -135,7 +135,7 @@ TEST(table_columns, of_encoders_with_other_vocabularies_differ) {
   kept.fit(trained.examples(rows));
 }
 
-TEST(table_columns, of_indexed_texts_are_their_vocabulary) {
+TEST(table_columns, of_indexed_texts_are_compared_by_vocabulary) {
   data_table const rows = parse_table("city,y\nRome,1\nOslo,2\n", "cities.csv");
   table_encoder const encoder(rows, {.target = "y", .regression = true, .indexed = {"city"}, .other = true});
   using names = std::vector<std::string>;
@@ -143,7 +143,7 @@ TEST(table_columns, of_indexed_texts_are_their_vocabulary) {
   EXPECT_EQ(encoder.examples(rows).describe().inputs[0].feature_names, encoder.feature_names()[0]);
 }
 
-TEST(table_columns, of_a_series_have_the_order_of_the_training) {
+TEST(table_columns, of_a_series_must_have_the_order_of_the_training) {
   window_settings const how{.length = 2, .targets = {"x"}};
   graph const net = graph::build([](builder& b) {
     return b.input({2, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{.name = "y"};
@@ -164,7 +164,7 @@ TEST(table_columns, of_a_series_have_the_order_of_the_training) {
   run.evaluate(windows(time_series(plain, 2), {.length = 2, .targets = {"c0"}}), {&report});
 }
 
-TEST(table_columns, of_validation_data_have_the_order_of_the_training_of_the_same_fit) {
+TEST(table_columns, of_validation_data_must_have_the_order_of_the_training_data) {
   training run = trainer<narrow>(regression(2));
   dataset const other = reordered().examples({.inputs = {"z", "x"}, .target = "y", .regression = true});
   std::string const refusal =
@@ -173,7 +173,7 @@ TEST(table_columns, of_validation_data_have_the_order_of_the_training_of_the_sam
       << refusal;
 }
 
-TEST(table_columns, of_joined_data_sets_have_one_order) {
+TEST(table_columns, of_concatenated_data_sets_must_have_one_order) {
   std::string const refusal = refusal_of<data_error>([] {
     concat({examples_of(measured()), examples_of(reordered())});
   });
@@ -181,7 +181,7 @@ TEST(table_columns, of_joined_data_sets_have_one_order) {
   EXPECT_EQ(concat({examples_of(measured()), examples_of(reordered(), {"x", "z"})}).size(), 6);
 }
 
-TEST(table_columns, are_the_same_on_all_ranks) {
+TEST(table_columns, must_be_equal_on_all_ranks) {
   launch<threads>(2, [](communicator& world) {
     training run = trainer<narrow>(regression(2), world, allreduce{});
     dataset const mine = examples_of(world.rank() == 0 ? measured() : reordered());
@@ -198,7 +198,7 @@ fitted_pipeline rescaled_rows() {
       measured()};
 }
 
-TEST(table_columns, of_rows_that_the_kept_pipeline_has_not_prepared_are_refused) {
+TEST(table_columns, of_rows_without_the_steps_of_the_pipeline_are_refused) {
   fitted_pipeline const prepared = rescaled_rows();
   dataset const raw = examples_of(measured()), ready = examples_of(prepared.apply(measured()));
   regression_report report(1);

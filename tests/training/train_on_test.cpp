@@ -23,7 +23,7 @@ training_settings with(int workers) {
           .workers = workers};
 }
 
-TEST(train_on, gives_the_bits_of_fit_for_every_strategy) {
+TEST(train_on, is_bitwise_equal_to_fit_for_every_strategy) {
   bright_thirds const examples(103);
   for_every_strategy([&](auto const& how) {
     for (int ranks : {1, 2})
@@ -42,7 +42,7 @@ TEST(train_on, gives_the_bits_of_fit_for_every_strategy) {
   });
 }
 
-TEST(train_on, gives_the_bits_of_fit_with_weights) {
+TEST(train_on, is_bitwise_equal_to_fit_with_weights) {
   bright_thirds const examples(57);
   dataset const weighted = weighted_by_class(arrays(std::span<float const>(examples.pixels), {1, 8, 8},
                                                     std::span<std::int32_t const>(examples.labels), 3),
@@ -70,7 +70,7 @@ void for_each_own_batch(communicator& world, training& run, dataset const& own, 
   run.end_epoch();
 }
 
-TEST(train_on, weighs_the_ranks_own_batches_by_their_examples) {
+TEST(train_on, weighs_the_batches_of_ranks_by_their_examples) {
   for (int ranks : {2, 3, 4})
     for (int batch_size : {4, 16})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -150,7 +150,7 @@ TEST(train_on, accepts_tensors_and_empty_parts_of_a_batch) {
   EXPECT_LT(largest_difference(trained(2, {1, 19}), alone), 1e-12);
 }
 
-TEST(train_on, masks_each_rank_differently) {
+TEST(train_on, accepts_a_different_mask_on_each_rank) {
   bright_thirds const examples(4);
   std::vector<double> losses(2);
   launch<threads>(2, [&](communicator& world) {
@@ -239,7 +239,7 @@ TEST(train_on, refuses_ranks_that_disagree) {
   });
 }
 
-TEST(trainer, without_communicator_does_not_train_in_a_launch_of_several_ranks) {
+TEST(trainer, without_communicator_refuses_to_train_within_a_launch) {
   bright_thirds const examples(24);
   auto const train_in = [&](int ranks, auto const& train) {
     return refusal_of<setting_error>([&] { launch<threads>(ranks, [&](communicator&) { train(); }); });

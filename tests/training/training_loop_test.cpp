@@ -33,7 +33,7 @@ void loop_over(training& run, dataset const& data, int batch_size, Look look) {
   });
 }
 
-TEST(training_loop, gives_the_bits_of_fit_for_every_strategy) {
+TEST(training_loop, is_bitwise_equal_to_fit_for_every_strategy) {
   bright_thirds const examples(103);
   for_every_strategy([&](auto const& how) {
     for (int ranks : {1, 2})
@@ -56,7 +56,7 @@ TEST(training_loop, gives_the_bits_of_fit_for_every_strategy) {
   });
 }
 
-TEST(training_loop, accumulates_as_fit_does) {
+TEST(training_loop, accumulates_like_fit) {
   bright_thirds const examples(96);
   auto const looped = [&](training& run) {
     training_loop loop(run);
@@ -274,7 +274,7 @@ TEST(training_loop, skips_a_step_whose_gradient_overflows) {
   }
 }
 
-TEST(training_loop, skips_a_step_whose_gradient_was_made_infinite) {
+TEST(training_loop, skips_a_step_after_the_program_set_an_infinite_gradient) {
   bright_thirds const examples(8);
   training run = trainer<narrow>(small, {.optimizer = {sgd{}}, .not_finite = when_not_finite::skip});
   batch_view const data(tensor_view(examples.pixels.data(), shape{8, 1, 8, 8}),

@@ -63,7 +63,7 @@ class training_on : public testing::Test {};
 using backends = testing::Types<reference<float>, reference<double>, fast>;
 TYPED_TEST_SUITE(training_on, backends);
 
-TYPED_TEST(training_on, learns_and_evaluates) {
+TYPED_TEST(training_on, trains_and_evaluates) {
   bright_thirds const examples(300), held(90, 2);
   training made = trainer<TypeParam>(small, with(2));
   EXPECT_LT(made.evaluate(held.data()).accuracy().value(), 0.8);
@@ -75,7 +75,7 @@ TYPED_TEST(training_on, learns_and_evaluates) {
   EXPECT_GT(seen.accuracy().value(), 0.95);
 }
 
-TYPED_TEST(training_on, takes_one_number_per_example_as_a_scalar_or_as_a_row) {
+TYPED_TEST(training_on, accepts_one_number_per_example_as_scalar_or_row) {
   static constexpr auto plane =
       network<[](builder& net) { return net.input({2}) | dense{.units = 1} | mean_squared_error{}; }>();
   random_stream const noise(1, "plane");
@@ -139,7 +139,7 @@ TEST(training, normalises_the_gradient_of_the_whole_rank) {
   }
 }
 
-TEST(training, agrees_between_backends_to_rounding) {
+TEST(training, agrees_between_backends_up_to_rounding) {
   bright_thirds const examples(64);
   auto const wide = [&](auto tag) {
     using B = typename decltype(tag)::type;
@@ -289,7 +289,7 @@ struct listening {
   }
 };
 
-TEST(training, announces_buckets_while_backward_runs_below_them) {
+TEST(training, announces_buckets_before_backward_of_lower_layers) {
   constexpr auto wide = network<[](builder& net) {  // the last layer alone fills the first bucket of 64 kB
     return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000}
            | dense{.units = 3} | softmax_cross_entropy{};
@@ -467,7 +467,7 @@ TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {
   EXPECT_THROW(trainer<fast>(small, {.max_bytes = 1000}), memory_error);
 }
 
-TEST(training, refuses_more_memory_than_allowed_and_suggests_a_batch_that_fits) {
+TEST(training, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   bright_thirds const examples(20);
   training made = trainer<fast>(small, {.seed = 7, .workers = 2, .max_bytes = 60'000});
   try {
@@ -521,7 +521,7 @@ TEST(training, returns_the_output_of_each_key) {
   EXPECT_THROW(made.predict(std::span(keys).first(2), input), shape_error);
 }
 
-TEST(training, keys_have_any_type) {
+TEST(training, predict_accepts_keys_of_any_type) {
   bright_thirds const examples(3);
   training const made = trainer<fast>(small, with(1));
   std::vector<tensor_view> const inputs{{examples.pixels.data(), shape{3, 1, 8, 8}}};
@@ -567,7 +567,7 @@ TEST(training, notifies_listeners_of_every_step_and_epoch) {
   EXPECT_EQ(told.epochs, 3);
 }
 
-TEST(training, counts_the_bytes_of_steps_without_those_of_evaluations) {
+TEST(training, counts_the_bytes_of_steps_without_evaluations) {
   struct sent_bytes final : listener {
     explicit sent_bytes(dataset data) : data(std::move(data)) {}
     dataset data;
@@ -599,7 +599,7 @@ TEST(training, counts_the_bytes_of_steps_without_those_of_evaluations) {
   });
 }
 
-TEST(training, receives_the_same_batches_for_any_prefetch) {
+TEST(training, receives_the_same_batches_for_any_prefetch_depth) {
   bright_thirds const examples(103);
   std::set<std::string> sums;
   for (int prefetch : {0, 1, 3}) {

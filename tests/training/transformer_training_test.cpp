@@ -102,7 +102,7 @@ TEST(transformer_training, has_the_losses_of_pytorch) {
                   0.03);  // 8 significant bits
 }
 
-TEST(transformer_training, excludes_parameters_from_weight_decay_as_groups_of_pytorch) {
+TEST(transformer_training, excludes_the_same_parameters_from_weight_decay_as_pytorch) {
   adamw const rule{.learning_rate = 3e-3, .decay = 2};
   struct row {
     char const* name;
@@ -157,7 +157,7 @@ TEST(transformer_training, is_exact_over_ranks) {
   }
 }
 
-TEST(transformer_training, has_the_same_bits_again) {
+TEST(transformer_training, repeats_its_bits) {
   std::vector<double> ignored;
   for (int ranks : {1, 2}) {
     EXPECT_EQ(trained_over_ranks<onednn>(ranks, allreduce{}, ignored),
@@ -183,7 +183,7 @@ TEST(transformer_training, resumes_with_the_same_bits) {
   EXPECT_EQ(resumed.checksum(), whole.checksum());
 }
 
-TEST(transformer_training, is_the_same_network_from_json) {
+TEST(transformer_training, round_trips_its_network_through_json) {
   for (bool rotates : {false, true}) {
     graph const net = transformer(rotates);
     EXPECT_EQ(to_json(from_json(to_json(net))), to_json(net));

@@ -61,7 +61,7 @@ TEST_F(tune_in_a_folder, keeps_the_rule_if_the_gain_is_small) {
   EXPECT_EQ(chosen("c", {"rule", "one"}, {1e-3, never}), 0U);
 }
 
-TEST_F(tune_in_a_folder, uses_the_least_time_of_the_rounds) {
+TEST_F(tune_in_a_folder, uses_the_shortest_time_of_the_rounds) {
   std::vector<double> const by_round[]{{5e-3, 3e-3}, {2e-3, 3e-3}, {5e-3, 3e-3}};
   std::vector<int> rounds(2);
   std::vector<std::string> const two{"rule", "one"};
@@ -76,7 +76,7 @@ TEST_F(tune_in_a_folder, measures_slow_candidates_once) {
   EXPECT_EQ(timed, (std::vector<int>{1, 1}));
 }
 
-TEST_F(tune_in_a_folder, measures_again_if_the_cache_is_damaged_or_outdated) {
+TEST_F(tune_in_a_folder, repeats_measurements_if_the_cache_is_damaged_or_outdated) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   std::ofstream(file) << "nothing";
@@ -168,7 +168,7 @@ TEST_F(workers_by_calibration, are_limited_by_the_memory) {
   EXPECT_EQ(settings.threads, 3);
 }
 
-TEST_F(workers_by_calibration, are_one_on_one_processor) {
+TEST_F(workers_by_calibration, is_one_worker_on_one_processor) {
   training_settings const s = settled({}, 1);
   EXPECT_EQ(s.workers, 1);
   EXPECT_EQ(s.threads, 1);

@@ -99,7 +99,7 @@ TEST(weightless_epoch, of_validation_data_ends_fit_on_all_ranks) {
 }
 
 /// One rank's shard is damaged as a whole; the others train on.
-TEST(weightless_epoch, of_one_rank_does_not_end_fit) {
+TEST(weightless_epoch, on_one_rank_does_not_end_fit) {
   launch<threads>(2, [](communicator& world) {
     auto const train = [&](auto how) {
       training run = trainer<narrow>(tiny, world, how);
@@ -183,7 +183,7 @@ TEST(weightless_epoch, has_no_metrics) {
   EXPECT_FALSE(run.fit(examples({1, 1}), {.epochs = 0}).loss == 0);
 }
 
-TEST(weightless_epoch, shows_none_and_the_examples_that_counted) {
+TEST(weightless_epoch, prints_loss_none_and_the_number_of_counted_examples) {
   training run = trainer<narrow>(tiny);
   std::vector<std::string> lines;
   sink const record = [&](std::string_view line) { lines.emplace_back(line); };
@@ -200,7 +200,7 @@ TEST(weightless_epoch, shows_none_and_the_examples_that_counted) {
   EXPECT_EQ(lines.back(), "step 5: loss none");
 }
 
-TEST(weightless_epoch, of_steps_that_are_not_finite_is_no_error) {
+TEST(weightless_epoch, accepts_an_epoch_of_skipped_steps) {
   training run = trainer<narrow>(tiny, {.not_finite = when_not_finite::skip});
   std::vector<float> const weights(8, 1.0F);
   dataset const infinite = weighted(weights, std::numeric_limits<float>::infinity());
@@ -211,7 +211,7 @@ TEST(weightless_epoch, of_steps_that_are_not_finite_is_no_error) {
   EXPECT_EQ(run.epoch(), 3);
 }
 
-TEST(weightless_epoch, does_not_end_the_search_for_a_rate) {
+TEST(weightless_epoch, does_not_end_find_learning_rate) {
   training run = trainer<narrow>(tiny);
   std::vector<float> weights(400, 1.0F);
   for (std::size_t i = 0; i < 100; ++i) weights[4 * i] = 0;  // a batch of one has weight 0 now and then

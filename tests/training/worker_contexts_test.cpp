@@ -31,7 +31,7 @@ std::size_t bytes_of_fit(int batch, int pieces) {
   return allocated_bytes;
 }
 
-TEST(worker_contexts, keep_only_the_memory_of_the_largest_piece) {
+TEST(worker_contexts, keep_only_the_memory_of_the_largest_micro_batch) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   auto const smaller = make_plan(std::make_shared<parameter_store<wide>>(wide{}, net), net, {.batch = 7});
   std::size_t const even = bytes_of_fit(16, 2), uneven = bytes_of_fit(15, 2);

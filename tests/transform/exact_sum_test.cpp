@@ -57,7 +57,7 @@ TEST(exact_sum, adds_squares_of_all_sizes) {
   }
 }
 
-TEST(exact_sum, is_the_same_in_every_order_and_division) {
+TEST(exact_sum, is_independent_of_order_and_partition) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -94,7 +94,7 @@ TEST(exact_sum, computes_the_spread_without_cancellation) {
   EXPECT_EQ(value(sum_of(signs).spread(4, squares_of(signs))), 4 * 36 - 4);
 }
 
-TEST(exact_sum, is_sent_as_bytes) {
+TEST(exact_sum, round_trips_through_bytes) {
   exact_sum sum = sum_of({1e-300, -7, 1e300, -1e250});
   detail::byte_writer out;
   sum.write(out);

@@ -235,7 +235,7 @@ TEST(fitted_pipeline, reads_the_rows_once_for_steps_that_do_not_depend_on_each_o
   EXPECT_EQ(passes, 1);
 }
 
-TEST(fitted_pipeline, does_not_learn_from_other_rows) {
+TEST(fitted_pipeline, learns_from_the_fitted_rows_only) {
   std::vector<std::int64_t> const first{0, 1};
   fitted_pipeline const p = fitted({pipeline::normalise{{"age"}}, pipeline::categories{.columns = {"city"}}},
                                    training().select(first));
@@ -283,7 +283,7 @@ TEST(fitted_pipeline, accepts_files_without_optional_columns) {
   EXPECT_EQ(p.apply(parsed("city,age,income\n", "empty.csv", with_target)).rows(), 0);
 }
 
-TEST(fitted_pipeline, skips_a_number_out_of_range_in_any_division_of_the_rows) {
+TEST(fitted_pipeline, skips_numbers_out_of_range_for_any_partition_of_the_rows) {
   transform_settings const skip{.bad = bad_record::skip};
   std::string const names = "age,income,city,size\n", good = "1,2,a,small\n", large = "1,1e999,a,small\n",
                     text = "1,abc,a,small\n";
@@ -297,7 +297,7 @@ TEST(fitted_pipeline, skips_a_number_out_of_range_in_any_division_of_the_rows) {
                {"column income, row 2", "a number", "1e999"});
 }
 
-TEST(fitted_pipeline, refuses_infinity_and_integers_that_f64_does_not_separate) {
+TEST(fitted_pipeline, refuses_infinity_and_integers_beyond_2_to_the_53) {
   fitted_pipeline const p = fitted({pipeline::impute{{"income"}}});
   double const infinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(p.apply(table_row{1.0, row_value(), std::string("a"), std::string("small")}));
@@ -484,7 +484,7 @@ TEST(fitted_pipeline, refuses_rows_from_which_it_cannot_learn) {
                {"the pipeline has no such step"});
 }
 
-TEST(fitted_pipeline, is_the_same_after_writing_and_reading) {
+TEST(fitted_pipeline, round_trips_through_json) {
   for (auto const& steps : {chain, std::vector<transform_step>{}}) {
     fitted_pipeline const p = fitted(steps);
     std::string const text = to_json(p);
@@ -565,7 +565,7 @@ void expect_same(data_table const& a, data_table const& b, std::int64_t first_of
     }
 }
 
-TEST(fitted_pipeline, gives_the_same_result_for_a_row_a_table_and_pieces) {
+TEST(fitted_pipeline, transforms_rows_tables_and_blocks_equally) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -659,7 +659,7 @@ TEST(fitted_pipeline, learns_the_same_bits_on_any_number_of_ranks) {
     }
 }
 
-TEST(fitted_pipeline, reads_pieces_on_every_rank_and_none_on_some) {
+TEST(fitted_pipeline, accepts_several_blocks_or_none_on_a_rank) {
   std::string const path = fresh_path("pieces.csv");
   std::ofstream(path) << "age,income,city,size\n20,1,Rome,small\n40,3,Bern,large\n";
   launch<threads>(3, [&](communicator& world) {

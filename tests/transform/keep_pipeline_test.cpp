@@ -24,7 +24,7 @@ fitted_pipeline pipeline_of_rows() {
   return {how, parse_table("x,kind\n1,a\n4,b\n", "rows.csv", format_of(how.schema))};
 }
 
-TEST(keep_pipeline, models_and_checkpoints_contain_the_pipeline) {
+TEST(keep_pipeline, is_part_of_models_and_checkpoints) {
   scratch_folder const folder;
   training run = trainer<narrow>(small);
   EXPECT_FALSE(kept_pipeline(run));
@@ -47,7 +47,7 @@ TEST(keep_pipeline, models_and_checkpoints_contain_the_pipeline) {
   EXPECT_FALSE(kept_pipeline(other));
 }
 
-TEST(keep_pipeline, rows_are_predicted_only_after_the_pipeline) {
+TEST(keep_pipeline, refuses_to_predict_rows_without_the_steps_of_the_pipeline) {
   training run = trainer<narrow>(
       network<[](builder& net) { return net.input({1}) | dense{.units = 2} | softmax_cross_entropy{}; }>());
   fitted_pipeline const prepared = pipeline_of_rows();
@@ -68,7 +68,7 @@ TEST(keep_pipeline, rows_are_predicted_only_after_the_pipeline) {
   EXPECT_EQ(run.predict(prepared.apply(raw).select({&second, 1})).count(), 1);
 }
 
-TEST(keep_pipeline, a_damaged_pipeline_is_refused_with_the_file) {
+TEST(keep_pipeline, names_the_file_of_a_damaged_pipeline) {
   scratch_folder const folder;
   training const run = trainer<narrow>(small);
   model_content content(run.network());

@@ -77,7 +77,7 @@ TEST(keyed_sequences, apply_the_steps_before) {
   EXPECT_EQ(all.report().removed, 1);
 }
 
-TEST(keyed_sequences, are_divided_into_windows) {
+TEST(keyed_sequences, are_split_into_windows) {
   auto const windows = [](pipeline::windows how) {
     std::vector<values> made;
     data_table const rows =
@@ -137,7 +137,7 @@ TEST(keyed_sequences, have_targets_per_step_and_numbers) {
             6);  // of the last rows
 }
 
-TEST(keyed_sequences, name_the_row_that_is_no_example) {
+TEST(keyed_sequences, name_the_row_that_is_not_a_valid_example) {
   keyed_sequences const all(fitted({by_id}), parsed("a,1,1,,1.5,on\nb,1,1,2,,\n", "new.csv"));
   auto const refusal_of = [&](sequence_examples const& how) {
     return refused<data_error>([&] { all.examples(how); });
@@ -186,7 +186,7 @@ TEST(keyed_sequences, refuse_or_skip_rows_with_the_same_key_and_order) {
                {"the pipeline makes no sequences", "group_by_key"});
 }
 
-TEST(keyed_sequences, may_be_none) {
+TEST(keyed_sequences, accept_an_empty_table) {
   keyed_sequences const all(fitted({by_id}), log_rows().select({}));
   EXPECT_EQ(all.size(), 0);
   dataset const data = all.examples({.inputs = {"x", "y"}, .target = "state", .length = 4});
@@ -261,7 +261,7 @@ TEST(keyed_sequences, rows_outside_of_windows_may_lack_values) {
               1);
 }
 
-TEST(keyed_sequences, of_pipelines_that_differ_are_refused_on_all_ranks) {
+TEST(keyed_sequences, of_different_pipelines_are_refused_on_all_ranks) {
   launch<threads>(2, [](communicator& world) {
     std::vector<transform_step> const steps =
         world.rank() == 0 ? std::vector<transform_step>{} : std::vector<transform_step>{by_id};
@@ -270,7 +270,7 @@ TEST(keyed_sequences, of_pipelines_that_differ_are_refused_on_all_ranks) {
   });
 }
 
-TEST(keyed_sequences, longer_than_the_examples_on_one_rank_are_refused_on_all) {
+TEST(keyed_sequences, that_are_too_long_on_one_rank_are_refused_on_all) {
   launch<threads>(2, [](communicator& world) {
     keyed_sequences const all(fitted({by_part}), world.rank() == 0 ? log_rows() : parsed("c,1,1,1,1,on\n"),
                               world, {});

@@ -128,7 +128,7 @@ TEST(row_expression, reads_columns_and_texts) {
   EXPECT_EQ(row_expression("a + b * a - `c d`", "x").columns(), (std::vector<std::string>{"a", "b", "c d"}));
 }
 
-TEST(row_expression, gives_missing_for_missing_operands) {
+TEST(row_expression, returns_missing_for_missing_operands) {
   EXPECT_TRUE(is_missing(number("age + 1", 1)));
   EXPECT_TRUE(is_missing(number("age > 1", 1)));
   EXPECT_TRUE(is_missing(number("city == 'Rome'", 1)));
@@ -195,7 +195,7 @@ TEST(row_expression, checks_types) {
   EXPECT_EQ(row_expression("age > 1", "").type(schema), value_type::truth);
 }
 
-TEST(row_expression, bounds_its_work) {
+TEST(row_expression, limits_its_length_and_depth) {
   auto const refusal_of = [](std::string const& text) {
     return refused<setting_error>([&] { row_expression(text, "here"); });
   };

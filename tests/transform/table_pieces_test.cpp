@@ -14,7 +14,7 @@ table_schema const schema{{{.name = "age"},
                            {.name = "city", .type = column_type::text},
                            {.name = "when", .type = column_type::time}}};
 
-TEST(table_pieces, are_read_from_files_once_per_call) {
+TEST(table_pieces, are_read_once_per_call) {
   std::string const path = fresh_path("rows.csv");
   std::ofstream(path) << "city,extra,age,when\n007,1,20,5\n,2,,\n";
   table_pieces const pieces = pieces_of({path, path}, schema);

@@ -24,7 +24,7 @@ TEST(time_text, reads_iso_8601) {
   EXPECT_EQ(parse_time("2016-12-31T23:59:60Z"), 1483228800);  // a leap second
 }
 
-TEST(time_text, refuses_other_texts) {
+TEST(time_text, refuses_texts_that_are_not_times) {
   for (char const* text : {"",
                            "1970",
                            "1970-1-1",

@@ -26,7 +26,7 @@ transform_pipeline const everything{
         pipeline::keep{{"id", "when", "income", "hour", "target"}}, pipeline::group_by_key{{"id"}, "when"},
         pipeline::windows{.length = 3, .stride = 2, .partial = true}}};
 
-TEST(transform_pipeline, is_the_same_after_writing_and_reading) {
+TEST(transform_pipeline, round_trips_through_json) {
   everything.check();
   std::string const text = to_json(everything);
   EXPECT_EQ(transform_pipeline::from_json(text), everything);
@@ -146,7 +146,7 @@ TEST(transform_pipeline, checks_the_form_of_its_steps) {
                {"steps[2]", "group_by_key as the step before"});
 }
 
-TEST(transform_pipeline, accepts_columns_whose_names_are_known_after_the_fit) {
+TEST(transform_pipeline, accepts_one_hot_columns_before_the_fit) {
   transform_pipeline how{
       everything.schema,
       {pipeline::categories{.columns = {"city"}}, pipeline::one_hot{{"city"}},

@@ -13,7 +13,7 @@ table_schema const schema{{{.name = "age"},
                            {.name = "city", .type = column_type::text},
                            {.name = "when", .type = column_type::time}}};
 
-TEST(transform_rows, become_a_table) {
+TEST(transform_rows, form_a_table) {
   data_table const table =
       table_of(schema, {{20.0, "Rome", 5.0}, {{}, {}, {}}, {-1.5, "Bern", "1970-01-01T00:00:09Z"}});
   EXPECT_EQ(table.rows(), 3);

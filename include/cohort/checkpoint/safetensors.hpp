@@ -46,7 +46,7 @@ bool is_text(std::uint64_t first_bytes);
 /// Shapes    up to six extents, each at most the largest int; types F32, F64, BF16, U8, I32, I64, U64.
 /// Before    the source is untrusted: sizes are checked against each other and against the file size before
 ///           memory is allocated. For a stream, memory grows with the bytes received.
-/// After     the data of every tensor is aligned to 64 bytes, whatever its offset in the file.
+/// After     the data of every tensor is aligned to 64 bytes, for any offset in the file.
 /// Errors    file_error if the source cannot be read; data_error naming file, tensor or line of the header.
 /// Source    https://huggingface.co/docs/safetensors
 class safetensors {

@@ -11,9 +11,9 @@ namespace cohort {
 /// Checks of preflight.
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
-///           rank will write to `folder`. Both may differ between ranks. The memory of one host's ranks is
-///           added, and compared with what is available to its first rank; the disk of all ranks is added,
-///           and compared with what is free for rank 0.
+///           rank will write to `folder`. Both may differ between ranks. The memory of a host's ranks is
+///           added and compared with the memory available to its first rank. The disk space of all ranks is
+///           added and compared with the free space of rank 0.
 /// Before    `clock_difference` and `probe` are equal on all ranks. All ranks have a folder, or none.
 struct preflight_settings {
   std::string folder{};  ///< that all ranks must share, and in which each must be able to write; "": none

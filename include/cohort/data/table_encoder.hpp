@@ -54,9 +54,9 @@ struct encoded_column {
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
 /// Errors    the constructor throws setting_error for a column that does not exist, or an indexed column
-///           without texts. It throws data_error if there are no rows, data_error with column and row for a
-///           missing value or an invalid label, and data_error with line and column for a column that
-///           read_table has read as texts although most of its fields are numbers.
+///           without texts. It throws data_error if there are no rows; with column and row for a missing
+///           value or an invalid label; with line and column for a column of texts most of whose fields are
+///           numbers.
 class table_encoder {
  public:
   explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
@@ -68,7 +68,7 @@ class table_encoder {
   ///           missing number that is not imputed, or, without a slot for others, a text that is not in the
   ///           vocabulary.
   arrays examples(data_table const& table) const;
-  /// Returns the examples without targets, whatever the table's target column contains: for prediction.
+  /// Returns the examples without targets, for prediction. The table's target column is not read.
   arrays inputs(data_table const& table) const;
 
   std::vector<encoded_column> const& columns() const& { return columns_; }

@@ -87,8 +87,8 @@ using this_build = build<
 
 }  // namespace cohort::detail
 
-// Every object file refers to an object of the implementation: a program without the implementation, or with
-// one of another version or of other flags, does not link, and the symbol's name says what to do. SOURCE is
+// Every object file refers to an object of the implementation. A program does not link if the implementation
+// is missing, or has another version or other flags. The symbol's name states the remedy. SOURCE is
 // cohort_src_hpp, or cohort_onednn_src_hpp for <cohort/onednn/src.hpp>. `retain` keeps the reference when the
 // linker removes unused sections.
 #if __has_cpp_attribute(gnu::retain)

@@ -92,8 +92,8 @@ struct communicator_error : error {
   explicit communicator_error(refusal why, int exit_status = communicator_exit_status);
 
   /// Returns the status with which the program ends, the same on every rank: communicator_exit_status if
-  /// ranks were lost or late; 1 if a rank has failed because of an error of its own, or a message has the
-  /// wrong size: a restart would repeat it.
+  /// ranks were lost or late; 1 if a rank has thrown another exception, or a message has the wrong size: a
+  /// restart would repeat the error.
   int exit_status() const { return exit_status_; }
 
  private:

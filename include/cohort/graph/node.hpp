@@ -112,8 +112,8 @@ struct graph_view {
     for (int id = 0; id < begin; ++id) number += (*this)[id].mask == id ? 1 : 0;
     return begin < 0 ? -1 : number;
   }
-  /// The node at which the mask begins that a node's kernels get: the mask of its inputs, without those that
-  /// have a mask of their own (mask_rule::queries). −1 if there is none.
+  /// Returns the node at which the mask for a node's kernels begins. This is the mask of its inputs, except
+  /// for inputs with a separate mask (mask_rule::queries); −1 if there is none.
   constexpr int input_mask(int id) const {
     std::span<int const> const from = inputs(id);
     for (std::size_t i = from.size(); i-- > 0;)

@@ -15,9 +15,9 @@ enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 /// A layer's member `masks`: the effect on masks, and the layer's requirement on padding.
 ///
 /// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked`
-///             before the layer. `state_rows`: number of rows of a recurrent state after the mask's steps in
-///             the layer's output; negative: in its input. `queries`: number of first inputs with a mask of
-///             their own, which is the output's mask; the kernels get the mask of the other inputs. 0: all
+///             before the layer. `state_rows`: number of rows with a recurrent state that follow the masked
+///             steps in the layer's output; negative: in its input. `queries`: number of first inputs whose
+///             separate mask is the output's mask; the kernels get the mask of the other inputs. 0: all
 ///             inputs have the same mask, or none.
 /// Before      `sentence`, the error message if `use` is refuses, is a string literal.
 struct mask_rule {

@@ -32,8 +32,8 @@ struct nesterov {
 
 /// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = η·m̂ / (√v̂ + epsilon)
 ///
-/// Units     `epsilon_hat` is added to √v before the bias correction. It is the ε of Keras, TensorFlow and
-///           Deeplearning4j, with `epsilon` 0. One of the two is above 0.
+/// Units     `epsilon_hat` is added to √v before the bias correction. Keras, TensorFlow and Deeplearning4j
+///           use this ε; then `epsilon` is 0. One of the two is above 0.
 ///
 /// Source    Kingma and Ba, ICLR 2015; `epsilon_hat`: the formula at the end of its section 2.
 struct adam {

@@ -55,17 +55,17 @@ enum class when_diverged { stop, repair };
 ///           broadcast of n elements per array (parameters and optimizer state), of which a rank sends at
 ///           most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
 ///           different checksums, another one and a broadcast as at the start. A single rank sends, packs and
-///           waits for nothing. A resync reads the parameters where they are; ranks with different layouts
-///           copy one parameter at a time.
+///           waits for nothing. A resync hashes the parameters in place; ranks with different layouts copy
+///           one parameter at a time.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
 ///           sums were late may then lack the last step. numeric_error on all ranks if ranks of one
 ///           backend differ at a resync, with the step, the ranks and the first parameter that differs.
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the parameters of one rank with
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics follow the
-///           batch of all ranks, merged in f64, also with `wire`. With one rank, the bits are those of
-///           training without a strategy. With `wire`, the rounding errors of the sent gradients are fed
-///           back; the rounding errors of the partial sums (one per rank) are lost.
+///           batch of all ranks, merged in f64, also with `wire`. With one rank, bitwise equal to training
+///           without a strategy. With `wire`, the rounding errors of the sent gradients are fed back; the
+///           rounding errors of the partial sums (one per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.

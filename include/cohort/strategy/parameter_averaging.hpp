@@ -41,9 +41,9 @@ namespace cohort {
 ///           start of a new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
-///           rounding. With one rank and the plain outer step, the bits are those of training without a
-///           strategy. Frozen parameters keep their bits; running statistics take no outer step, and are
-///           merged in f64: the mean of the variances plus the variance of the means.
+///           rounding. With one rank and the plain outer step, bitwise equal to training without a strategy.
+///           Frozen parameters keep their bits; running statistics take no outer step, and are merged in f64:
+///           the mean of the variances plus the variance of the means.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its
 ///           Δ is the progress of one period.

@@ -128,7 +128,7 @@ struct deeplearning4j_costs {
 ///
 /// Units     `ranks` of the result is nodes·workers.
 /// Exact     the documentation's example (550, 50, 5 and 20 ms, 8 nodes, 4 workers) has an efficiency of
-///           70.51 %. The formula hides nothing behind compute and does not know the bandwidth of the links.
+///           70.51 %. The formula ignores overlap with compute and the bandwidth of the links.
 ///           One worker has the costs of an exchange, too.
 /// Source    Deeplearning4j, Distributed Training, "Scalability".
 constexpr scaling_estimate estimate_scaling(deeplearning4j_costs const& of, int nodes, int workers) {

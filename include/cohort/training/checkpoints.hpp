@@ -24,9 +24,9 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 ///           in the data. With another number of ranks, the strategy restores its state from the states of
 ///           all ranks that wrote the checkpoint.
 /// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
-///           damaged. The first fit throws setting_error if it would continue an interrupted epoch on other
-///           examples than those of the run that wrote the checkpoint (compared by fingerprint), in another
-///           order, or with another number of ranks if each rank has its own examples or a stream.
+///           damaged. The first fit of an interrupted epoch throws setting_error unless it has the examples
+///           of the run that wrote the checkpoint (compared by fingerprint) in the same order. If each rank
+///           has its own examples or a stream, the number of ranks must be the same, too.
 std::optional<std::string> resume(training& run, std::string const& directory);
 
 }  // namespace cohort

@@ -18,8 +18,8 @@ namespace cohort {
 /// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
 ///           between checks. `minimum_delta`: a check is an improvement if its value is better than the best
 ///           one by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
-///           every rank restores the parameters of the best check. Step, epoch and the optimizers' state stay
-///           those of the last step.
+///           every rank restores the parameters of the best check. Step, epoch and the optimizers' state
+///           still belong to the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
 ///           the model. `lines` receives a line after each check, on rank 0; empty: no lines.
 struct early_stopping_settings {

@@ -51,7 +51,7 @@ struct rate_table {
 ///     rate_table const table = find_learning_rate(run, data, {.to = 10});
 ///     if (table.suggested) …
 ///
-/// Order     collective. Ranks exchange gradients by allreduce, whatever the run's strategy is.
+/// Order     collective. Ranks exchange gradients by allreduce, independently of the run's strategy.
 /// After     the run is unchanged: parameters, optimizer state, position and the strategy's state.
 /// Moves     one copy of the parameters, and memory for a second optimizer state.
 /// Errors    setting_error for invalid settings, or if the network has stateful layers; those of fit, except

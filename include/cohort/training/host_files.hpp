@@ -26,7 +26,7 @@ std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files 
 ///     record_set const mine(host_files(numbered_paths("/local/train-{0..146}.tar"), world), webdataset());
 ///     run.fit(image_records(mine, settings), {.sharding = sharding::local});
 ///
-/// Ranks are on one host if its name and boot are the same. Containers are hosts of their own.
+/// Ranks are on one host if its name and boot are the same. Containers count as separate hosts.
 ///
 /// Parameters  `files`: those on this host, the same list on all its ranks; other hosts have other files.
 /// Order     collective. The k-th of the n ranks on a host gets the files k, k + n, k + 2n, ….

@@ -3,7 +3,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/training/impl/backend_handle.tpp>
 
-/// Programs with a tensor backend of their own include this header to train or to make plans. The
+/// Programs that define a tensor backend include this header to train or to make plans. The
 /// implementation contains only the plans of the shipped backends.
 
 namespace cohort {

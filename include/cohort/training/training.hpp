@@ -47,7 +47,8 @@ struct loss_report {
 ///           thread-safe while no other thread trains or loads. With several ranks, fit, evaluate, save and
 ///           checkpoints are collective: all ranks call them in the same order.
 /// Errors    of calls with a data set: setting_error for rows that the kept pipeline has not prepared;
-///           data_error for a table whose columns are not, in order, those of the encoder or the last fit.
+///           data_error for a table unless its columns and their order equal those of the encoder or of the
+///           last fit.
 class training {
  public:
   /// `world`: a pointer without ownership is allowed; its communicator must then outlive the training.

@@ -122,7 +122,7 @@ TEST_F(autotuned_choice, is_cached_for_the_next_run) {
 }
 
 /// An older GPU does not have the engine that the newer one has chosen.
-TEST_F(autotuned_choice, is_not_that_of_another_gpu) {
+TEST_F(autotuned_choice, is_cached_separately_for_each_gpu) {
   scratch_folder const choices;
   fake_dnn::now.fallback.clear();
   auto const engines = [&](char const* name, int capability, std::int64_t fails) {

@@ -21,7 +21,7 @@ detail::nvrtc_functions nvrtc() {
 
 class kernels_for : public testing::TestWithParam<int> {};
 
-TEST_P(kernels_for, a_capability_are_all_compiled) {
+TEST_P(kernels_for, each_gpu_architecture_are_compiled) {
   std::string const code = detail::compile_kernels(nvrtc(), detail::kernel_program(), GetParam());
   EXPECT_EQ(code.substr(1, 3), "ELF");
   detail::each_kernel([&]<class>(char const* type) {

@@ -148,7 +148,7 @@ TEST(compute_stream, copies_more_than_its_staging_buffer) {
 }
 
 /// While the GPU reads one half of the staging memory, the other is filled.
-TEST(compute_stream, uploads_much_by_halves) {
+TEST(compute_stream, uploads_large_arrays_in_two_alternating_halves) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   constexpr std::size_t half = detail::staging_memory::capacity / 4;
@@ -282,7 +282,7 @@ TEST(compute_stream, records_work_of_one_thread) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST(compute_stream, records_nothing_that_blocks_uploads_or_fails) {
+TEST(compute_stream, records_no_call_that_blocks_or_copies_or_fails) {
   fake_machine machine;
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");

@@ -28,7 +28,7 @@ bool const registered =
     cudnn_ladder::register_rungs<pretended_cudnn>("cudnn")
     && cudnn_ladder::register_rungs<pretended_cudnn, rung_channels_last>("cudnn_channels_last");
 
-TEST(ladder, has_its_rungs) { EXPECT_TRUE(ready && registered); }
+TEST(ladder, registers_all_conformance_tests) { EXPECT_TRUE(ready && registered); }
 
 TEST(ladder, skips_only_operations_without_kernels) {
   std::vector<std::string> expected{
@@ -50,7 +50,7 @@ TEST(ladder, skips_only_operations_without_kernels) {
 }
 
 /// The simulated GPU computes the formulas with the processor's functions.
-TEST(activation_errors, of_cudnn_are_within_its_bounds) {
+TEST(activation_errors, of_cudnn_are_within_their_bounds) {
   using activation_errors::bounds;
   bounds const usual{.value = {1e-6, 0}, .derivative = {1e-6, 3e-7}};
   bounds const far{.value = {3e-5, 1e-37}, .derivative = {3e-5, 3e-7}};
@@ -60,6 +60,8 @@ TEST(activation_errors, of_cudnn_are_within_its_bounds) {
               {"gelu_tanh", far}});
 }
 
-TEST(curves, on_a_gpu_start_like_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }
+TEST(curves, on_a_gpu_begin_like_the_curves_of_pytorch) {
+  golden_curves::expect_all<pretended_cudnn>(5, 1e-3);
+}
 
 }  // namespace conformance_test

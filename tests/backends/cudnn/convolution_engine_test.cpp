@@ -93,7 +93,7 @@ TEST_F(engine_of_a_convolution, is_a_fallback_if_no_better_engine_is_exact) {
   EXPECT_EQ(fake_dnn::runs, (counts{{21, 1}}));
 }
 
-TEST_F(engine_of_a_convolution, is_of_another_mode_if_the_heuristics_fail) {
+TEST_F(engine_of_a_convolution, comes_from_another_mode_if_the_heuristics_fail) {
   fake_dnn::now.second = {{11, {}}};
   auto const number = [&](std::set<std::int64_t> failing) {
     fake_dnn::now.failing_modes = std::move(failing);
@@ -128,7 +128,7 @@ TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
 }
 
-TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
+TEST_F(engine_of_a_convolution, is_refused_and_the_layer_named) {
   fake_dnn::now.best.resize(4);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(),

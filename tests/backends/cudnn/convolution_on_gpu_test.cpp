@@ -123,13 +123,13 @@ TEST_F(convolution_on_gpu, agrees_with_the_host) {
   expect_each_kind({.size = {3, 2}, .stride = {2, 3}, .dilation = {1, 2}, .padding = padding(1)});
 }
 
-TEST_F(convolution_on_gpu, pads_each_side_on_its_own) {
+TEST_F(convolution_on_gpu, pads_each_side_separately) {
   fake_dnn::now.varies_with_shape = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   EXPECT_EQ(fake_dnn::runs.size(), 2U) << "one engine for f32, one for bf16";
 }
 
-TEST_F(convolution_on_gpu, pads_explicitly_if_no_engine_does) {
+TEST_F(convolution_on_gpu, pads_separately_if_no_engine_pads_sides_differently) {
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});

@@ -63,7 +63,7 @@ TEST_F(cross_worker_statistics, keep_the_variance_far_from_zero) {
   EXPECT_EQ(statistics, (std::vector<float>{1000000.5F, -999999.5F, 1.25F, 1.25F}));
 }
 
-TEST_F(cross_worker_statistics, have_gradients_in_units_of_this_part) {
+TEST_F(cross_worker_statistics, scale_gradients_by_the_weight_of_the_worker) {
   std::vector<float> const sum{1, 2}, along{3, 4};
   std::vector<float> joined(4);
   others there({{10, 20, 30, 40, 9}});

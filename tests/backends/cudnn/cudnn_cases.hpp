@@ -240,7 +240,7 @@ void compares_gradients(trial<B>& got, trial<reference<double>>& wanted) {
 
 /// Examples have different weights, and their indices in the data set key the random layers.
 template <class B>
-void weights_and_numbers_examples_like_the_reference() {
+void weighs_examples_and_draws_masks_like_the_reference() {
   std::vector<float> const weights{0.5F, 0, 3, 1, 1, 0.25F, 2};
   std::vector<std::int64_t> const indices{12, 5'000'000'000, 7, 0, 3, 99, 4};
   auto const step = [&](auto&& made) {
@@ -270,7 +270,7 @@ void weights_and_numbers_examples_like_the_reference() {
 /// One context receives classes and distributions, with and without weights and numbers of examples, three
 /// times each.
 template <class B>
-void steps_of_many_forms_agree_with_the_reference() {
+void steps_with_different_settings_agree_with_the_reference() {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3}
            | dense{.units = 3} | softmax_cross_entropy{};

@@ -81,8 +81,8 @@ TEST_F(cudnn_backend, agrees_with_the_reference_on_a_gpu_with_few_f64_units) {
 TEST_F(cudnn_backend, freezes_like_the_reference) {
   cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, weights_and_numbers_examples_like_the_reference) {
-  cudnn_cases::weights_and_numbers_examples_like_the_reference<pretended_cudnn>();
+TEST_F(cudnn_backend, weighs_examples_and_draws_masks_like_the_reference) {
+  cudnn_cases::weighs_examples_and_draws_masks_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, refuses_an_index_like_the_reference) {
   cudnn_cases::refuses_an_index_like_the_reference<pretended_cudnn>();
@@ -151,12 +151,12 @@ TEST_F(cudnn_backend, replays_a_recorded_step) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST_F(cudnn_backend, records_steps_of_another_form_again) {
-  cudnn_cases::steps_of_many_forms_agree_with_the_reference<pretended_cudnn>();
+TEST_F(cudnn_backend, records_a_step_again_if_its_form_changes) {
+  cudnn_cases::steps_with_different_settings_agree_with_the_reference<pretended_cudnn>();
   EXPECT_GT(machine.graph_launches, 0);
 }
 
-TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
+TEST_F(cudnn_backend, runs_only_the_chosen_engine) {
   trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2}).step();
   EXPECT_EQ(fake_dnn::runs,
             (std::map<std::int64_t, int>{{6, 5}}));  // the first layer's input has no gradient
@@ -212,7 +212,7 @@ TEST_F(cudnn_backend, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   made.fit(few.data(), {.batch = 4});
 }
 
-TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
+TEST_F(cudnn_backend, names_a_layer_without_kernels) {
   try {
     trainer<pretended_cudnn>(with_a_layer_of_a_user);
     FAIL() << "a plan with a layer of a user was made";
@@ -221,7 +221,7 @@ TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
   }
 }
 
-TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
+TEST_F(cudnn_backend, names_a_broadcasting_layer_that_it_refuses) {
   auto const net = [](bool sum) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({3, 2, 2}), one = x | dense{.units = 3} | reshape{.extents = {3, 1, 1}};
@@ -233,7 +233,7 @@ TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
                  {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
 }
 
-TEST_F(cudnn_backend, refuses_batch_norms_of_sequences_by_the_name_of_the_layer) {
+TEST_F(cudnn_backend, names_a_batch_norm_of_a_sequence_that_it_refuses) {
   auto const net = [](bool masked) {
     return graph::build([=](builder& b) {
       return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | batch_norm{} | softmax_cross_entropy{};
@@ -393,7 +393,7 @@ TEST(cudnn, reports_the_loss_of_the_gpu_at_each_wait) {
   EXPECT_GE(failures_at_each_call(&fake_machine::queries_left), 3);
 }
 
-TEST(cudnn, or_the_processor_trains_on_this_machine) {
+TEST(cudnn, is_chosen_by_priority_if_this_machine_has_a_usable_gpu) {
   availability const found = cudnn::probe();
   auto const [line, accuracy] = trained_by_priority<cudnn>(cudnn_cases::mlp);
   EXPECT_EQ(line, found.usable ? "backend: cudnn on " + found.device

@@ -42,7 +42,7 @@ TEST_F(gpu, is_used_if_nothing_is_missing) {
                                                       "libcudnn.so.9"}));
 }
 
-TEST_F(gpu, is_chosen_by_the_rank_on_its_machine) {
+TEST_F(gpu, is_selected_by_the_rank_within_its_host) {
   auto const taken = [&](char const* variable, char const* rank) {
     cohort_test::with_variable const started_as(variable, rank);
     return detail::gpu(machine.source()).name();

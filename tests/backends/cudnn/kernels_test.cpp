@@ -105,7 +105,7 @@ TEST(kernels, sums_are_as_exact_as_documented) {
     }
   }
 }
-TEST(kernels, split_sums_beyond_f32_are_not_finite) {
+TEST(kernels, sums_in_two_f32_numbers_propagate_overflow_and_nan) {
   float const infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
   for (float const term : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
     detail::kernels::split_sum sum, products;
@@ -207,7 +207,7 @@ TEST(kernels, reorder_elements) {
       }
 }
 
-TEST(kernels, add_up_more_chunks_than_a_block_has_terms) {
+TEST(kernels, sum_any_number_of_chunks) {
   for (std::size_t const chunks : {1, 300, 4096, 10'000}) {
     std::vector<double> sums(chunks);
     for (std::size_t k = 0; k < chunks; ++k) sums[k] = static_cast<double>(k + 1);

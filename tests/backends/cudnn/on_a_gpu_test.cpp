@@ -53,18 +53,16 @@ class on_a_gpu : public testing::Test {
   }
 };
 
-TEST_F(on_a_gpu, the_ladder_has_its_rungs) { EXPECT_TRUE(registered); }
+TEST_F(on_a_gpu, registers_all_conformance_tests) { EXPECT_TRUE(registered); }
 
 TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, a_network_trains_like_on_the_reference) { cudnn_cases::trains_like_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, a_network_is_frozen_like_on_the_reference) {
-  cudnn_cases::freezes_like_the_reference<cudnn>();
+TEST_F(on_a_gpu, trains_like_the_reference) { cudnn_cases::trains_like_the_reference<cudnn>(); }
+TEST_F(on_a_gpu, freezes_like_the_reference) { cudnn_cases::freezes_like_the_reference<cudnn>(); }
+TEST_F(on_a_gpu, weighs_examples_like_the_reference) {
+  cudnn_cases::weighs_examples_and_draws_masks_like_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, examples_are_weighted_like_on_the_reference) {
-  cudnn_cases::weights_and_numbers_examples_like_the_reference<cudnn>();
-}
-TEST_F(on_a_gpu, steps_of_many_forms_agree_with_the_reference) {
-  cudnn_cases::steps_of_many_forms_agree_with_the_reference<cudnn>();
+TEST_F(on_a_gpu, steps_with_different_settings_agree_with_the_reference) {
+  cudnn_cases::steps_with_different_settings_agree_with_the_reference<cudnn>();
 }
 TEST_F(on_a_gpu, work_is_recorded_and_replayed) {
   auto const on = machine_under_test().stream();
@@ -90,7 +88,7 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
   EXPECT_EQ(on->recorded(), 2);
   on.reset();
 }
-TEST_F(on_a_gpu, an_index_is_refused_like_on_the_reference) {
+TEST_F(on_a_gpu, refuses_an_index_like_the_reference) {
   cudnn_cases::refuses_an_index_like_the_reference<cudnn>();
 }
 TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_measured_times) {
@@ -99,7 +97,7 @@ TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_measured_times) {
   made.fit(examples.data(), {.batch = 16, .epochs = 5});
   EXPECT_GT(made.evaluate(examples.data()).accuracy().value(), 0.95);
 }
-TEST_F(on_a_gpu, probes_accept_it) {
+TEST_F(on_a_gpu, probes_accept_the_gpu) {
   EXPECT_EQ(cudnn::probe().reason, "");
   if (machine_under_test().found->capability() < 80) return;
   EXPECT_EQ(cudnn_tf32::probe().reason, "");
@@ -108,13 +106,13 @@ TEST_F(on_a_gpu, probes_accept_it) {
 TEST_F(on_a_gpu, layers_of_images_agree_with_the_reference) {
   cudnn_cases::layers_of_images_agree_with_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, losses_start_like_those_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
+TEST_F(on_a_gpu, losses_begin_like_the_losses_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
 TEST_F(on_a_gpu, bf16_accumulates_small_steps) { cudnn_cases::accumulates_small_steps<cudnn_bf16>(); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
 TEST_F(on_a_gpu, a_network_learns_in_bf16) { cudnn_cases::learns<cudnn_bf16>(); }
 
-TEST_F(on_a_gpu, messages_equal_those_of_the_host) {
+TEST_F(on_a_gpu, messages_equal_the_messages_of_the_host) {
   auto const on = machine_under_test().stream();
   threshold_cases::writes_the_same_bytes_as_the_host(on);
   threshold_cases::writes_an_empty_table(on);
@@ -122,9 +120,9 @@ TEST_F(on_a_gpu, messages_equal_those_of_the_host) {
   threshold_cases::follows_every_policy(on);
   threshold_cases::sends_multiples_for_elements_far_beyond_the_threshold(on);
   threshold_cases::refuses_a_residual_that_is_not_finite(on);
-  threshold_cases::reads_its_own_and_other_messages(on);
+  threshold_cases::reads_messages_of_the_gpu_and_of_the_host(on);
   threshold_cases::refuses_incomplete_codes(on);
-  threshold_cases::refuses_what_the_host_refuses(on);
+  threshold_cases::refuses_the_same_messages_as_the_host(on);
   threshold_cases::counts_the_entries_sent_per_threshold(on);
   threshold_cases::merges_like_the_host(on);
   threshold_cases::processes_whole_arrays(on);

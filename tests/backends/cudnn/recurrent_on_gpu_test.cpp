@@ -33,7 +33,7 @@ class recurrent_on_gpu : public testing::Test {
   fake_machine machine;
 };
 
-TEST_F(recurrent_on_gpu, parts_of_sequences_continue) {
+TEST_F(recurrent_on_gpu, continues_sequences_in_parts) {
   EXPECT_LE(difference<pretended_cudnn>(false), 1e-5);
   EXPECT_LE(difference<pretended_cudnn>(true), 1e-5);
 }
@@ -133,7 +133,7 @@ TEST_F(recurrent_on_gpu, copies_no_sequence_between_layers) {
 }
 
 /// A pass that was recorded without states would neither read nor write them.
-TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
+TEST_F(recurrent_on_gpu, carries_states_after_passes_that_carry_none) {
   constexpr int units = 3, batch = 2;
   graph const net = graph::build([](builder& b) {
     return b.input({4, 2}) | lstm{.units = units, .last_step = true, .stateful = true};

@@ -102,7 +102,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
 }
 
 /// Norms synchronised over a GPU and processors: all backends order the elements of these sums equally.
-TEST_F(sharing_on_a_gpu, a_gpu_and_hosts_combine_their_norms) {
+TEST_F(sharing_on_a_gpu, synchronises_batch_norms_of_a_gpu_and_of_hosts) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}
            | relu{} | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}

@@ -209,7 +209,7 @@ inline void refuses_a_residual_that_is_not_finite(shared_gpu const& on) {
   EXPECT_NE(wanted.find("element 66000"), wanted.npos) << wanted;
 }
 
-inline void reads_its_own_and_other_messages(shared_gpu const& on) {
+inline void reads_messages_of_the_gpu_and_of_the_host(shared_gpu const& on) {
   std::size_t const n = 140'000;
   for (double const t : {20.0, 1.0, 0.05, 1e-5}) {
     both one(on, table_of(n), {.threshold = threshold::fixed{t}, .per_tensor = t == 1.0}, numbers(n));
@@ -246,7 +246,7 @@ inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes con
 }
 
 /// Flips each bit after the header, and corrects the checksum.
-inline void refuses_what_the_host_refuses(shared_gpu const& on) {
+inline void refuses_the_same_messages_as_the_host(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 40;
   both one(on, {{"all", n}}, {.threshold = threshold::fixed{1}}, numbers(n));
   numbers x(n);

@@ -33,12 +33,12 @@ TEST_F(threshold_on_gpu, sends_multiples_for_elements_far_beyond_the_threshold) 
 TEST_F(threshold_on_gpu, refuses_a_residual_that_is_not_finite) {
   threshold_cases::refuses_a_residual_that_is_not_finite(on);
 }
-TEST_F(threshold_on_gpu, reads_its_own_and_other_messages) {
-  threshold_cases::reads_its_own_and_other_messages(on);
+TEST_F(threshold_on_gpu, reads_messages_of_the_gpu_and_of_the_host) {
+  threshold_cases::reads_messages_of_the_gpu_and_of_the_host(on);
 }
 TEST_F(threshold_on_gpu, refuses_incomplete_codes) { threshold_cases::refuses_incomplete_codes(on); }
-TEST_F(threshold_on_gpu, refuses_what_the_host_refuses) {
-  threshold_cases::refuses_what_the_host_refuses(on);
+TEST_F(threshold_on_gpu, refuses_the_same_messages_as_the_host) {
+  threshold_cases::refuses_the_same_messages_as_the_host(on);
 }
 TEST_F(threshold_on_gpu, counts_the_entries_sent_per_threshold) {
   threshold_cases::counts_the_entries_sent_per_threshold(on);

@@ -210,7 +210,7 @@ TEST(augmented, changes_colours_and_shapes_equally_on_any_rank_and_reader) {
 /// Returns example 5 in epoch 1 with only one kind of augmentation.
 pixels alone(cohort::augmentation const& how) { return bytes_of_epoch(how, 1).at(5); }
 
-TEST(augmented, applies_what_it_draws) {
+TEST(augmented, applies_the_drawn_rotation_colours_and_erasure) {
   cohort::image plain(3, 8, 9);
   {
     pixels const bytes = alone({});
@@ -340,7 +340,7 @@ TEST(augmented, changes_the_colours_of_the_first_input_only) {
   EXPECT_TRUE(std::ranges::equal(all.target().as<float>(), from.target));
 }
 
-TEST(augmented, refuses_images_that_it_cannot_move_with_the_input) {
+TEST(augmented, refuses_target_images_of_another_size) {
   std::vector<std::uint8_t> const pixels(4 * 4 * 4);
   std::vector<float> const numbers(16 * 16);
   auto const with_target = [&](cohort::tensor_view target, cohort::augmentation const& how) {

@@ -50,7 +50,7 @@ TEST(class_words, damaged_lines_are_errors_with_their_number) {
   expect_parts(says(""), {"does not name any class", "an empty file"});
 }
 
-TEST(class_words, name_classes) {
+TEST(class_words, map_class_ids_to_names) {
   scratch_folder const at;
   class_word_map const words = class_words(file_of(at, some));
   EXPECT_EQ(named_classes({"n03126707", "n01443537"}, words),
@@ -62,7 +62,7 @@ TEST(class_words, name_classes) {
                {"a class has no words", "class n1", "one of the 4 ids"});
 }
 
-TEST(class_words, are_the_names_in_descriptions_of_images) {
+TEST(class_words, become_the_label_names_of_image_folders) {
   scratch_folder const at, packed;
   for (char const* label : {"n01443537", "n00001740"})
     put(at / ("train/" + std::string(label) + "/1.png"), png_of(picture(3, 6, 8)));

@@ -166,7 +166,7 @@ TEST(image_folder, names_a_file_that_cannot_be_decoded_on_access) {
   refused<cohort::error>([&] { loader.next(); });
 }
 
-TEST(image_folder, refuses_or_resizes_other_sizes) {
+TEST(image_folder, refuses_or_resizes_images_of_different_sizes) {
   scratch_folder const at;
   put(at / "a/1.png", png_of(picture(3, 10, 20)));
   put(at / "a/2.png", png_of(picture(3, 30, 12)));
@@ -194,7 +194,7 @@ TEST(image_folder, names_a_file_that_cannot_be_resized) {
                 + "): expected extents up to 65536, got 66000x1, to be resized to 32x32");
 }
 
-TEST(image_folder, salvages_the_header_of_the_first_file) {
+TEST(image_folder, reads_the_damaged_header_of_the_first_file_on_request) {
   scratch_folder const at;
   file_bytes file = jpeg_of(picture(3, 6, 8));
   std::size_t const after_app0 = 4 + 16;  // the start of the image, its first segment

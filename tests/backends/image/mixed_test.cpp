@@ -78,7 +78,7 @@ TEST(mixed, describes_distributions_of_the_classes) {
   EXPECT_EQ(data.describe().inputs[0].stored, element_type::u8);
 }
 
-TEST(mixed, mixes_images_and_targets_by_the_share_of_mixup) {
+TEST(mixed, mixup_mixes_images_and_targets_by_the_drawn_share) {
   mixing const how{.mixup = 0.4, .seed = 3};
   int strangers = 0;
   for (auto const& [i, one] : epoch_of(mixed(plain(), how), 2)) {
@@ -94,7 +94,7 @@ TEST(mixed, mixes_images_and_targets_by_the_share_of_mixup) {
   EXPECT_GT(strangers, count / 2);
 }
 
-TEST(mixed, takes_a_window_and_its_share_of_the_target_from_the_partner_with_cutmix) {
+TEST(mixed, cutmix_copies_a_window_and_mixes_targets_by_its_area) {
   mixing const how{.cutmix = 1, .seed = 4};
   int windows = 0;
   for (auto const& [i, one] : epoch_of(mixed(plain(), how), 1)) {
@@ -184,7 +184,7 @@ TEST(mixed, trains_a_network_that_is_evaluated_on_plain_examples) {
   EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.9);
 }
 
-TEST(mixed, refuses_what_it_cannot_mix) {
+TEST(mixed, refuses_data_sets_that_cannot_be_mixed) {
   auto const settings = [](mixing how) { return refused<setting_error>([&] { mixed(plain(), how); }); };
   expect_parts(settings({.mixup = -1}), {"mixup", "got -1"});
   expect_parts(settings({.cutmix = std::nan("")}), {"cutmix"});

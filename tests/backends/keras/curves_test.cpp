@@ -49,13 +49,13 @@ std::string curve_differences(keras_case const& one) {
   return compare_outputs(run, model, one, 1e-4);
 }
 
-TEST(keras_training, has_the_trajectories_of_all_optimizers) {
+TEST(keras_training, follows_the_losses_of_keras_with_every_optimizer) {
   std::vector<keras_case> const cases = read_keras_cases("optimizers.txt").cases;
   EXPECT_EQ(cases.size(), 36U);  // 9 optimizers, with 3 sizes of ε and with small gradients
   for (keras_case const& one : cases) EXPECT_EQ(curve_differences(one), "") << one.name;
 }
 
-TEST(keras_training, has_the_losses_of_keras) {
+TEST(keras_training, follows_the_losses_of_keras) {
   int compared = 0;
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (!one.refused.empty()) continue;
@@ -69,7 +69,7 @@ TEST(keras_training, has_the_losses_of_keras) {
   EXPECT_GT(compared, 30);
 }
 
-TEST(keras_training, refuses_what_has_no_equivalent) {
+TEST(keras_training, refuses_training_settings_without_equivalent) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.refused.empty()) continue;
     try {
@@ -84,7 +84,7 @@ TEST(keras_training, refuses_what_has_no_equivalent) {
   }
 }
 
-TEST(keras_training, uses_settings_of_the_caller_instead) {
+TEST(keras_training, prefers_settings_of_the_caller) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.name != "RMSprop") continue;
     imported_model const model = from_keras_config(one.config, {.optimizer = false});

@@ -61,7 +61,7 @@ std::string refusal_of(std::string const& path, keras_options const& how = {}) {
   }
 }
 
-TEST(keras_files, of_all_kinds_compute_the_same) {
+TEST(keras_files, of_all_formats_have_the_outputs_of_keras) {
   EXPECT_EQ(file_differences("cnn.keras", "cnn"), "");
   EXPECT_EQ(file_differences("cnn.h5", "cnn"), "");
   EXPECT_EQ(file_differences("cnn_keras2.h5", "cnn"), "");
@@ -95,7 +95,7 @@ TEST(keras_files, without_weights_have_no_parameters) {
   }
 }
 
-TEST(keras_files, of_other_kinds_are_refused) {
+TEST(keras_files, of_other_formats_are_refused) {
   EXPECT_EQ(refusal_of("model.pt"),
             "cannot import the Keras model: the file's kind is unknown (model.pt): expected .keras, .h5, "
             ".hdf5 or .json, got another name");
@@ -107,7 +107,7 @@ TEST(keras_files, of_other_kinds_are_refused) {
   EXPECT_EQ(refusal_of("/nowhere/a.h5"), "cannot open the file (/nowhere/a.h5): No such file or directory");
 }
 
-TEST(keras_files, that_are_truncated_or_flipped_are_errors) {
+TEST(keras_files, with_missing_or_flipped_bytes_are_refused) {
   for (char const* const name : {"cnn.keras", "cnn.h5", "tagger.keras"}) {
     std::vector<std::byte> const whole = io::read_file(folder + name);
     scratch const file(name);
@@ -178,7 +178,7 @@ std::vector<std::byte> archive_of(std::vector<zip_entry> const& entries) {
   return made;
 }
 
-TEST(keras_archives, are_not_decompressed) {
+TEST(keras_archives, with_compressed_entries_are_refused) {
   scratch const file("bomb.keras");
   std::string const where = " (" + file.path + ", byte ";
   std::string const entry = "cannot read the zip archive: the entry \"metadata.json\" ";
@@ -436,7 +436,7 @@ std::string model_of(std::string const& layers, std::string const& rest) {
          + "}}";
 }
 
-TEST(keras_configurations, that_are_hostile_are_errors) {
+TEST(keras_configurations, that_are_hostile_are_refused) {
   std::string const cannot = "cannot import the Keras model: ";
   EXPECT_EQ(
       refusal_of_config("{}"),

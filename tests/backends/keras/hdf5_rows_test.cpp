@@ -30,7 +30,7 @@ std::vector<T> row(record_set const& records, std::int64_t record, char const* f
   return made;
 }
 
-TEST(hdf5_rows, are_records_of_several_arrays) {
+TEST(hdf5_rows, are_records_with_several_arrays_as_fields) {
   EXPECT_EQ(hdf5_row_of(path, "train/image"), (array_row{element_type::f32, {2, 2}}));
   EXPECT_EQ(hdf5_row_of(path, "train/label"), (array_row{element_type::i64, {}}));
   EXPECT_EQ(hdf5_row_of(path, "bytes"), (array_row{element_type::u8, {1}}));
@@ -41,7 +41,7 @@ TEST(hdf5_rows, are_records_of_several_arrays) {
   EXPECT_EQ(row<std::uint8_t>(records, 3, "bytes"), (std::vector<std::uint8_t>{1}));
 }
 
-TEST(hdf5_rows, refuse_other_arrays) {
+TEST(hdf5_rows, refuse_arrays_that_are_not_rows) {
   auto const says = [](std::vector<std::string> arrays) {
     return refused<data_error>([&] { record_set({path}, hdf5_rows(std::move(arrays)), {.cache = ""}); });
   };
@@ -57,7 +57,7 @@ TEST(hdf5_rows, refuse_other_arrays) {
   expect_parts(refused<setting_error>([] { hdf5_rows({"a", "a"}); }), {"each name once", "\"a\" twice"});
 }
 
-TEST(hdf5_rows, of_damaged_files_are_errors_or_inside_the_file) {
+TEST(hdf5_rows, of_damaged_files_are_refused_or_read_within_the_file) {
   std::string const whole = io::read_text(path), damaged = fresh_path("damaged.h5");
   std::mt19937 random(3);
   int refusals = 0;

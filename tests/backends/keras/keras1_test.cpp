@@ -35,7 +35,7 @@ class numbered_arrays : public detail::keras_weight_source {
   std::string name_ = "arrays";
 };
 
-TEST(keras_1, has_lists_of_layers_and_other_names) {
+TEST(keras_1, reads_its_layer_lists_and_former_names) {
   auto const model = from_keras_config(R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [
     {"class_name": "Convolution2D", "config": {"name": "conv", "batch_input_shape": [null, 1, 8, 8], "nb_filter": 4,
       "nb_row": 3, "nb_col": 3, "border_mode": "same", "subsample": [2, 2], "dim_ordering": "th", "activation": "relu", "bias": true}},

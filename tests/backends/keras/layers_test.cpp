@@ -28,7 +28,7 @@ std::string layer_differences(keras_case const& one, keras_options const& how = 
   }
 }
 
-TEST(keras_layers, compute_what_keras_computes) {
+TEST(keras_layers, have_the_outputs_of_keras) {
   keras_cases const cases = read_keras_cases();
   int compared = 0;
   for (keras_case const& one : cases.cases) {
@@ -39,7 +39,7 @@ TEST(keras_layers, compute_what_keras_computes) {
   EXPECT_GT(compared, 200);
 }
 
-TEST(keras_layers, refuse_what_has_no_equivalent) {
+TEST(keras_layers, refuse_options_without_equivalent) {
   for (keras_case const& one : read_keras_cases().cases) {
     if (one.refused.empty()) continue;
     std::string wanted = one.refused;
@@ -57,7 +57,7 @@ TEST(keras_layers, refuse_what_has_no_equivalent) {
   }
 }
 
-TEST(keras_layers, of_all_classes_are_imported_or_refused_by_name) {
+TEST(keras_layers, of_all_classes_are_imported_or_named_in_a_refusal) {
   int imported = 0, refused = 0;
   for (auto const& [name, config] : read_keras_cases().classes) {
     if (config.empty()) {
@@ -81,7 +81,7 @@ TEST(keras_layers, of_all_classes_are_imported_or_refused_by_name) {
   EXPECT_EQ(imported + refused, 144);
 }
 
-TEST(keras_layers, that_work_in_training_only_are_left_out_for_predictions) {
+TEST(keras_layers, for_training_only_are_omitted_for_predictions) {
   for (char const* const name : {"GaussianDropout", "AlphaDropout", "RandomFlip"}) {
     std::string const config =
         R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [

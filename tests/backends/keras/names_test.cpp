@@ -33,7 +33,7 @@ keras_case case_named(std::string const& name) {
   return {};
 }
 
-TEST(keras_names, give_what_the_layers_of_keras_give) {
+TEST(keras_names, return_the_outputs_of_the_layers_with_these_names) {
   std::vector<keras_case> const cases = read_keras_cases("names.txt").cases;
   EXPECT_GE(cases.size(), 29U);
   std::set<std::string> refused;
@@ -65,7 +65,7 @@ TEST(keras_names, give_what_the_layers_of_keras_give) {
 
 // ---- masks ------------------------------------------------------------------------------------------------
 
-TEST(keras_masks, are_kept_by_the_classes_that_keep_them_in_keras) {
+TEST(keras_masks, pass_through_the_same_layer_classes_as_in_keras) {
   std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/keras/masks.txt");
   ASSERT_TRUE(file);
   int classes = 0;
@@ -97,7 +97,7 @@ std::string const trained_config = [] {
                     compile);
 }();
 
-TEST(keras_masks, of_masking_are_computed_wherever_no_mask_is_given) {
+TEST(keras_masks, of_masking_layers_are_computed_if_the_batch_has_no_mask) {
   keras_case const one = case_named("masked_1");
   padded_rows const rows(one);
   tensor_view const x(rows.x.data(), {2, 5, 3}), mask(rows.mask.data(), {2, 5});
@@ -137,7 +137,7 @@ TEST(keras_masks, of_masking_are_computed_wherever_no_mask_is_given) {
   EXPECT_EQ(trained(false), trained(true));
 }
 
-TEST(keras_masks, of_a_value_are_not_normalised) {
+TEST(keras_masks, by_padding_value_exclude_normalisation) {
   training run = load_imported<reference<float>>(imported(case_named("masked_1")));
   normalisation how;
   how.inputs = {{{2, 0}, {2, 0}, {2, 0}}};
@@ -190,7 +190,7 @@ TEST(keras_masks, that_keras_drops_are_refused_unless_padding_is_zero) {
             message_with("2 readers, 1 of them Masking"));
 }
 
-TEST(keras_masks, that_are_arguments_are_those_of_the_input_of_the_layer) {
+TEST(keras_masks, passed_as_arguments_must_be_the_mask_of_the_layers_input) {
   using namespace keras_models;
   auto const tensor = [](std::string const& name) {
     return R"({"class_name": "__keras_tensor__", "config": {"keras_history": [")" + name + R"(", 0, 0]}})";

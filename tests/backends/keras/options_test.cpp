@@ -73,7 +73,7 @@ std::string called_twice(std::string const& class_name, std::string const& confi
       R"([["a",0,0],["b",0,0]])", R"([["d",0,0],["d",1,0]])");
 }
 
-TEST(keras_shared_layers, have_the_same_numbers_in_each_call) {
+TEST(keras_shared_layers, have_the_same_parameters_in_each_call) {
   named_waves const weights;
   for (auto const& [class_name, config] : std::vector<std::pair<std::string, std::string>>{
            {"Rescaling", R"("scale": 0.5, "offset": 1)"},
@@ -109,7 +109,7 @@ TEST(keras_normalization, divides_constant_columns_by_1e_7) {
       1, 1e-5);
 }
 
-TEST(keras_normalization, has_means_for_each_channel) {
+TEST(keras_normalization, requires_one_mean_per_channel) {
   auto const of = [](std::string const& config) {
     return config_refusal(
         sequential({input_json("x", "[null,3,3]"), layer_json("n", "Normalization", config)}));
@@ -219,7 +219,7 @@ TEST(keras_options, of_penalties_and_constraints_are_not_dropped) {
     EXPECT_EQ(of("constraint", name, R"("future": 1)"), refused);
 }
 
-TEST(keras_masks, count_in_batch_statistics_from_keras_2_12_on_except_3_0) {
+TEST(keras_masks, apply_to_batch_statistics_since_keras_2_12_except_3_0) {
   auto const of = [](std::string const& version, std::string const& config = {},
                      keras_options const& how = {}) {
     std::string made =
@@ -300,7 +300,7 @@ TEST(keras_optimizers, add_epsilon_where_their_version_did) {
 }
 
 /// The .h5 files of Keras 2.11 to 2.15 contain registered names.
-TEST(keras_optimizers, have_the_names_of_their_registration) {
+TEST(keras_optimizers, are_found_by_their_registered_names) {
   auto const of = [](std::string const& name) {
     return config_refusal(sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
                                      R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": ")"
@@ -346,7 +346,7 @@ TEST(keras_metrics, have_their_options_or_are_refused) {
             "imported");
 }
 
-TEST(keras_metrics, are_those_of_the_first_loss) {
+TEST(keras_metrics, must_belong_to_the_first_output) {
   auto const of = [](std::string const& metrics, std::string const& version = "3.15.0") {
     std::string made =
         functional({input_json("x", "[null,4]"), layer_json("a", "Dense", R"("units": 1)", calls({"x"})),
@@ -372,7 +372,7 @@ TEST(keras_metrics, are_those_of_the_first_loss) {
 
 // ---- training --------------------------------------------------------------------------------------------
 
-TEST(keras_schedules, have_steps_from_1_to_2_to_the_53) {
+TEST(keras_schedules, accept_1_to_2_to_the_power_of_53_steps) {
   auto const of = [](std::string const& steps) {
     return config_refusal(sequential(
         {input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
@@ -445,7 +445,7 @@ TEST(keras_backends, of_theano_with_convolutions_are_refused) {
   std::filesystem::remove(path);
 }
 
-TEST(keras_weights, are_those_of_the_option_or_refused) {
+TEST(keras_weights, are_read_from_a_separate_file_for_a_json_configuration_only) {
   std::string const weights = folder + "cnn.weights.h5";
   std::ifstream file(folder + "cnn.json");
   std::string const config((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

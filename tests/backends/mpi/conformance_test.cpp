@@ -21,7 +21,7 @@ cohort::communicator* world = nullptr;
 
 class conformance_of_mpi : public testing::TestWithParam<conformance::test> {};
 
-TEST_P(conformance_of_mpi, conforms) {
+TEST_P(conformance_of_mpi, holds_in_every_case) {
   on_every_rank(*world, [] { GetParam().run(*world); });
 }
 
@@ -37,7 +37,7 @@ std::vector<float> rough(int rank, std::size_t n) {
   return x;
 }
 
-TEST(sums_of_mpi, are_bitwise_equal_to_threads) {
+TEST(sums_of_mpi, are_bitwise_equal_to_sums_over_threads) {
   on_every_rank(*world, [] {
     for (std::size_t const n : {1U, 7U, 1000U, 67'780U}) {
       auto here = rough(world->rank(), n);

@@ -30,12 +30,12 @@ void exchange(std::size_t bytes, std::size_t room, std::size_t largest, std::siz
   EXPECT_EQ(came, sent);
 }
 
-TEST(mpi_extent, is_a_count_of_bytes_up_to_the_largest) {
+TEST(mpi_extent, counts_bytes_up_to_the_largest_count) {
   exchange(0, 0, 100, 64);
   exchange(100, 100, 100, 64);
 }
 
-TEST(mpi_extent, is_split_into_parts_beyond_the_largest_count) {
+TEST(mpi_extent, counts_larger_elements_beyond_the_largest_count) {
   exchange(101, 101, 100, 64);
   exchange(128, 128, 100, 64);
   exchange(1'000'003, 1'000'003, 1000, 999);

@@ -159,7 +159,7 @@ TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST(make_mpi, may_end_before_its_requests) {
+TEST(make_mpi, may_be_destroyed_before_its_requests) {
   cohort::pending_operation under_way;
   {
     auto const world = cohort::make_mpi(MPI_COMM_WORLD, settings());

@@ -13,7 +13,7 @@ using namespace cohort_test;
 communicator* world = nullptr;
 
 class strategies_over_mpi : public testing::TestWithParam<rank_case> {};
-TEST_P(strategies_over_mpi, hold) {
+TEST_P(strategies_over_mpi, fulfil_their_contracts) {
   on_every_rank(*world, [] { GetParam().run(*world); });
 }
 INSTANTIATE_TEST_SUITE_P(all, strategies_over_mpi, testing::ValuesIn(process_cases),

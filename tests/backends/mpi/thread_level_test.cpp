@@ -22,11 +22,11 @@ std::string refused(Action action) {
 constexpr char const* sentence =
     "a communicator cannot be made with this MPI: expected MPI_THREAD_MULTIPLE, got MPI_THREAD_FUNNELED";
 
-TEST(make_mpi, refuses_less_than_thread_multiple_by_name) {
+TEST(make_mpi, names_a_thread_level_below_multiple_that_it_refuses) {
   EXPECT_EQ(refused([] { cohort::make_mpi(MPI_COMM_WORLD); }), sentence);
 }
 
-TEST(launch_of_mpi, refuses_less_than_thread_multiple_by_name) {
+TEST(launch_of_mpi, names_a_thread_level_below_multiple_that_it_refuses) {
   EXPECT_EQ(refused([] { cohort::launch<cohort::mpi>(0, nullptr, [](cohort::communicator&) {}); }), sentence);
 }
 

@@ -189,7 +189,7 @@ TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
   MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
 }
 
-TEST(mpi_transport, reports_which_ranks_have_ended_and_where) {
+TEST(mpi_transport, reports_ended_ranks_and_their_last_progress) {
   connected ranks;
   ranks.wire.note({50, ranks.rank});
   if (ranks.rank == 0) return;  // leaves
@@ -211,7 +211,7 @@ TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
   EXPECT_EQ(ranks.control->another_rank_failed(), ranks.rank != 0);
 }
 
-TEST(mpi_transport, has_sent_announcements_if_it_is_abandoned_without_pending_messages) {
+TEST(mpi_transport, sends_announcements_before_abandon_returns) {
   connected ranks;
   if (ranks.rank == 0) {
     ranks.wire.announce({"enough"});
@@ -223,7 +223,7 @@ TEST(mpi_transport, has_sent_announcements_if_it_is_abandoned_without_pending_me
   }
 }
 
-TEST(mpi_transport, waits_for_no_delivery_after_it_has_ended) {
+TEST(mpi_transport, does_not_wait_for_deliveries_after_its_end) {
   auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
   control->leave();
   control->announce({"too late"});

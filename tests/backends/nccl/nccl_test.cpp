@@ -171,7 +171,7 @@ TEST_F(nccl_between_pretended_gpus, ranks_train_without_nccl_if_a_rank_lacks_the
       1);
 }
 
-TEST_F(nccl_between_pretended_gpus, reports_what_the_library_lacks) {
+TEST_F(nccl_between_pretended_gpus, reports_missing_functions_of_the_library) {
   library.version_number = 21705;
   launch<self>([&](communicator& world) {
     EXPECT_EQ(nccl(world, library.source()).why_not(),
@@ -187,7 +187,7 @@ TEST_F(nccl_between_pretended_gpus, reports_what_the_library_lacks) {
   });
 }
 
-TEST_F(nccl_between_pretended_gpus, refuses_what_it_cannot_sum) {
+TEST_F(nccl_between_pretended_gpus, refuses_types_that_nccl_cannot_sum) {
   launch<self>([&](communicator& world) {
     nccl over(world, library.source());
     auto const on = stream();

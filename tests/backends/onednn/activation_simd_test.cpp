@@ -44,7 +44,7 @@ void for_each_isa(F f) {
       }
 }
 
-TEST(activation_simd, has_the_errors_of_its_contract) {
+TEST(activation_simd, is_within_the_documented_errors) {
   std::vector<float> x;
   for (float at = -120; at < 120; at += 0.0037F) x.push_back(at);
   for (float at = 1e-6F; at < 1; at *= 1.01F) x.insert(x.end(), {at, -at});
@@ -111,7 +111,7 @@ TEST(activation_simd, works_in_place_and_for_any_length) {
   });
 }
 
-TEST(activation_simd, keeps_what_is_not_finite) {
+TEST(activation_simd, propagates_non_finite_numbers) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   float const x[]{std::nanf(""), infinity, 0}, ones[]{1, 1, 1};
   for_each_isa([&](detail::activation_passes const& passes, curve) {

@@ -121,7 +121,7 @@ TEST_F(bf16_backend, stays_in_bf16_if_channels_do_not_fill_blocks) {
 
 /// Both backends have the same parameters: a checkpoint of f32 continues in bf16, and vice versa; a resumed
 /// run equals an uninterrupted one.
-TEST_F(bf16_backend, resumes_its_own_checkpoints_bitwise_and_those_of_f32) {
+TEST_F(bf16_backend, resumes_bf16_checkpoints_bitwise_and_f32_checkpoints) {
   bright_thirds const examples(96);
   training_settings const settings{.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2};
   scratch_folder const half, wide;
@@ -160,7 +160,7 @@ TEST_F(bf16_backend, runs_over_ranks_and_with_accumulation) {
   });
 }
 
-TEST_F(bf16_backend, learns_what_f32_learns) {
+TEST_F(bf16_backend, learns_like_f32) {
   bright_thirds const examples(600), held(200, 2);
   auto const accuracy = [&]<class B>(B) {
     training made = trainer<B>(small, {.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2});

@@ -40,7 +40,7 @@ TEST(onednn_folding, preserves_predictions) {
   expect_equal_outputs<onednn>(residual(), 1e-4);
 }
 
-TEST(onednn_folding, predicts_what_the_reference_predicts) {
+TEST(onednn_folding, predicts_like_the_reference) {
   trial<onednn> one(residual(), {.batch = 3, .training = false});
   move_statistics(one);
   trial<reference<double>> oracle(residual(), {.batch = 3, .training = false});

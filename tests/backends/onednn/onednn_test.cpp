@@ -49,7 +49,7 @@ TEST(onednn, runs_no_reference_implementation) {
       [&](operations::row const& r) { expect_none(operations::network_of(r, 1, true), true); });
 }
 
-TEST(onednn, multiplies_matrices_by_its_own_primitive_unless_they_repeat) {
+TEST(onednn, multiplies_matrices_by_onednns_primitive_unless_broadcast) {
   auto const implementations = [](shape const& left, shape const& right) {
     graph const net = graph::build([&](builder& b) {
       tensor const x = b.input({6});

@@ -141,7 +141,7 @@ TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_one_s
   }
 }
 
-TYPED_TEST(backends_of_onednn, trains_on_a_store_whose_layouts_an_inference_plan_chose) {
+TYPED_TEST(backends_of_onednn, trains_in_the_layouts_of_an_inference_plan) {
   trial<TypeParam> settling(odd(), {.batch = 6, .training = false});
   trial<TypeParam> trained(odd(), {.batch = 6}, 1, settling.store);
   trial<reference<double>> wanted(odd(), {.batch = 6});

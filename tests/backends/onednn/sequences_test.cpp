@@ -96,7 +96,7 @@ TEST(sequences, an_update_has_the_same_bits_with_any_number_of_threads) {
   EXPECT_NEAR(all, n / 2.0, 2);
 }
 
-TEST(sequences, trains_with_the_same_bits_again_on_two_threads) {
+TEST(sequences, training_repeats_its_bits_on_two_threads) {
   auto const trained = [](int threads) {
     training net = trainer<onednn>(attending(32, true),
                                    {.optimizer = {adam{.learning_rate = 0.01}}, .threads = threads});

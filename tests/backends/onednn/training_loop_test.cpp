@@ -36,7 +36,7 @@ std::string after_batches(dataset const& data, int workers, Step step) {
   return run.checksum();
 }
 
-TEST(training_loop_with_onednn, gives_the_bits_of_fit_in_blocked_layouts) {
+TEST(training_loop_with_onednn, is_bitwise_equal_to_fit_in_blocked_layouts) {
   bright_thirds const examples(89);
   for (int workers : {1, 2}) {
     training fitted =

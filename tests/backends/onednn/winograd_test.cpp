@@ -45,7 +45,7 @@ bool takes_winograd(plan const& made) {
                      [](plan_row const& row) { return row.implementation.starts_with("winograd"); });
 }
 
-TEST(winograd, predicts_what_the_reference_predicts) {
+TEST(winograd, predicts_like_the_reference) {
   for (problem const& p : problems)
     for (int const follows : {0, 1, 2}) {
       graph const net = network_of(p, follows);

@@ -101,7 +101,7 @@ TEST(acceptor, closes_idle_connections_before_one_that_has_begun_its_greeting) {
                              "too many connections of unknown processes"});
 }
 
-TEST(acceptor, closes_first_who_has_not_authenticated_within_a_second) {
+TEST(acceptor, closes_unauthenticated_connections_older_than_a_second_first) {
   struct one {
     std::chrono::steady_clock::time_point accepted;
     bool has_sent;
@@ -117,7 +117,7 @@ TEST(acceptor, closes_first_who_has_not_authenticated_within_a_second) {
   EXPECT_EQ(first({{now - 5s, true, false}}), 1) << "nobody";
 }
 
-TEST(acceptor, uses_its_share_of_the_time) {
+TEST(acceptor, uses_at_most_its_share_of_the_time) {
   entrance at;
   int connections = 0;
   for (; connections < 200'000 && !at.accepts.is_throttled(); ++connections) {

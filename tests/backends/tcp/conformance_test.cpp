@@ -21,7 +21,7 @@ using namespace tcp_test;
 
 class conformance_of_tcp : public testing::TestWithParam<std::tuple<conformance::test, int, char const*>> {};
 
-TEST_P(conformance_of_tcp, conforms) {
+TEST_P(conformance_of_tcp, holds_in_every_case) {
   std::string_view const how = std::get<2>(GetParam());
   on_tcp_ranks(std::get<1>(GetParam()), std::get<0>(GetParam()).run,
                how == "encrypted" ? shared_key() : detail::tls_identity(), how == "in_memory");
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(all, conformance_of_tcp,
                                   + std::to_string(std::get<1>(one.param)) + "_" + std::get<2>(one.param);
                          });
 
-TEST(late_messages, do_not_look_like_lost_ranks) {
+TEST(late_messages, are_not_reported_as_lost_ranks) {
   tcp_job job(3);
   EXPECT_NO_THROW(on_tcp_ranks(job, {.deadline = 20s, .heartbeat = 1s}, [](communicator& world) {
     ::poll(nullptr, 0, 2000);  // no two ranks have exchanged a message
@@ -44,7 +44,7 @@ TEST(late_messages, do_not_look_like_lost_ranks) {
   }));
 }
 
-TEST(addresses, are_tried_one_after_the_other) {
+TEST(addresses, are_tried_in_sequence) {
   tcp_job job(3);
   for (std::vector<detail::endpoint>& one : job.members.ranks)
     one.insert(one.begin(), detail::tcp_socket::listening(loopback(), {}).local());  // closed again
@@ -92,7 +92,7 @@ std::vector<float> rough(int rank, std::size_t n) {
   return x;
 }
 
-TEST(sums_of_tcp, are_bitwise_equal_to_threads) {
+TEST(sums_of_tcp, are_bitwise_equal_to_sums_over_threads) {
   for (std::size_t const n : {1U, 7U, 1000U, 67'780U, 1'000'003U}) {
     std::vector<float> there;
     launch<threads>(3, [&](communicator& world) {

@@ -76,7 +76,7 @@ std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random
   return made;
 }
 
-TEST(hostile_connections, are_refused_while_the_job_goes_on) {
+TEST(hostile_connections, are_refused_while_the_job_continues) {
   for (bool const encrypts : {true, false}) {
     tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());
     detail::endpoint const target = job.members.ranks[0].front();
@@ -149,7 +149,7 @@ TEST(hostile_connections, are_refused_while_the_job_goes_on) {
   }
 }
 
-TEST(hostile_connections, that_are_idle_make_room_for_newer_ones) {
+TEST(hostile_connections, that_are_idle_are_closed_for_newer_ones) {
   tcp_job job(2);
   detail::endpoint const target = job.members.ranks[0].front();
   std::atomic<bool> ends = false;

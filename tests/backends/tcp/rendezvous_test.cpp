@@ -90,7 +90,7 @@ TEST(rendezvous, numbers_the_processes_by_host) {
   }
 }
 
-TEST(rendezvous, gives_the_wanted_numbers) {
+TEST(rendezvous, assigns_the_requested_ranks) {
   meeting at(3);
   auto const made = joined(at, {at.member(3, "a", 2), at.member(3, "b", 0), at.member(3, "c", 1)}, {});
   EXPECT_EQ(made[0].rank, 2);
@@ -99,7 +99,7 @@ TEST(rendezvous, gives_the_wanted_numbers) {
   EXPECT_EQ(made[0].ranks[0][0].port(), 1000);
 }
 
-TEST(rendezvous, refuses_processes_of_other_jobs_and_numbers) {
+TEST(rendezvous, refuses_processes_of_other_jobs_and_invalid_ranks) {
   meeting at(2);
   registration other = at.member(2);
   other.job = "another";
@@ -158,7 +158,7 @@ struct member_of_rank : process_of_rank {
   member_of_rank(meeting const& at, int rank, int ranks = 2) : process_of_rank(at, rank, ranks) { answer(); }
 };
 
-TEST(rendezvous, reports_other_numbers_of_ranks_to_all_processes) {
+TEST(rendezvous, reports_differing_numbers_of_ranks_to_all_processes) {
   meeting at(2, shared_key());
   member_of_rank first(at, 0);
   std::string const of_second = at.misfit(at.member(3, "b", 1));
@@ -207,7 +207,7 @@ TEST(rendezvous, refuses_a_second_registration_on_one_connection) {
 }
 
 /// The service of another job, or of an earlier start of this one, may end a little later.
-TEST(rendezvous, asks_again_until_the_service_of_another_job_has_ended) {
+TEST(rendezvous, is_asked_again_until_the_service_of_another_job_has_ended) {
   for (bool const encrypts : {false, true}) {
     std::optional<meeting> earlier(std::in_place, 2, encrypts ? shared_key() : detail::tls_identity());
     detail::host_and_port const where = earlier->where;
@@ -229,7 +229,7 @@ TEST(rendezvous, asks_again_until_the_service_of_another_job_has_ended) {
 }
 
 /// cohort-run names a restart "job 1". A further restart helps: the service of "job" ends by itself.
-TEST(rendezvous, ends_a_restart_that_finds_only_the_earlier_start_as_if_ranks_were_lost) {
+TEST(rendezvous, ends_a_restart_as_lost_if_only_the_earlier_start_answers) {
   for (bool const encrypts : {false, true}) {
     detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();
     meeting earlier(2, identity);
@@ -252,7 +252,7 @@ TEST(rendezvous, refuses_a_second_process_of_a_rank_and_continues) {
   EXPECT_EQ(first.answer_of(detail::rendezvous_answer::kind::complete).members.rank, 1);
 }
 
-TEST(rendezvous, gives_a_rank_to_a_process_that_registers_before_the_first_one_has_ended) {
+TEST(rendezvous, assigns_a_rank_to_a_second_process_once_the_first_has_ended) {
   meeting at(2);
   std::optional<member_of_rank> first(std::in_place, at, 1);
   std::optional<detail::tcp_membership> made;
@@ -265,7 +265,7 @@ TEST(rendezvous, gives_a_rank_to_a_process_that_registers_before_the_first_one_h
   EXPECT_EQ(made->rank, 1);
 }
 
-TEST(rendezvous, gives_a_rank_to_another_process_after_a_host_was_lost) {
+TEST(rendezvous, assigns_a_rank_to_another_process_after_a_host_was_lost) {
   meeting at(2);
   member_of_rank const first(at, 1);
   sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -278,14 +278,14 @@ TEST(rendezvous, gives_a_rank_to_another_process_after_a_host_was_lost) {
   EXPECT_EQ(second.answer().members.rank, 1);
 }
 
-TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
+TEST(rendezvous, reports_at_the_deadline_how_many_have_joined) {
   meeting at(3);
   expect_parts(at.refusal(at.member(3), 200ms),
                {"not all processes of the job have joined in time", at.where.text().c_str(),
                 "3 processes within 200 ms", "got 1; joined: 1 from 127.0.0.1"});
 }
 
-TEST(rendezvous, tells_which_ranks_are_missing) {
+TEST(rendezvous, reports_which_ranks_are_missing) {
   meeting at(12);
   std::jthread const other([&] { at.refusal(at.member(12, "a", 3), 3s); });
   expect_parts(at.refusal(at.member(12, "b", 0), 3s),
@@ -302,13 +302,13 @@ TEST(rendezvous, names_the_address_of_a_lost_process) {
             "rendezvous: lost 127.0.0.1");
 }
 
-TEST(rendezvous, a_process_that_leaves_may_come_again) {
+TEST(rendezvous, accepts_a_process_that_registers_again_after_leaving) {
   meeting at(2);
   at.refusal(at.member(2), 100ms);
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
 }
 
-TEST(rendezvous, names_an_address_where_nobody_answers) {
+TEST(rendezvous, names_an_address_without_a_service) {
   detail::host_and_port where;
   { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
   expect_parts(refused<communicator_error>(
@@ -316,7 +316,7 @@ TEST(rendezvous, names_an_address_where_nobody_answers) {
                {"cannot join the rendezvous", where.text().c_str(), "Connection refused", "no firewall"});
 }
 
-TEST(rendezvous, needs_the_secret) {
+TEST(rendezvous, refuses_processes_without_the_secret) {
   meeting at(2, shared_key());
   detail::job_key other{};
   auto const join = [&](detail::tls_identity const& with) {
@@ -405,7 +405,7 @@ TEST(rendezvous, reports_a_wrong_secret_although_it_runs_the_service_itself_afte
   EXPECT_TRUE(own.has_value());
 }
 
-TEST(rendezvous, forgets_a_service_with_another_secret_once_others_have_joined_the_right_one) {
+TEST(rendezvous, ignores_a_service_with_another_secret_once_the_right_one_has_members) {
   std::optional<meeting> at(std::in_place, 3, detail::tls_identity(detail::job_key{}, "test"));
   detail::host_and_port const where = at->where;
   std::optional<detail::rendezvous_service> right;
@@ -486,7 +486,7 @@ TEST(rendezvous, is_asked_again_if_a_connection_stays_silent) {
   EXPECT_EQ(joined->ranks.size(), 1U);
 }
 
-TEST(rendezvous, counts_a_process_that_registers_again_once) {
+TEST(rendezvous, counts_a_repeated_registration_once) {
   detail::tcp_socket listening = detail::tcp_socket::listening(loopback(), {});
   detail::endpoint const at = listening.local();
   registration const mine{.job = "job", .host = "h", .ranks = 2, .addresses = {loopback()}};
@@ -515,7 +515,7 @@ TEST(rendezvous, counts_a_process_that_registers_again_once) {
   FAIL() << "no answer";
 }
 
-TEST(rendezvous, asks_again_until_it_is_run) {
+TEST(rendezvous, is_asked_again_until_the_service_starts) {
   detail::host_and_port where;
   { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
   std::optional<detail::rendezvous_service> service;

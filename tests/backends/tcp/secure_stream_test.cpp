@@ -196,7 +196,7 @@ class rogue_server {
   std::thread thread_;
 };
 
-TEST(secure_stream, distinguishes_keys_from_networks_and_other_programs) {
+TEST(secure_stream, distinguishes_wrong_keys_from_network_errors_and_other_programs) {
   using cause = detail::secure_stream::cause;
   auto const of = [](int library, int reason) {
     return detail::secure_stream::cause_of(ERR_PACK(library, 0, reason));

@@ -6,10 +6,10 @@
 
 namespace tcp_simulation {
 
-TEST(tcp_simulation, names_the_ranks_that_have_failed_and_no_others) {
+TEST(tcp_simulation, names_exactly_the_failed_ranks) {
   run_seeds(given_seeds({1, 1'000'000}), false, 45s, 1);
 }
-TEST(tcp_simulation, with_tls_names_the_ranks_that_have_failed_and_no_others) {
+TEST(tcp_simulation, with_tls_names_exactly_the_failed_ranks) {
   run_seeds(given_seeds({1, 1'000'000}), true, 15s, 1);
 }
 
@@ -59,7 +59,7 @@ clock::time_point arrival(clock::duration begin, clock::duration length) {
   return arrived;
 }
 
-TEST(simulated_network, sends_again_what_was_lost_after_a_time_that_doubles) {
+TEST(simulated_network, repeats_lost_data_after_doubling_intervals) {
   clock::time_point const undisturbed = arrival(5s, 1s);
   EXPECT_LT(undisturbed, clock::time_point(10ms));
   EXPECT_EQ(arrival(2ms, 0ms), undisturbed);

@@ -16,7 +16,7 @@ using namespace cohort_test;
 
 class strategies_over_tcp : public testing::TestWithParam<std::tuple<rank_case, int>> {};
 
-TEST_P(strategies_over_tcp, hold) {
+TEST_P(strategies_over_tcp, fulfil_their_contracts) {
   auto const& [tested, ranks] = GetParam();
   bool const encrypts = ranks == 3;
   tcp_test::on_tcp_ranks(ranks, tested.run, encrypts ? tcp_test::shared_key() : detail::tls_identity(),

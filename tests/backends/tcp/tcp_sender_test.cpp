@@ -62,7 +62,7 @@ TEST(tcp_sender, gives_up_before_the_deadline_if_nobody_answers) {
 }
 
 /// As if the other rank had too many connections of strangers for a while.
-TEST(tcp_sender, connects_again_if_it_is_turned_away) {
+TEST(tcp_sender, connects_again_if_it_is_refused) {
   for (bool const encrypts : {false, true}) {
     tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());
     std::atomic<int> turned_away = 0;

@@ -55,7 +55,7 @@ void sum_of_all(communicator& world) {
   EXPECT_EQ(all.back(), all[0]);
 }
 
-TEST(tcp, ranks_meet_at_an_address) {
+TEST(tcp, connects_ranks_at_a_common_address) {
   on_joined_ranks(1, {}, sum_of_all);
   on_joined_ranks(3, {}, sum_of_all);
   on_joined_ranks(3, {.secret_file = secret_file("secret", "0123456789abcdef\n")}, sum_of_all);
@@ -146,7 +146,7 @@ TEST(tcp, reports_a_range_of_too_few_ports_to_all_ranks) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 50s);
 }
 
-TEST(tcp, reaches_addresses_of_one_link_through_its_own_interfaces) {
+TEST(tcp, reaches_link_local_addresses_through_its_own_interfaces) {
   auto const address = [](char const* text, std::uint32_t scope = 0) {
     return detail::endpoint::decoded(detail::resolve({text, 5}).front().encoded()).with_scope(scope);
   };
@@ -189,7 +189,7 @@ TEST(tcp, refuses_settings_that_are_not_valid) {
                {"a certificate is not complete"});
 }
 
-TEST(tcp, needs_protection_between_hosts) {
+TEST(tcp, refuses_unencrypted_connections_between_hosts_by_default) {
   auto const check = [](tcp_settings const& how, char const* address) {
     detail::endpoint const one = detail::resolve({address, 1}).front();
     detail::require_encryption(how, detail::identity_of(how), {one});
@@ -236,7 +236,7 @@ TEST(tcp, reports_once_that_a_job_has_no_secret) {
   EXPECT_EQ(lines_of({.encryption = tcp_encryption::off}), std::vector<std::string>());
 }
 
-TEST(tcp, needs_protection_at_the_rendezvous) {
+TEST(tcp, refuses_an_unencrypted_rendezvous_between_hosts_by_default) {
   for (detail::endpoint const& one : detail::local_addresses("")) {
     if (one.is_loopback() || one.is_v6()) continue;
     expect_parts(refused<setting_error>([&] {
@@ -409,7 +409,7 @@ TEST(launch_of_tcp, reports_a_killed_rank_before_the_heartbeat) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-TEST(launch_of_tcp, reports_a_rank_that_is_killed_while_the_others_leave) {
+TEST(launch_of_tcp, reports_a_rank_that_is_killed_while_the_others_end) {
   EXPECT_EQ(statuses(3,
                      [](communicator& world) {
                        world.barrier();

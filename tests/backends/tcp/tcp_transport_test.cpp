@@ -41,7 +41,7 @@ TEST(tcp_transport, closes_connections_and_ports_after_a_failure) {
 }
 
 /// A message that a rank sends before the other one has begun to receive it.
-TEST(tcp_transport, keeps_a_bounded_part_of_messages_that_nobody_has_asked_for) {
+TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
   constexpr int messages = 10;
   constexpr std::size_t bytes = std::size_t{32} << 20;
   for (bool const shares_memory : {false, true})
@@ -122,7 +122,7 @@ TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
 }
 
 /// Rank 1 closes the connection of rank 0. The next connection of rank 0, from rank 2, has its descriptor.
-TEST(tcp_transport, reads_a_connection_whose_descriptor_was_that_of_a_failed_attempt) {
+TEST(tcp_transport, reads_a_connection_that_reuses_the_descriptor_of_a_failed_one) {
   using tcp_simulation::simulated_host;
   constexpr int descriptor = 1;  // 0 listens
   tcp_simulation::simulated_network net(1, 20ms, 100ms);

@@ -36,7 +36,7 @@ TEST(xtensor, adapts_a_view_without_a_copy) {
                {"f64", "f32"});
 }
 
-TEST(xtensor, is_a_data_set_and_receives_batches) {
+TEST(xtensor, works_as_a_data_set_and_receives_batches) {
   xt::xtensor<std::uint8_t, 4> images = xt::xtensor<std::uint8_t, 4>::from_shape({6, 1, 2, 2});
   for (std::size_t i = 0; i < images.size(); ++i) images.data()[i] = static_cast<std::uint8_t>(i);
   xt::xtensor<int, 1> const labels = {0, 1, 2, 0, 1, 2};
@@ -46,7 +46,7 @@ TEST(xtensor, is_a_data_set_and_receives_batches) {
   EXPECT_EQ(batch(2, 0, 1, 1), 11 / 2.0F);
 }
 
-TEST(xtensor, refuses_other_layouts) {
+TEST(xtensor, refuses_layouts_that_are_not_row_major) {
   static_assert(!cohort::detail::xtensor_container<xt::xarray<float, xt::layout_type::column_major>>);
   static_assert(!cohort::detail::xtensor_container<std::vector<float>>);
   xt::xarray<float, xt::layout_type::dynamic> turned(std::vector<std::size_t>{2, 3},

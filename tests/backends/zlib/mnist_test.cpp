@@ -100,7 +100,7 @@ TEST(mnist, is_generated_and_logged_if_files_are_missing) {
   with_variable const home("HOME", nowhere.c_str());
   with_variable const xdg("XDG_CACHE_HOME", nullptr);
   in_directory const working(nowhere);
-  mnist::sets const sets = mnist::real_or_drawn({}, 3, 50, 20);
+  mnist::sets const sets = mnist::real_or_synthetic({}, 3, 50, 20);
   EXPECT_TRUE(sets.synthetic);
   EXPECT_EQ(sets.where, "synthetic, seed 3");
   EXPECT_EQ(sets.train.size(), 50);
@@ -111,7 +111,7 @@ TEST(mnist, is_generated_and_logged_if_files_are_missing) {
 
 TEST(mnist, is_never_generated_if_the_user_named_a_folder) {
   std::string const path = fresh_path("missing-directory");
-  expect_parts(refused<cohort::file_error>([&] { mnist::real_or_drawn(path); }),
+  expect_parts(refused<cohort::file_error>([&] { mnist::real_or_synthetic(path); }),
                {path.c_str(), "MNIST not found", "none"});
   std::string const partly = folder("partly");
   write_file(partly + "/train-images-idx3-ubyte", idx_bytes({2, 28, 28}));

@@ -32,7 +32,7 @@ std::string saved(std::string const& name, int rows, int labels, npz_compression
   return path;
 }
 
-TEST(npz_rows, are_records_of_several_arrays) {
+TEST(npz_rows, are_records_with_several_arrays_as_fields) {
   std::string const first = saved("first.npz", 3, 3, npz_compression::none),
                     second = saved("second.npz", 2, 2, npz_compression::none, 50);
   EXPECT_EQ(npz_row_of(first, "image"), (array_row{element_type::f32, {2}}));
@@ -58,7 +58,7 @@ TEST(npz_rows, are_records_of_several_arrays) {
   EXPECT_EQ(label, 101);
 }
 
-TEST(npz_rows, without_names_are_all_arrays) {
+TEST(npz_rows, without_names_have_all_arrays_as_fields) {
   record_set const records({saved("all.npz", 3, 3, npz_compression::none)}, npz_rows(), {.cache = ""});
   EXPECT_EQ(records.fields(), (std::vector<std::string>{"image", "label"}));
   EXPECT_EQ(records.size(), 3);
@@ -78,7 +78,7 @@ TEST(npz_rows, have_an_index_in_the_cache_for_each_list_of_arrays) {
   }
 }
 
-TEST(npz_rows, refuse_other_files) {
+TEST(npz_rows, refuse_files_that_are_not_rows_of_arrays) {
   auto const says = [](std::string const& path, std::vector<std::string> arrays) {
     return refused<data_error>([&] { record_set({path}, npz_rows(std::move(arrays)), {.cache = ""}); });
   };

@@ -129,7 +129,7 @@ TEST(npz, detects_every_changed_byte_of_data) {
   }
 }
 
-TEST(npz, other_changed_bytes_are_refused_or_change_nothing) {
+TEST(npz, refuses_or_ignores_changed_bytes_outside_the_data) {
   bytes const whole = written(npz_compression::deflate);
   for (std::size_t at = 0; at < whole.size(); ++at)
     for (std::uint32_t const bit : {1U, 0x10U, 0x80U}) {
@@ -179,7 +179,7 @@ TEST(npz, refuses_entries_that_overlap) {
             "cannot read the .npz file: two entries overlap (x.npz, byte 0)");
 }
 
-TEST(npz, refuses_what_numpy_does_not_write) {
+TEST(npz, refuses_archives_that_numpy_does_not_write) {
   bytes const whole = written(npz_compression::none);
   std::size_t const entry = find(whole, central), last = find(whole, end);
   EXPECT_EQ(refused(changed(whole, entry + 8, 1, 2)), weights_entry + "is encrypted (x.npz, byte 0)");

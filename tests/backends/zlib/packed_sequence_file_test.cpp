@@ -84,7 +84,7 @@ TEST_P(compressed, is_read_by_several_threads_with_little_memory) {
   }
 }
 
-TEST_P(compressed, is_refused_or_read_if_damaged) {
+TEST_P(compressed, is_refused_or_read_within_bounds_if_damaged) {
   std::string const good = content_of(golden(GetParam())), path = fresh_path("damaged");
   auto const try_to_read = [&](std::string const& bytes) {
     put(path, bytes);
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(files, compressed,
                          testing::Values("texts_plain", "texts_zlib_blocks", "texts_zlib_records",
                                          "texts_gzip_blocks", "texts_gzip_records"));
 
-TEST(packed_sequence_file, may_have_other_classes) {
+TEST(packed_sequence_file, reads_keys_and_values_of_other_writable_classes) {
   record_set const records = opened(golden("numbers"));
   ASSERT_EQ(records.size(), 20);
   EXPECT_EQ(read(records, 19, "key"), (std::string{0, 0, 0, 19}));
@@ -133,7 +133,7 @@ TEST(packed_sequence_file, of_caffe_on_spark_has_keys) {
   EXPECT_EQ(read(records, 0, "value"), "\1\2\3\4\5\6");
 }
 
-TEST(packed_sequence_file, refuses_other_codecs_and_needs_a_decompressor) {
+TEST(packed_sequence_file, refuses_unknown_codecs_and_needs_a_decompressor) {
   expect_parts(refused<data_error>([] { opened(golden("texts_bzip2_blocks")); }),
                {"its codec is not supported", "texts_bzip2_blocks, byte", "DefaultCodec or GzipCodec",
                 "got org.apache.hadoop.io.compress.BZip2Codec"});

@@ -59,7 +59,7 @@ TEST(gzip, detects_changes_of_data_or_checksums) {
   EXPECT_GE(refusals, whole.size() - 10 - 3);
 }
 
-TEST(gzip, refuses_other_formats_and_trailing_data) {
+TEST(gzip, refuses_unknown_formats_and_trailing_data) {
   expect_parts(refusal_of(some_bytes(100)), {"damaged", "header"});
   bytes longer = packed(some_bytes(100));
   longer.resize(longer.size() + 20, std::byte{7});
@@ -123,7 +123,7 @@ TEST(inflate, decompresses_zlib_and_gzip) {
     }
 }
 
-TEST(inflate, refuses_what_is_not_one_intact_stream) {
+TEST(inflate, refuses_damaged_and_concatenated_streams) {
   auto const says = [](bytes const& stream, std::uint64_t most = 1000) {
     bytes made(100);
     return refused<cohort::data_error>(

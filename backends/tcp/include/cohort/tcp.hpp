@@ -48,8 +48,8 @@ tcp_settings from_environment(tcp_settings given = {});
 /// Returns whether the environment has the address of a rendezvous, as COHORT_JOIN or by torchrun.
 bool tcp_started();
 
-/// Creates a communicator of processes that meet at an address. The first process that can listen at this
-/// address of its host runs the rendezvous; it is not needed after this call.
+/// Creates a communicator of processes that register at a common address. The first process that can listen
+/// at this address of its host runs the rendezvous; it is not needed after this call.
 ///
 /// Order     collective over the processes of the job. The last destructor, of the communicator or of a
 ///           relative, is collective too: it waits for the other ranks, at most until the deadline.

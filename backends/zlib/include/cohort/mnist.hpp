@@ -61,7 +61,7 @@ struct sets {
 /// on synthetic digits shows that a program runs; its accuracy cannot be compared with MNIST's.
 ///
 /// Errors    file_error if the folder named by the user does not qualify; data_error as for train.
-sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int drawn_train = 12'000,
-                   int drawn_test = 2'000);
+sets real_or_synthetic(std::string_view user_path = {}, std::uint64_t seed = 1, int synthetic_train = 12'000,
+                       int synthetic_test = 2'000);
 
 }  // namespace cohort::mnist

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Where another process of the same host finds a ring.
+/// Data by which another process of the same host opens a ring.
 struct ring_location {
   static constexpr std::size_t bytes = 24;
   using nonce = std::array<std::byte, 16>;

@@ -26,12 +26,12 @@ struct rank_facts {
   static rank_facts decoded(std::string_view text);
 };
 
-/// Memory that a control group (version 2) and those above it can still use, without the file cache that the
-/// system would give up; the largest number without a limit. `root`: where the groups are mounted.
+/// Memory that a control group (version 2) and those above it can still use; file cache that the system can
+/// free counts as free; the largest number without a limit. `root`: where the groups are mounted.
 std::uint64_t free_memory_of_group(std::string const& root, std::string_view group);
 
 /// The rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size, if it is odd) each
-/// rank meets each other one.
+/// rank forms a pair with each other rank once.
 int partner_of(int rank, int round, int size);
 
 /// Adds the problems and warnings that follow from the facts of all ranks, and from the clocks and pairs of

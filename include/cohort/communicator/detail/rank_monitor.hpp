@@ -20,8 +20,9 @@ namespace cohort::detail {
 /// Control messages between ranks.
 ///
 /// A *beat* (heartbeat) contains the sender's table of all ranks: their progress, of which the latest entry
-/// counts, and the time for which the sender has not heard of them. A *question* is a beat that the receiver
-/// answers with a beat. A *failure* contains a failure_report. A *farewell* is a rank's last message.
+/// counts, and the time since the sender last received a message from each. A *question* is a beat that the
+/// receiver answers with a beat. A *failure* contains a failure_report. A *farewell* is a rank's last
+/// message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };
 
 /// Heartbeats, progress, failures and farewells of the ranks of a transport, which sends and receives their
@@ -32,11 +33,12 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 /// Units     silence counts only the time in which this rank has polled, so that a rank that was itself
 ///           suspended does not report the others as lost.
 ///
-/// Who is lost: after a quarter of the heartbeat without a message of a rank, this rank asks it again and
-/// again (`ask`). Other ranks learn of the silence from beats, and ask it, too. After the heartbeat, the rank
-/// is reported; if others hear it, the link between both ranks is; if this rank hears nobody, it reports
-/// itself. A rank that receives a report forwards it before it ends, because others may see the end of its
-/// connections first.
+/// Detection of lost ranks: a rank is silent if a quarter of the heartbeat passes without a message from it.
+/// This rank then sends it questions repeatedly (`ask`). Other ranks receive the silence with the beats, and
+/// send questions, too. After a whole heartbeat, this rank reports the silent rank as lost; if other ranks
+/// still receive its messages, it reports the link between both ranks; if this rank receives no messages at
+/// all, it reports itself. A rank that receives a report forwards it before it ends, because others may see
+/// the end of its connections first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {
@@ -100,7 +102,7 @@ class rank_monitor {
   /// failures are sent to all; forwarded failures to linked ranks.
   virtual bool is_linked(int /*r*/) const { return true; }
   /// Asks a rank for a beat, in a way that does not wait for earlier messages, and does not link both ranks.
-  /// `silent`: the rank of which this one hears nothing, `r` or another one. Called at each poll as long as
+  /// `silent`: the rank that sends this one nothing, `r` or another one. Called at each poll as long as
   /// an answer is wanted.
   virtual void ask(int /*r*/, int /*silent*/) {}
   /// Another rank has asked this one. Asks the silent rank, too.
@@ -185,7 +187,7 @@ class rank_monitor {
 
   /// Sends the report of this rank to all ranks, or forwards that of another one; checks the delivery.
   void announce_failure();
-  /// Uses the report of another rank.
+  /// Adopts the failure report of another rank.
   void accept(failure_report report);
   /// The time since the last message of a rank.
   clock::duration silence(int r) const { return listened_ - at(r).last_heard; }

@@ -16,7 +16,7 @@ namespace cohort::detail {
 /// Errors    setting_error on every rank, with each rank's call, if the calls differ.
 std::vector<std::string> texts_of_all(communicator& world, std::string_view call, std::string_view mine);
 
-/// Returns whether all ranks have the same value.  Before: there is at least one.
+/// Returns whether all ranks have the same value.  Before: `values` is not empty.
 bool are_equal(std::span<std::string const> values);
 /// Text of the form "123 on ranks 0, 2; 7 on rank 1", with at most 4 different values.
 std::string by_rank(std::span<std::string const> values);

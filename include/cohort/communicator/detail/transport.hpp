@@ -74,8 +74,8 @@ class transport {
   virtual bool needs_progress_thread() const = 0;
   /// Makes one pass over messages other than sends and receives: heartbeats, queries, answers.
   virtual void make_progress() {}
-  /// A number that changes whenever bytes of a message have moved, if the transport knows it. A progress
-  /// thread that waits for the rest of a message then polls instead of sleeping.
+  /// A number that changes whenever bytes of a message have moved; constant if the transport cannot observe
+  /// this. A progress thread that waits for the rest of a message then polls instead of sleeping.
   virtual std::uint64_t moves() const { return 0; }
   /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread,
   /// and by the progress thread if can_wake().

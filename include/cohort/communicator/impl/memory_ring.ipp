@@ -25,7 +25,7 @@ ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
   return made;
 }
 
-/// The begin of the memory. Each position has a cache line of its own.
+/// The begin of the memory. Each position has a separate cache line.
 struct memory_ring::header {
   ring_location::nonce number{};
   alignas(64) std::atomic<std::uint64_t> written{0};
@@ -133,7 +133,8 @@ void memory_ring::consume(std::size_t count) {
 }
 
 // Each side sets its flag, then looks at the position of the other side. The other side moves its position,
-// then looks at the flag. All four in one total order: one of them sees the other.
+// then looks at the flag. All four accesses have one total order, so at least one side reads the other's new
+// value.
 bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -69,7 +69,7 @@ std::uint64_t free_memory_of_own_group() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-/// Memory that the system can give to new programs, as /proc/meminfo says, but not more than the control
+/// Memory that /proc/meminfo reports as available to new programs, but not more than the control
 /// group of this process may use; 0 if it is unknown.
 std::uint64_t available_memory() {
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
@@ -81,7 +81,7 @@ std::uint64_t available_memory() {
   return std::min<std::uint64_t>(kib * 1024, free_memory_of_own_group());
 }
 
-/// A new file in a folder, which exists as long as this object.
+/// A new file in a folder; the destructor removes it.
 class preflight_file {
  public:
   /// Makes the file if there is a folder, and adds its name or the problem to the facts.
@@ -184,7 +184,7 @@ rank_facts rank_facts::decoded(std::string_view text) {
   return made;
 }
 
-/// What one rank measures with one other rank.
+/// Measurements of one rank with one other rank.
 struct pair_times {
   double latency = 0, bandwidth = 0, clock = 0;  // seconds, bytes per second, seconds after this rank's clock
 };

@@ -24,7 +24,7 @@ inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_onnx_nodes = 10'000;
 
-/// What a user can do about a refused file: the last part of each message.
+/// Remedies for a refused file: the last part of each message.
 namespace onnx_remedy {
 inline constexpr std::string_view
     check = "check the file by onnx.checker.check_model, and export the model again",

@@ -104,10 +104,9 @@ imported_model onnx_importer::run() {
   return made;
 }
 
-/// Gives each layer a name under which the file has its output: the name of an output of the graph, or else
-/// that of the layer's node, or else that of another node with the same result, or else that of the value.
-/// Layers whose output the file does not have get derived names, "node/kind", which differ from all names of
-/// the file.
+/// Names each layer after its output in the file. Uses the first that exists of: an output of the graph, the
+/// layer's node, another node with the same result, the value. Layers whose output the file does not have get
+/// derived names, "node/kind", which differ from all names of the file.
 void onnx_importer::name_layers(std::span<int const> outputs) {
   constexpr int none = -1;
   std::map<std::string_view, int> denoted;  // name -> layer; `none`: no layer, or several

@@ -12,8 +12,8 @@ namespace cohort::detail {
 int open_scratch_file(std::string const& folder);
 
 /// Zeroed memory of a fixed size, either of the process or in a file without a name. The system writes the
-/// pages of such a file to the disk when it needs memory, and frees the file when the process ends, in
-/// whatever way.
+/// pages of such a file to the disk when it needs memory, and frees the file when the process ends, also
+/// after SIGKILL.
 ///
 /// Parameters  `folder`: where the file is made; "": memory of the process.
 /// Order     several threads may use different bytes.

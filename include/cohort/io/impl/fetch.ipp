@@ -96,7 +96,7 @@ class file_fetcher {
     return made;
   }
 
-  /// Starts the command in a process group of its own.
+  /// Starts the command in a new process group.
   ::pid_t start(std::vector<std::string> arguments, int error_output, std::string const& name) const {
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());

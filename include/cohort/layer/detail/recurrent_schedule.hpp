@@ -13,7 +13,7 @@ namespace cohort::detail {
 /// `resets`         a masked step sets the state to zero; otherwise it keeps the state
 /// `last_only`      the output is that of the last unmasked step only
 /// `state_rows`     number of rows of each example's output after the rows of its steps. With `last_only`:
-///                  number of all rows of an example's output; 0: one row
+///                  number of rows of an example's output; 0: one row
 struct recurrent_order {
   int batch = 0;
   int length = 0;

@@ -185,7 +185,7 @@ report_json outputs_json(roc_report const& curves, calibration_report const& cal
                      "calibration_error", calibration.expected_error());
 }
 
-/// What the report shows of a data set.
+/// Content of the report about a data set.
 enum class class_report : unsigned char { none, of_classes, of_classes_with_curves, of_outputs };
 
 class_report class_report_of(graph_view net) {

@@ -152,7 +152,7 @@ class sequence_file_indexer {
     file_.seek(begin + whole);
   }
 
-  /// Adds a value that is compressed on its own.
+  /// Adds a value that is compressed separately.
   void add_value(std::uint64_t packed) {
     std::array<std::byte, longest_prefix> begin{};
     std::uint64_t const offset = file_.position();

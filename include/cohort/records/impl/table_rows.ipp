@@ -201,7 +201,7 @@ struct table_rows::content {
   /// The number of the first part that contains rows.
   std::size_t first_part() const { return settings.format.header.value_or(true) ? 1 : 0; }
 
-  /// The file of row `row` of all, which is not empty.
+  /// Returns the index of the file that contains row `row`, counted over all files.
   std::size_t file_of(std::int64_t row) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(files, row, {}, &file::first) - files.begin())
            - 1;

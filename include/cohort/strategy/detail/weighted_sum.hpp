@@ -55,7 +55,7 @@ class weighted_sum {
   /// Turns the sum into the mean if the ranks' weight differs from `expected`.  Before: wait; weight > 0.
   void make_mean(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
 
-  /// Scales by a / b. A factor of 1 changes nothing; a factor of 0 gives zeros, whatever the elements are.
+  /// Scales by a / b. A factor of 1 changes nothing; a factor of 0 gives zeros for any elements.
   static void scale(element_type type, std::byte* data, std::size_t count, double a, double b);
   /// dst += factor · src
   static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor);

@@ -40,7 +40,8 @@ void require_prepared(training_state const& run, bool is_prepared, char const* c
 
 /// The names of the features of each input; nothing if no input has names.
 std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
-/// Compares the columns of a table with those of another one. `whose`: of which, in the message.
+/// Compares the columns of a table with the columns of another one. `whose`: name of the other table in the
+/// message.
 void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
                          char const* whose, char const* call);
 
@@ -69,7 +70,7 @@ void check_sharding(communicator& world, dataset const& data, sharding how, std:
 /// Order     collective with sharding::local.
 std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how);
 
-/// What check_ranks compares: network, settings, strategy, data and position.
+/// Returns the facts that check_ranks compares: network, settings, strategy, data and position.
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
 std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how);

@@ -31,7 +31,7 @@ void gather_statistics(pipeline_program const& program, pass_plan const& plan, t
   });
 }
 
-/// Returns empty statistics for the steps that a pass gathers for.
+/// Returns empty statistics for the steps that learn from a pass.
 std::vector<step_statistics> statistics_of(pipeline_program const& program, pass_plan const& plan,
                                            std::size_t max_distinct) {
   std::vector<step_statistics> all;

@@ -32,7 +32,7 @@ struct mixing {
 /// `partner`   index of the example that it is mixed with
 /// `share`     λ: the share of the example itself in image and target; 1: not mixed. cutmix: the fraction of
 ///             the area that is kept, with the rectangle clipped at the image's edges
-/// `window`    cutmix: the rectangle that is copied from the partner. It has no area for mixup
+/// `window`    cutmix: the rectangle that is copied from the partner. Its area is 0 for mixup
 struct mixing_draw {
   std::int64_t partner = 0;
   double share = 1;

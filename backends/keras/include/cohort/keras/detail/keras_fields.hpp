@@ -26,7 +26,7 @@ inline constexpr std::int64_t most_elements = std::int64_t{1} << 30;
 
 }  // namespace keras_limits
 
-/// What a user can do about a refused model: the last part of a message.
+/// Remedies for a refused model: the last part of a message.
 inline constexpr std::string_view keras_remedy =
     "change the model in Keras and save it again (docs/keras.md lists what is imported)";
 

@@ -774,7 +774,8 @@ keras_translation::values keras_translation::translate_functional(io::json_value
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // For each layer, the number of calls that read it, and the values of the calls of Masking among them.
+  // For each layer: the number of calls that read its output, and the mask values of those calls that are of
+  // Masking.
   std::map<std::string_view, std::pair<std::size_t, std::vector<double>>> readers;
   for (auto const& [other, entry] : entries) {
     if (inputs || entry.json.at("class_name").string() == "NotEqual") continue;

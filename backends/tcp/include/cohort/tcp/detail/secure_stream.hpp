@@ -82,7 +82,8 @@ class secure_stream {
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
   bool is_connected() const { return connected_; }
-  /// Whether another attempt would fail, too: nobody listens there, or it is another job or program.
+  /// Whether another attempt would fail, too: no process listens at the address, or the process belongs to
+  /// another job or program.
   bool is_refused() const { return refused_; }
   /// The cause of an error code of OpenSSL.
   static cause cause_of(unsigned long error);

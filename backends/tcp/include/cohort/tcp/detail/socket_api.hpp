@@ -25,7 +25,7 @@ bool is_descriptor_shortage(int reason) noexcept;
 /// "a free descriptor; this process may have 1024 (ulimit -n)".
 std::string expected_descriptor();
 
-/// Throws socket_error if the system has not made a descriptor. `what`: what it is for.
+/// Throws socket_error if the system has not made a descriptor. `what`: its purpose, for the message.
 void require_descriptor(int descriptor, char const* what);
 
 /// Waits for events of sockets.

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a beat, on a connection of its own for each attempt. Several attempts are pending,
+/// Asks a silent rank for a beat, on a new connection for each attempt. Several attempts are pending,
 /// because an answer may take longer than the time between them. The messages of an interrupted connection do
 /// not arrive when the interruption ends, but when TCP sends them again: after a time that doubles with each
 /// attempt, so that the silence is up to twice as long.
@@ -18,7 +18,8 @@ namespace cohort::detail {
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {
  public:
-  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, used in turn.
+  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, tried in
+  /// rotation.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
            std::chrono::steady_clock::duration interval, socket_api& by);
   /// Continues the attempts. Returns the table of a beat, if the rank has answered. Then all attempts end.

@@ -39,7 +39,7 @@ class tcp_receiver {
 
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
-  /// Whether bytes have arrived on the connection. Before, the sender may give it up and open another one.
+  /// Whether bytes have arrived on the connection. Before that, the sender may close it and open another one.
   bool has_begun() const { return begun_; }
   void disconnect() { stream_.reset(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
@@ -108,10 +108,10 @@ class tcp_receiver {
   bool advance_stream(events& of);
   /// Ends a message whose receive has begun.
   void end_message(std::list<message>::iterator one, events& of);
-  /// Where the next bytes of the frame go; empty: they are discarded.
+  /// Returns the memory for the next bytes of the frame; empty: they are discarded.
   std::span<std::byte> destination();
   void filled(std::size_t bytes, events& of);
-  /// Copies bytes of the frame to where they go.
+  /// Copies bytes of the frame to destination().
   void take(std::span<std::byte const> bytes, events& of);
   void end_frame(events& of);
   void claim(message& one, wanted const& by);

@@ -67,7 +67,7 @@ class tcp_sender {
   void confirm_ring();
   /// Ends the sleep of the other process.
   void wake();
-  /// Asks the other process to send no data, or to go on.
+  /// Asks the other process to stop or to resume sending data.
   void hold_other(bool holds);
   /// The other process has asked for this.
   void hold(bool holds) { holds_ = holds; }
@@ -75,8 +75,8 @@ class tcp_sender {
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
 
-  /// Sends what the socket or the ring takes. Calls `sent` for each message whose memory is no longer
-  /// needed. Returns whether bytes were sent.
+  /// Sends as many bytes as the socket or the ring accepts. Calls `sent` for each message whose memory is no
+  /// longer needed. Returns whether bytes were sent.
   ///
   /// After     failure() is not empty if the connection has failed.
   bool advance(std::function<void(ticket)> const& sent);
@@ -109,7 +109,7 @@ class tcp_sender {
   void begin_attempt();
   /// Continues an attempt: the handshake, the greeting, its confirmation.
   secure_stream::progress continue_attempt();
-  /// Goes on to the next address, or gives up. `refused`: another attempt would fail, too.
+  /// Tries the next address; fails if there is none. `refused`: another attempt would fail, too.
   void end_attempt(std::string const& why, bool refused);
   bool has_bytes() const {
     return begin_ < staged_.size() || !direct_.empty() || !control_.empty()

@@ -36,7 +36,7 @@ struct tcp_membership {
 class tcp_transport final : public transport {
  public:
   /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`, if not null,
-  /// receives trouble() in close() or in the destructor, which may find out that a rank is lost. `by`
+  /// receives trouble() in close() or in the destructor, which may detect that a rank is lost. `by`
   /// outlives this transport.
   tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
@@ -86,7 +86,7 @@ class tcp_transport final : public transport {
   static constexpr int attempts_per_heartbeat = 16;  // of a question
   static constexpr auto time_to_answer = std::chrono::seconds(10);
   static constexpr auto longest_abandon = std::chrono::milliseconds(800);
-  /// Of messages that nobody has asked for, while no operation of this rank is pending.
+  /// Limit for messages that no receive awaits, while no operation of this rank is pending.
   static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
   /// Part of the time of the progress thread for connections whose rank is not known.
   static constexpr double share_of_unknown = 0.05;

@@ -69,7 +69,7 @@ job_key key_from_file(std::string const& path, std::string_view job) {
   return made;
 }
 
-/// What a context with a shared key needs: the key as a session of TLS, and the identity.
+/// Data of a context with a shared key: the key as a session of TLS, and the identity.
 struct shared_key {
   job_key key;
   std::string job;

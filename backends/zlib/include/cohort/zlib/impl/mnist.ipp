@@ -118,14 +118,15 @@ arrays test(std::string_view user_path) {
   return detail::read_mnist_pair(at.test_images, at.test_labels);
 }
 
-sets real_or_drawn(std::string_view user_path, std::uint64_t seed, int drawn_train, int drawn_test) {
+sets real_or_synthetic(std::string_view user_path, std::uint64_t seed, int synthetic_train,
+                       int synthetic_test) {
   if (std::optional<location> const at = find(user_path))
     return {.train = detail::read_mnist_pair(at->train_images, at->train_labels),
             .test = detail::read_mnist_pair(at->test_images, at->test_labels),
             .synthetic = false,
             .where = at->train_images};
-  return {.train = synthetic_digits(drawn_train, seed),
-          .test = synthetic_digits(drawn_test, seed, drawn_train),
+  return {.train = synthetic_digits(synthetic_train, seed),
+          .test = synthetic_digits(synthetic_test, seed, synthetic_train),
           .synthetic = true,
           .where = "synthetic, seed " + std::to_string(seed)};
 }
