@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <cohort/checkpoint/detail/manifest.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/random/detail/hash.hpp>
