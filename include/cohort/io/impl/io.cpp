@@ -24,3 +24,4 @@
 #include <cohort/io/impl/tfrecord_frame.ipp>
 #include <cohort/io/impl/underflow.ipp>
 #include <cohort/io/impl/zip_directory.ipp>
+#include <cohort/io/impl/zip_writer.ipp>

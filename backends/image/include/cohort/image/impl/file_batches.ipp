@@ -42,7 +42,7 @@ std::string_view file_batches::parent_of(std::string_view path) {
 std::vector<std::string> file_batches::list_files(std::vector<std::string> const& archives,
                                                   std::vector<std::string> labels) {
   for (std::string const& path : archives) {
-    archives_.push_back(std::make_unique<detail::zip_reader>(path));
+    archives_.push_back(std::make_unique<detail::zip_file>(path));
     std::uint64_t number = 0;
     for (auto const& entry : archives_.back()->entries()) {
       place const at{.archive = static_cast<std::uint32_t>(archives_.size() - 1), .entry = number++};

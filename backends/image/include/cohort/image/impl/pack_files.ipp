@@ -10,7 +10,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
-#include <cohort/image/detail/zip.hpp>
+#include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/random/detail/hash.hpp>
@@ -63,9 +63,9 @@ std::string batch_name(std::size_t number) {
 /// Whether the archive exists. Throws data_error if it exists with other files than these.
 bool already_packed(std::string const& path, std::string const& folder, std::span<std::string const> names) {
   if (!size_of_file(path)) return false;
-  std::vector<zip_reader::entry> const entries = zip_reader(path).entries();
-  auto const same = [&](zip_reader::entry const& entry, std::string const& name) {
-    return entry.name == name && size_of_file(folder + '/' + name) == entry.bytes;
+  std::vector<zip_entry> const entries = zip_file(path).entries();
+  auto const same = [&](zip_entry const& entry, std::string const& name) {
+    return entry.name == name && size_of_file(folder + '/' + name) == entry.size;
   };
   if (!std::equal(entries.begin(), entries.end(), names.begin(), names.end(), same))
     throw data_error({.what = "the output folder contains an archive of another pack_files call",
