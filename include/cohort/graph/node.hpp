@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
+#include <cohort/detail/hash.hpp>
 #include <cohort/layer/kind.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -3,8 +3,8 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/pack_files.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/io/folder.hpp>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -113,7 +113,7 @@ TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3), made);
   EXPECT_EQ(bytes_of(made), whole);
   EXPECT_EQ(std::filesystem::last_write_time(made[0]), old);
-  EXPECT_EQ(cohort::detail::list_folder(at / "out")->size(), made.size());
+  EXPECT_EQ(cohort::io::list_folder(at / "out")->size(), made.size());
 }
 
 TEST(pack_files, refuses_to_mix_packings) {
@@ -194,7 +194,7 @@ TEST(pack_files, writes_the_same_bytes_on_any_number_of_ranks) {
     std::filesystem::remove(made[5]);
     put(out + "/batch-000005.zip.partial", content(3));
     EXPECT_EQ(bytes_of(pack_on(5 - ranks, at / "in", out, 3, 7)), wanted) << ranks;
-    EXPECT_EQ(cohort::detail::list_folder(out)->size(), wanted.size());
+    EXPECT_EQ(cohort::io::list_folder(out)->size(), wanted.size());
   }
 }
 
@@ -217,7 +217,7 @@ TEST(pack_files, fails_on_all_ranks_if_one_fails) {
               });
             }).find("n"),
             std::string::npos);
-  EXPECT_FALSE(cohort::detail::is_folder(at / "other"));
+  EXPECT_FALSE(cohort::io::is_folder(at / "other"));
 }
 
 }  // namespace pack_files_test

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cohort/configuration/run_document.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/strategy/detail/strategy_fields.hpp>
 #include <cohort/training/detail/settings_fields.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/json_string.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
 #include <cohort/graph/graph_json.hpp>
 #include <cohort/io/detail/field_codecs.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <vector>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
 #include <cohort/io/detail/field_codecs.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cohort/layer/detail/initialiser_fields.hpp>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <utility>
 

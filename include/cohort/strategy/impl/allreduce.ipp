@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/detail/low_precision_sum.hpp>

@@ -3,7 +3,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/file_batches.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 
 namespace cohort {
 
@@ -22,7 +22,7 @@ void file_batches::get(std::int64_t i, example_view& out) const {
 }
 
 std::vector<std::string> file_batches::archives_at(std::string const& folder) {
-  if (detail::size_of_file(folder)) return {folder};
+  if (io::size_of_file(folder)) return {folder};
   std::vector<std::string> names = detail::sorted_names_in(folder);
   std::erase_if(names, [](std::string const& name) { return !name.ends_with(".zip"); });
   if (names.empty())

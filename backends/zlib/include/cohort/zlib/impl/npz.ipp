@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <zlib.h>
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
