@@ -9,7 +9,7 @@ from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 # Packages of ConanCenter. The other components use libraries of the system: ConanCenter has no oneDNN 3.2, and
 # mpi, cudnn and nccl must be those of the cluster.
 PACKAGES = {
-    "image": ["libjpeg-turbo/[>=2.1 <4]", "libpng/[>=1.6 <2]", "libzip/[>=1.7 <2]"],
+    "image": ["libjpeg-turbo/[>=2.1 <4]", "libpng/[>=1.6 <2]"],
     "tcp": ["openssl/[>=3 <4]"],
     "xtensor": ["xtensor/[>=0.24 <1]"],
     "yaml": ["yaml-cpp/[>=0.7 <1]"],
@@ -37,6 +37,10 @@ class Cohort(ConanFile):
     def export(self):
         from conan.tools.files import copy  # set_version of the exported recipe reads the header, too
         copy(self, "include/cohort/version.hpp", self.recipe_folder, self.export_folder)
+
+    def configure(self):
+        if self.options.image:
+            self.options.zlib = True
 
     def requirements(self):
         for component, packages in PACKAGES.items():

@@ -17,7 +17,7 @@
 
 #include <cohort/data/loader.hpp>
 #include <cohort/image.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -135,7 +135,7 @@ void load(benchmark::State& state, int extent, int batch, int readers) {
   constexpr int files = 1024;
   std::string const folder = "/tmp/cohort-image-benchmark-" + std::to_string(::getpid());
   file_bytes const file = jpeg(extent, extent);
-  cohort::detail::make_folder(folder + "/in/class");
+  cohort::io::make_folder(folder + "/in/class");
   for (int i = 0; i < files; ++i)
     std::ofstream(folder + "/in/class/" + std::to_string(i) + ".jpg", std::ios::binary)
         .write(reinterpret_cast<char const*>(file.data()), static_cast<std::streamsize>(file.size()));

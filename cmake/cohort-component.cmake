@@ -140,7 +140,6 @@ function(cohort_install_package)
     "${PROJECT_SOURCE_DIR}/cmake/cohort-program.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudaHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"
-    "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindNcclHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake"

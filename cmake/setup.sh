@@ -199,7 +199,6 @@ want ninja-build has_command ninja
 want zlib1g-dev has_header zlib.h
 want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h
-want libzip-dev has_header zip.h
 want libyaml-cpp-dev has_header yaml-cpp/yaml.h
 want libssl-dev has_header openssl/ssl.h
 want libxtensor-dev has_header xtensor

@@ -14,6 +14,7 @@ SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", 
                   "sys/types.h", "sys/wait.h", "time.h", "unistd.h"}
 SLOW_HEADERS = {"chrono", "filesystem", "fstream", "future", "iomanip", "iostream", "locale", "random", "ranges", "regex", "sstream"}
 COMMENT_COLUMNS = 110
+MOST_CROSSINGS = 198  # includes of headers in detail/ from another folder; the number only falls
 MEDIAN_HEADER = 60  # lines of a public header
 LONGEST_HEADER = {False: 300, True: 400}  # of public headers, and of those in detail/
 ENDLESS_WAITS = re.compile(
@@ -262,6 +263,14 @@ class sources_of_cohort(unittest.TestCase):
         self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text,
                                                     path.suffix == ".ipp"),
                    *(f"include/cohort/**/*.{kind}" for kind in ("hpp", "ipp", "tpp")))
+
+    def test_internal_headers_stay_in_their_folders(self):
+        """The headers in cohort/detail are for all folders."""
+        crossings = [name for path, text in sources(*(f"{folder}/**/*.{kind}" for folder in ("include", "backends")
+                                                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
+                     for name in includes(text) if (other := re.match(r"<cohort/(\w+)/detail/", name))
+                     and other.group(1) not in path.relative_to(ROOT).parts]
+        self.assertEqual(len(crossings), MOST_CROSSINGS, "write a public header, or move the internal one; lower MOST_CROSSINGS if there are fewer")
 
     def test_headers_begin_alike_and_stay_short(self):
         self.check(lambda path, text: header_findings(text, is_internal(path.relative_to(ROOT))),

@@ -2,7 +2,6 @@
 #include <cohort/cohort.h>
 #include <algorithm>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -210,7 +209,7 @@ cohort::training open_on(std::string const& path, std::string_view backend,
 /// A second run with the same parameters.
 cohort::training copy_of(opened_model const& model) {
   cohort::graph_view const net = model.run.network();
-  cohort::graph same = cohort::from_json(cohort::to_json(net), "the model's network");
+  cohort::graph same(net);
   cohort::training_settings settings;
   settings.threads = model.run.settings().threads;
   std::string_view const backend = model.run.backend();

@@ -5,6 +5,3 @@ cohort_dependency(TurboJPEG::TurboJPEG
 cohort_dependency(PNG::PNG
   GET "libpng 1.6 or newer (libpng-dev on Debian and Ubuntu)"
   FIND PNG 1.6)
-cohort_dependency(LibZip::LibZip
-  GET "libzip (libzip-dev on Debian and Ubuntu)"
-  FIND LibZip MODULE)

@@ -64,7 +64,7 @@ pkg-config.")
   set(cudnn_text "the backends for NVIDIA GPUs.
 They are compiled with the headers of CUDA and cuDNN, whose libraries programs
 load when they run.")
-  set(image DEPENDS "${core}" "libturbojpeg0-dev" "libpng-dev (>= 1.6)" "libzip-dev")
+  set(image DEPENDS "${core}" "libcohort-zlib-dev (= ${PROJECT_VERSION})" "libturbojpeg0-dev" "libpng-dev (>= 1.6)")
   set(image_text "data sets of JPEG and PNG images.")
   set(keras DEPENDS "${core}")
   set(keras_text "the import of Keras models,

@@ -39,7 +39,7 @@ cohort::dataset training_part(Images images, cohort::image_options const& from, 
   throw cohort::setting_error({.what = "cannot read images",
                                .where = where,
                                .expected = "a program that was built with the component image",
-                               .got = "one without it: install libturbojpeg0-dev, libpng-dev and libzip-dev, "
+                               .got = "one without it: install libturbojpeg0-dev, libpng-dev and zlib1g-dev, "
                                       "and build again"});
 }
 #endif

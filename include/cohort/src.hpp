@@ -9,6 +9,7 @@
 #include <cohort/codec/impl/codec.cpp>
 #include <cohort/communicator/impl/communicator.cpp>
 #include <cohort/data/impl/data.cpp>
+#include <cohort/detail/impl/detail.cpp>
 #include <cohort/error/impl/error.cpp>
 #include <cohort/evaluation/impl/evaluation.cpp>
 #include <cohort/execution/impl/execution.cpp>

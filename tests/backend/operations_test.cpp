@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <set>
 #include <string_view>

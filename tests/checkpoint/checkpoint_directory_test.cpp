@@ -12,7 +12,7 @@
 #include <climits>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -75,7 +75,7 @@ namespace fs = std::filesystem;
 using names = std::vector<std::string>;
 
 names names_of(std::string const& directory) {
-  names all = detail::list_folder(directory).value_or(names());
+  names all = io::list_folder(directory).value_or(names());
   std::sort(all.begin(), all.end());
   return all;
 }

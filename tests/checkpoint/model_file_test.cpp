@@ -377,7 +377,7 @@ TEST(model_file, refuses_invalid_metadata) {
   EXPECT_EQ(refused({{"format", "pt"}}),
             "cannot read the model (model, metadata \"format\"): expected \"cohort model\", got \"pt\"");
   safetensors_metadata good{
-      {"format", "cohort model"}, {"format_version", "2"}, {"graph", "{}"}, {"graph_hash", "0"}};
+      {"format", "cohort model"}, {"format_version", "3"}, {"graph", "{}"}, {"graph_hash", "0"}};
   EXPECT_EQ(refused(good), "");
   auto const with = [&](char const* key, std::string value) {
     auto changed = good;
@@ -385,10 +385,10 @@ TEST(model_file, refuses_invalid_metadata) {
     return refused(changed);
   };
   EXPECT_EQ(
-      with("format_version", "1"),
-      "cannot read the model (model, metadata \"format_version\"): expected \"2\", the version that this "
+      with("format_version", "2"),
+      "cannot read the model (model, metadata \"format_version\"): expected \"3\", the version that this "
       "library reads; read the file with the library version that wrote it, or train the model again, "
-      "got \"1\"");
+      "got \"2\"");
   EXPECT_NE(with("content_hash", "12").find("metadata \"content_hash\"): expected the content's hash "),
             std::string::npos);
   EXPECT_NE(with("optimizer", "{}").find("model optimizer:1:1, $): expected a field \"rule\""),
@@ -431,7 +431,7 @@ TEST(model_file, refuses_a_graph_of_another_hash) {
   std::string text = to_json(net);
   text.erase(text.find("\"hash\""), text.find("\"layers\"") - text.find("\"hash\""));
   safetensors_metadata const metadata{
-      {"format", "cohort model"}, {"format_version", "2"}, {"graph", text}, {"graph_hash", "00"}};
+      {"format", "cohort model"}, {"format_version", "3"}, {"graph", text}, {"graph_hash", "00"}};
   std::ostringstream out;
   write_safetensors(out, std::vector<stored_tensor>{}, metadata);
   model_file const saved = opened(out.str());

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cohort/communicator/detail/thread_transport.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <functional>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: communicator/all_or_none
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/require_same.hpp>
@@ -48,7 +49,7 @@ TEST(texts_of_all, returns_the_text_of_each_rank) {
 TEST(texts_of_all, names_the_call_of_each_rank_if_they_differ) {
   auto const refused = refusals(3, [](communicator& world) {
     if (world.rank() == 0)
-      detail::outcome_of_all(world, "save", [] { return std::string(); });
+      outcome_of_all(world, "save", [] { return std::string(); });
     else
       detail::require_same(world, "fit", std::vector<shared_fact>{{"seed", "7"}});
   });
@@ -60,7 +61,7 @@ TEST(texts_of_all, does_not_print_messages_of_another_collective) {
   auto const refused = refusals(2, [](communicator& world) {
     double const number = 1.5;
     if (world.rank() == 0)
-      detail::all_or_none(world, "save", "cannot save", [] {});
+      all_or_none(world, "save", "cannot save", [] {});
     else
       world.allgatherv(std::as_bytes(std::span(&number, 1)));
   });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cohort/communicator/detail/thread_transport.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/communicator/thread_ranks.hpp>

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cohort/configuration/run_document.hpp>
 
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/layer/lstm.hpp>
@@ -296,9 +296,8 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
             "inputs, got conv2d: "
             "the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(of(R"({"input": [4]}, {"dens": 3})"),
-            "cannot read the document (run.json:1:55, $.network.layers[1]): expected a kind of layer; the "
-            "nearest name is "
-            "dense, got \"dens\"");
+            "cannot read the document (run.json:1:55, $.network.layers[1]): expected a kind of layer, such "
+            "as conv2d; the nearest name is dense, got \"dens\"");
   EXPECT_EQ(of(R"({"input": [4]}, {"dense": {"unit": 3}})"),
             "cannot read the document (run.json:1:74, $.network.layers[1].dense.unit): expected one of the "
             "fields units, bias, "
@@ -316,12 +315,11 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
             "input: [1, 28, 28], got the string \"relu\"");
   EXPECT_EQ(of(R"({"input": {"extents": [4], "name": "pixels"}}, {"relu": {"inputs": "pixel"}})"),
             "cannot read the document (run.json:1:106, $.network.layers[1].relu.inputs): expected the name "
-            "of a layer above "
-            "this one; the nearest is pixels, got \"pixel\"");
+            "of a layer; the nearest name is pixels, got \"pixel\"");
   EXPECT_EQ(
       of(R"({"input": [4]}, {"dense": {"units": 3, "name": "a"}}, {"dense": {"units": 3, "name": "a"}})"),
       "cannot read the document (run.json:1:124, $.network.layers[2].dense.name): expected a unique name, "
-      "got \"a\"");
+      "got \"a\", the name of $.network.layers[1]");
   auto const refuses = [&](std::string const& layers, char const* expected) {
     std::string const made = of(layers);
     EXPECT_NE(made.find(expected), std::string::npos) << made;

@@ -21,8 +21,9 @@ class model:
         begin = 8 + struct.unpack("<Q", content[:8])[0]
         header = json.loads(content[8:begin])
         texts = header.pop("__metadata__")
-        self.layers = {layer["name"]: layer for layer in json.loads(texts["graph"])["layers"]}
-        self.kinds = [layer["kind"] for layer in self.layers.values()]
+        layers = [next(iter(layer.items())) for layer in json.loads(texts["graph"])["layers"]]
+        self.layers = {fields["name"]: fields for _, fields in layers}
+        self.kinds = [kind for kind, _ in layers]
         self.settings = json.loads(texts["optimizer"])
         self.parameters = {name: numpy.frombuffer(content[begin:], "<f4", offset=one["data_offsets"][0],
                                                   count=(one["data_offsets"][1] - one["data_offsets"][0]) // 4)
@@ -57,7 +58,7 @@ class cifar10(unittest.TestCase):
                                   [256, 128, 2, 2], [256, 256, 2, 2]])
         self.assertEqual(sum(values.size for values in page.parameters.values()), 18_804_810)
         for name in ("dropout_1", "dropout_2"):  # keeps 20 %
-            self.assertEqual(page.layers[name]["fields"]["rate"], 0.8)
+            self.assertEqual(page.layers[name]["rate"], 0.8)
 
     def test_has_the_settings_of_the_page(self):
         page, settings = self.page, self.page.settings
@@ -79,7 +80,7 @@ class cifar10(unittest.TestCase):
         own = self.own
         self.assertNotIn("sigmoid", own.kinds)
         self.assertEqual(own.kinds.count("relu"), 10)
-        self.assertEqual({own.layers[name]["fields"]["rate"] for name in ("dropout_1", "dropout_2")}, {0.2})
+        self.assertEqual({own.layers[name]["rate"] for name in ("dropout_1", "dropout_2")}, {0.2})
         self.assertEqual(self.rates(own.settings), (0.0005, 0.0005))
         self.assertEqual((own.settings["l1"], own.settings["l2"]), (0, 0))
         self.assertEqual({float(value) for name in own.parameters if name.endswith(".bias") for value in set(own.parameters[name])}, {0})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/graph/summary.hpp>
 
@@ -49,7 +49,7 @@ TEST(shared_parameters, belong_to_the_named_layer_in_any_execution_order) {
 TEST(shared_parameters, round_trip_through_json) {
   graph const net = siblings;
   std::string const text = to_json(net);
-  EXPECT_TRUE(says(text, R"("shares": "eye")")) << text;
+  EXPECT_TRUE(says(text, R"("settings": {"shares": "eye"})")) << text;
   graph const again = from_json(text);
   EXPECT_EQ(again.hash(), net.hash());
   EXPECT_EQ(again.parameter_count(), net.parameter_count());

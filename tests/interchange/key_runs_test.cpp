@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/key_runs.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ TEST(key_runs, are_merged_for_any_number_of_open_files) {
     // The given runs remain, and of the merged files those that are used.
     std::size_t const used = static_cast<std::size_t>(std::ranges::count_if(
         remaining, [](std::string const& path) { return path.find("merge") != path.npos; }));
-    EXPECT_EQ(detail::list_folder(folder.path())->size(), runs.size() + used);
+    EXPECT_EQ(io::list_folder(folder.path())->size(), runs.size() + used);
   }
 }
 

@@ -3,9 +3,9 @@
 //   onnx_runtime FOLDER
 #include <sys/stat.h>
 #include <cmath>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cstdio>

@@ -12,9 +12,9 @@
 #include <cohort/data/with_keys.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/interchange/write_predictions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/io/npy.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/training/trainer.hpp>
@@ -44,7 +44,7 @@ training make_model(std::uint64_t seed = 3) { return trainer<narrow>(small, {.se
 
 /// The bytes of a file, or "" if it does not exist.
 std::string bytes_of(std::string const& path) {
-  return detail::size_of_file(path) ? io::read_text(path) : std::string();
+  return io::size_of_file(path) ? io::read_text(path) : std::string();
 }
 
 /// Examples of which get counts the requests, and fails at one example.
@@ -122,7 +122,7 @@ TEST(write_predictions, gives_the_same_bytes_for_any_number_of_ranks) {
       EXPECT_EQ(report.resumed, 0);
       EXPECT_EQ(report.files, std::vector{path});
       EXPECT_EQ(bytes_of(path), header + '\n' + rows_of(numbered(count), wanted)) << ranks << ", " << chunk;
-      EXPECT_EQ(detail::list_folder(folder.path() + "/new")->size(), 1U) << "only the result remains";
+      EXPECT_EQ(io::list_folder(folder.path() + "/new")->size(), 1U) << "only the result remains";
     }
 }
 
@@ -180,7 +180,7 @@ TEST(write_predictions, orders_rows_by_key) {
     write(ranks, with_keys(examples.data(), keys), path,
           {.order = prediction_order::keys, .batch = 4, .chunk = 6});
     EXPECT_EQ(bytes_of(path), header + '\n' + sorted);
-    EXPECT_EQ(detail::list_folder(folder.path())->size(), 1U);
+    EXPECT_EQ(io::list_folder(folder.path())->size(), 1U);
   }
 }
 
@@ -298,7 +298,7 @@ TEST(write_predictions, resumes_with_another_number_of_ranks) {
         EXPECT_NE(why.find("shard-3.tar, record 5; examples 30 to 34"), std::string::npos) << why;
         EXPECT_EQ(why.find("rank") != why.npos, ranks > 1) << why;
         EXPECT_EQ(bytes_of(path), "");
-        auto const names = detail::list_folder(path + ".parts").value();
+        auto const names = io::list_folder(path + ".parts").value();
         for (std::string const& name : names) EXPECT_EQ(name.find("partial"), name.npos) << name;
         data.bad = -1;
         *data.requests = 0;
@@ -322,7 +322,7 @@ TEST(write_predictions, resumes_after_a_killed_process) {
     watched data{examples.data(), 33};
     data.kills = true;
     EXPECT_EXIT(write(ranks, data, path, how), testing::KilledBySignal(SIGKILL), "");
-    auto const names = detail::list_folder(path + ".parts").value();
+    auto const names = io::list_folder(path + ".parts").value();
     EXPECT_TRUE(
         std::ranges::any_of(names, [](auto const& one) { return one.find(".partial-") != one.npos; }));
     data.bad = -1;
@@ -330,7 +330,7 @@ TEST(write_predictions, resumes_after_a_killed_process) {
     EXPECT_TRUE(ranks > 1 || report.resumed == 30) << report.resumed;
     EXPECT_EQ(bytes_of(path), bytes_of(whole));
     EXPECT_EQ(folder.names(), (std::vector<std::string>{"made.csv", "whole.csv"}));
-    detail::remove_file(path);
+    io::remove_file(path);
   }
 }
 
@@ -376,7 +376,7 @@ TEST(write_predictions, refuses_ranks_with_different_models) {
     });
   });
   EXPECT_NE(why.find("parameters"), std::string::npos) << why;
-  EXPECT_EQ(detail::list_folder(folder.path())->size(), 0U);
+  EXPECT_EQ(io::list_folder(folder.path())->size(), 0U);
 }
 
 TEST(write_predictions, survives_a_full_disk) {
@@ -394,7 +394,7 @@ TEST(write_predictions, survives_a_full_disk) {
       EXPECT_NE(why.find("; examples "), std::string::npos) << why;
       EXPECT_EQ(why.find(", rank ") != why.npos, ranks > 1) << why;
       EXPECT_NE(why.find("File too large"), std::string::npos) << why;
-      EXPECT_EQ(*detail::list_folder(path + ".parts"), std::vector<std::string>{"run.json"});
+      EXPECT_EQ(*io::list_folder(path + ".parts"), std::vector<std::string>{"run.json"});
       EXPECT_EQ(write(ranks, examples.data(), path, how).examples, count);
     }
 }
@@ -413,8 +413,8 @@ TEST(write_predictions, survives_a_full_disk_while_it_merges) {
     EXPECT_EQ(bytes_of(path), "");
     auto const report = write(ranks, examples.data(), path, how);
     EXPECT_EQ(report.resumed, count);
-    EXPECT_FALSE(detail::is_folder(path + ".parts"));
-    detail::remove_file(path);
+    EXPECT_FALSE(io::is_folder(path + ".parts"));
+    io::remove_file(path);
   }
 }
 
@@ -515,10 +515,10 @@ TEST(write_predictions, finds_damaged_part_files) {
         std::string const why = refusal_of<data_error>([&] { write(2, data, path, how); });
         EXPECT_NE(why.find("(" + run + "): expected a row of at most "), std::string::npos) << why;
       }
-      detail::remove_file(part);
+      io::remove_file(part);
       EXPECT_EQ(write(2, data, path, how).resumed, 33);
       EXPECT_NE(bytes_of(path), "");
-      EXPECT_FALSE(detail::is_folder(path + ".parts"));
+      EXPECT_FALSE(io::is_folder(path + ".parts"));
     }
 }
 
@@ -595,7 +595,7 @@ TEST(write_predictions, refuses_invalid_settings_on_every_rank) {
   EXPECT_NE(refusal({.outputs = {"dense_9"}}).find("no layer with this name"), std::string::npos);
   EXPECT_NE(refusal({.outputs = {"dense_1", "dense_1"}}).find("got dense_1, more than once"),
             std::string::npos);
-  EXPECT_EQ(detail::list_folder(folder.path())->size(), 0U);
+  EXPECT_EQ(io::list_folder(folder.path())->size(), 0U);
 }
 
 }  // namespace write_predictions_test

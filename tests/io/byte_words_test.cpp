@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/io/detail/byte_words.hpp>
+#include <cohort/detail/byte_words.hpp>
 #include <string>
 #include <vector>
 

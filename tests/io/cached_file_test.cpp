@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/io/detail/cached_file.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -37,7 +37,7 @@ TEST_F(cached_file_in_a_folder, returns_what_was_written) {
   EXPECT_EQ(file_of("a").read(), "other");
   EXPECT_EQ(file_of("b").read(), "");
   EXPECT_TRUE(file_of("a").path().ends_with(".trial"));
-  EXPECT_EQ(cohort::detail::list_folder(folder)->size(), 1U) << "nothing temporary stays";
+  EXPECT_EQ(cohort::io::list_folder(folder)->size(), 1U) << "nothing temporary stays";
 }
 
 TEST_F(cached_file_in_a_folder, ignores_a_damaged_file) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cstdint>
 #include <string>
 

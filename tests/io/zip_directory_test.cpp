@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
+#include <cohort/io/detail/zip_writer.hpp>
+#include <cohort/io/file.hpp>
+#include <cohort/io/file_writer.hpp>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
 
 namespace zip_directory_test {
 
@@ -102,6 +109,64 @@ TEST(zip_directory, refuses_or_reads_an_archive_with_any_changed_byte) {
         }
       }
   }
+}
+
+TEST(zip_directory, reads_what_zip_writer_writes) {
+  scratch_folder const folder;
+  for (int const count : {0, 3, 70'000}) {  // 70,000 entries need 64-bit fields
+    {
+      io::file_writer file(folder / "a.zip");
+      zip_writer archive(file);
+      for (int i = 0; i < count; ++i) {
+        std::string const content(static_cast<std::size_t>(i % 5), 'x');
+        archive.begin({.name = std::to_string(i),
+                       .crc = zip_crc32(std::as_bytes(std::span(content))),
+                       .packed = content.size(),
+                       .size = content.size()});
+        file.write(content);
+      }
+      archive.finish();
+      file.commit();
+    }
+    std::vector<std::byte> const bytes = io::read_file(folder / "a.zip");
+    zip_directory const directory(bytes, "zip archive", "a.zip");
+    ASSERT_EQ(directory.entries().size(), static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      zip_entry const& entry = directory.entries()[static_cast<std::size_t>(i)];
+      EXPECT_EQ(entry.name, std::to_string(i));
+      EXPECT_EQ(entry.size, static_cast<std::uint64_t>(i % 5));
+      directory.expect_crc(entry, zip_crc32(directory.packed(entry)));
+    }
+  }
+}
+
+TEST(zip_directory, finds_data_behind_4_GiB) {
+  scratch_folder const folder;
+  constexpr std::uint64_t large = std::uint64_t{5} << 30;
+  std::string const path = folder / "a.zip";
+  {
+    io::file_writer file(path);
+    zip_writer archive(file);
+    archive.begin({.name = "large", .packed = large, .size = large});  // its data is a hole, see below
+    archive.begin({.name = "small", .packed = 5, .size = 5});
+    file.write("hello");
+    archive.finish();
+    file.commit();
+  }
+  std::string const written = io::read_text(path);
+  std::size_t const begin = written.find("PK", 2);
+  ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(begin)), 0);
+  std::FILE* const file = std::fopen(path.c_str(), "r+b");
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(::fseeko(file, static_cast<off_t>(begin + large), SEEK_SET), 0);
+  EXPECT_EQ(std::fwrite(written.data() + begin, 1, written.size() - begin, file), written.size() - begin);
+  ASSERT_EQ(std::fclose(file), 0);
+  mapped_file const mapped(path);
+  zip_directory const directory(mapped.bytes(), "zip archive", "a.zip");
+  ASSERT_EQ(directory.entries().size(), 2U);
+  EXPECT_EQ(directory.entries()[0].size, large);
+  std::span<std::byte const> const small = directory.packed(directory.entries()[1]);
+  EXPECT_EQ(std::string(reinterpret_cast<char const*>(small.data()), small.size()), "hello");
 }
 
 TEST(zip_directory, refuses_a_zip64_record_outside_the_archive) {

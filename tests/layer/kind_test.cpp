@@ -104,6 +104,18 @@ static_assert(detail::fields_are_complete<blend>() && detail::fields_are_complet
               && detail::fields_are_complete<relu>());
 static_assert(detail::fields_match_members<left_out_last>() && !detail::fields_are_complete<left_out_last>());
 
+/// A field with the name of a member that layers have in files.
+struct field_named_inputs {
+  static constexpr std::string_view kind_name = "field_named_inputs";
+  int inputs = 1;
+  std::string_view name{};
+  source_line at = source_line::here();
+  static constexpr auto fields() { return field_list{field{"inputs", &field_named_inputs::inputs}}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+};
+static_assert(detail::fields_have_free_names<blend>() && detail::fields_have_free_names<conv2d>()
+              && !detail::fields_have_free_names<field_named_inputs>());
+
 template <padding P>
 constexpr bool padding_survives =
     detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding

@@ -2,7 +2,7 @@
 // Losses in networks: the targets that a context accepts for them, and several losses together.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/graph_json.hpp>
 
 #include <string>
 #include <vector>

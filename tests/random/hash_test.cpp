@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/detail/hash.hpp>
 
 namespace hash_test {
 

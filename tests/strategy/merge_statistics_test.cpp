@@ -61,8 +61,13 @@ TEST(merge_statistics, merges_running_statistics_of_strategies_that_average_para
 
 /// Records the start of the last allreduce in f64.
 struct recorded_starts final : cohort_test::counting_communicator {
-  using counting_communicator::counting_communicator;
-  std::chrono::steady_clock::time_point last{};
+  recorded_starts(communicator& real, std::chrono::steady_clock::time_point& start)
+      : counting_communicator(real), world(real), last(start) {}
+  communicator& world;
+  std::chrono::steady_clock::time_point& last;
+  std::unique_ptr<communicator> duplicate() override {
+    return std::make_unique<recorded_starts>(world, last);
+  }
   pending_operation start_allreduce(elements data, reduction how) override {
     if (data.type == element_type::f64) last = std::chrono::steady_clock::now();
     return counting_communicator::start_allreduce(data, how);
@@ -72,15 +77,15 @@ struct recorded_starts final : cohort_test::counting_communicator {
 TEST(merge_statistics, is_included_in_the_measured_exchange_of_allreduce) {
   launch<threads>(2, [](communicator& world) {
     std::unique_ptr<communicator> const own = world.duplicate();
-    auto recorded = std::make_unique<recorded_starts>(*own);
-    recorded_starts const& starts = *recorded;
-    auto exchange = std::make_unique<detail::allreduce_strategy>(std::move(recorded), allreduce{});
+    std::chrono::steady_clock::time_point last{};
+    recorded_starts recorded(*own, last);
+    std::unique_ptr<strategy> exchange = allreduce{}.on(recorded);
     strategy const& measured = *exchange;
     images const data(8, 1);
     training made = trainer<reference<float>>(normed<batch_norm>(kept), world, std::move(exchange));
     made.fit(data.data(0, 8), {.batch = 4, .epochs = 1});
     EXPECT_EQ(made.parameters().buckets().size(), 1U) << "it ends before the merge";
-    EXPECT_GT(measured.last_exchange().transfer.end, starts.last);
+    EXPECT_GT(measured.last_exchange().transfer.end, last);
     auto const elements = static_cast<double>(made.parameters().buckets()[0].elements);
     double const expected = elements * sizeof(float) + (2 * channels + 1) * sizeof(double);
     std::vector<measurement> const report = measured.report();

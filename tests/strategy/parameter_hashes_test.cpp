@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/strategy/detail/parameter_hashes.hpp>
 #include <cstddef>

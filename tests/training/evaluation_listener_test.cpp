@@ -4,10 +4,10 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/evaluation/roc.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/early_stopping_listener.hpp>

@@ -4,7 +4,7 @@
 // kinds.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/training/trainer.hpp>
 #include <string>
 #include "bright_thirds.hpp"

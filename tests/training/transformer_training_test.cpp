@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/rms_norm.hpp>

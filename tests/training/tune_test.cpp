@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/io/detail/cached_file.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cohort/training/tune.hpp>
 
@@ -78,7 +78,7 @@ TEST_F(tune_in_a_folder, measures_slow_candidates_once) {
 
 TEST_F(tune_in_a_folder, repeats_measurements_if_the_cache_is_damaged_or_outdated) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
-  std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
+  std::string const file = folder + '/' + io::list_folder(folder)->at(0);
   std::ofstream(file) << "nothing";
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   EXPECT_TRUE(has_timed());
@@ -143,7 +143,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_cached) {
 
 TEST_F(workers_by_calibration, are_read_from_the_cache) {
   settled({});
-  std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
+  std::string const file = folder + '/' + io::list_folder(folder)->at(0);
   for (char const* const kept : {"1 worker of 3 threads", "3 workers of 1 thread"}) {
     std::ifstream in(file);
     std::string const whole((std::istreambuf_iterator<char>(in)), {});

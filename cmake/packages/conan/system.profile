@@ -3,7 +3,6 @@
 [platform_requires]
 libjpeg-turbo/2.1.5
 libpng/1.6.39
-libzip/1.7.3
 openssl/3.0.0
 xtensor/0.24.3
 yaml-cpp/0.7.0

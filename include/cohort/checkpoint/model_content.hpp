@@ -31,7 +31,7 @@ struct optimizer_state_view {
 namespace detail {
 
 inline constexpr std::string_view model_format = "cohort model";
-inline constexpr std::string_view model_format_version = "2";
+inline constexpr std::string_view model_format_version = "3";
 inline constexpr std::string_view state_prefix = "state/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
 

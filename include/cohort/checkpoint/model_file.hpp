@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/checkpoint/safetensors_format.hpp>
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>

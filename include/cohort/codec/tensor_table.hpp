@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/build_check.hpp>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>

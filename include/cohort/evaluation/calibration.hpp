@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/hash.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -2,11 +2,11 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/hash.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/detail/paired_moments.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/hash.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/evaluation/detail/optional_mean.hpp>
 #include <cohort/evaluation/evaluator.hpp>
 #include <cohort/evaluation/roc_curve.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

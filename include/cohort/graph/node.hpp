@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
+#include <cohort/detail/hash.hpp>
 #include <cohort/layer/kind.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,6 +10,15 @@
 #include <vector>
 
 namespace cohort {
+
+namespace detail {
+
+/// Returns the name of a layer without a given name: "conv2d_1".
+inline std::string generated_name(kind const& which, int ordinal) {
+  return std::string(which.name) + '_' + std::to_string(ordinal);
+}
+
+}  // namespace detail
 
 /// One layer of a graph: its kind and its ranges in the pools of the graph (values, edges, characters).
 struct node {
@@ -61,7 +70,7 @@ struct graph_view {
   /// The given name, or else a generated name of kind and ordinal: "conv2d_1".
   std::string name(int id) const {
     if ((*this)[id].name_size > 0) return std::string(given_name(id));
-    return std::string(kind(id).name) + '_' + std::to_string((*this)[id].ordinal);
+    return detail::generated_name(kind(id), (*this)[id].ordinal);
   }
   /// Whether name(id) == wanted; usable in constant evaluation.
   constexpr bool has_name(int id, std::string_view wanted) const {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/tensor_backend.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/plan/detail/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <mutex>
 #include <optional>
 #include <string>

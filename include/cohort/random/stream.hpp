@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 #include <cmath>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cstdint>
 #include <numbers>
 #include <string_view>

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/strategy/detail/exchange_meter.hpp>
-#include <cohort/strategy/detail/low_precision_sum.hpp>
-#include <cohort/strategy/detail/weighted_sum.hpp>
-#include <cohort/tensor/buffer.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/element.hpp>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace cohort {
 
@@ -78,109 +73,5 @@ struct allreduce {
   /// Returns the strategy of this rank.  Order: collective.  Errors: setting_error for an invalid setting.
   std::unique_ptr<strategy> on(communicator& world) const;
 };
-
-namespace detail {
-
-/// Returns whether all ranks pass the same number.  Order: collective.
-bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
-
-/// Returns whether it is faster to reduce a range of `room` elements, padding included, than to pack its
-/// `elements` elements first.
-constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
-  return room <= elements + elements / 64;
-}
-
-/// Broadcasts rank 0's parameters and optimizers' state.  Order: collective.
-void broadcast_replica(communicator& world, replica const& mine);
-
-class allreduce_strategy final : public strategy {
- public:
-  allreduce_strategy(std::unique_ptr<communicator> world, allreduce how)
-      : world_(std::move(world)), how_(how) {}
-  ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
-
-  std::string describe() const override;
-
-  void begin(step_info const& now, replica const& mine) override;
-
-  void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override;
-
-  bool before_update(step_info const& now, gradient_parts& gradients) override;
-
-  int late_buckets() const override { return late_buckets_; }
-  void finish_late(gradient_parts& gradients) override;
-
-  void abandon(std::string_view why) noexcept override;
-  agreement const* agreed() const override { return &agreed_; }
-  std::size_t bytes(replica const& mine) const override;
-  std::vector<measurement> report() const override;
-  exchange_times last_exchange() const override { return meter_.last(); }
-
-  strategy_state state() const override;
-  void restore(strategy_state const& saved) override;
-  /// Divides the sum of all previous ranks' rounding errors evenly among the current ranks.
-  void restore_from_ranks(strategy_state const& had, int former, int) override;
-
- private:
-  static constexpr char const* kept_name = "rounded_away";
-
-  /// Discards the state of an earlier run.
-  void forget();
-
-  bool is_single_rank() const { return world_->size() == 1; }
-  bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
-
-  bool overlaps(step_info const& now) const {
-    return how_.overlap_next_forward && same_layout_ && !low_precision_ && now.max_late_buckets > 0;
-  }
-  /// Reports a non-finite number that was found after the votes were sent: sets the first element of `last`,
-  /// a bucket that is not late, to NaN.
-  static void mark_not_finite(bucket const& last, gradient_parts& gradients);
-
-  bool uses_wire_type(parameter_set const& parameters) const;
-  /// Returns whether a bucket is reduced in place, provided that all ranks have the same layout. A bucket on
-  /// a device is reduced in place if the communicator sums in the device's memory. A bucket on the processor
-  /// is reduced in place if its padding costs less than packing.
-  bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
-
-  void make_sums(parameter_set const& parameters);
-  weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
-
-  /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
-  /// number of bytes to send.
-  std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
-
-  /// Waits for the sums of buckets [first, last) and writes their means back.
-  void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
-  void end_exchange();
-
-  /// Waits for the low-precision sums and writes their means back. Returns whether the step is taken;
-  /// otherwise its rounding errors are discarded.
-  bool finish_low_precision(step_info const& now, gradient_parts& gradients);
-
-  void resync(step_info const& now, replica const& mine);
-  /// Throws the error that names the ranks and the first parameter that differ.  Order: collective.
-  [[noreturn]] void report_divergence(step_info const& now, parameter_set const& parameters,
-                                      std::vector<std::uint64_t> const& mine) const;
-
-  std::unique_ptr<communicator> world_;
-  allreduce how_;
-  std::vector<weighted_sum> sums_;     // one per bucket
-  std::optional<weighted_sum> votes_;  // exists if the first bucket's sum has no votes
-  std::optional<low_precision_sum> low_precision_;
-  buffer saved_;
-  element_type saved_type_ = element_type::f32;
-  agreement agreed_;
-  exchange_meter meter_;
-  std::int64_t expected_ = 0;
-  bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and optimizer state
-  int late_buckets_ = 0;
-  bool started_ = false;
-  bool in_flight_ = false;
-  bool restored_ = false;
-};
-
-}  // namespace detail
 
 }  // namespace cohort

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/cudnn/detail/kernel_cache.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -19,7 +19,7 @@ class kernel_cache : public testing::Test {
     return detail::cached_kernels(machine.nvrtc, program, capability, folder);
   }
   std::string only_file() {
-    auto const names = detail::list_folder(folder);
+    auto const names = io::list_folder(folder);
     EXPECT_EQ(names->size(), 1U);
     return folder + '/' + names->at(0);
   }
@@ -99,7 +99,7 @@ TEST_F(kernel_cache, works_without_a_folder) {
 TEST_F(kernel_cache, stores_nothing_that_does_not_compile) {
   machine.compile = NVRTC_ERROR_COMPILATION;
   EXPECT_THROW(code_for(90), backend_error);
-  EXPECT_FALSE(detail::list_folder(folder).has_value());
+  EXPECT_FALSE(io::list_folder(folder).has_value());
 }
 
 }  // namespace cudnn_kernel_cache_test

@@ -5,7 +5,9 @@
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -21,7 +23,6 @@ namespace file_batches_test {
 
 using cohort::file_batches;
 using cohort::image_folder;
-using cohort::detail::open_zip;
 
 void fill(std::string const& folder) {
   for (char const* name : {"cat", "ant", "dog"})
@@ -54,21 +55,32 @@ std::map<std::string, example> all_of(Data const& data) {
   return all;
 }
 
-/// Writes an archive of generated entries, optionally compressed.
+/// Returns a stream of deflate that contains the bytes, at most 65535, in one stored block.
+file_bytes deflated(file_bytes const& bytes) {
+  std::size_t const size = bytes.size(), complement = ~size;
+  file_bytes stream;
+  for (std::size_t const byte : {std::size_t{1}, size, size >> 8, complement, complement >> 8})
+    stream.push_back(static_cast<std::byte>(byte));
+  stream.insert(stream.end(), bytes.begin(), bytes.end());
+  return stream;
+}
+
+/// Writes an archive of generated entries, optionally by deflate.
 std::string archive_of(std::string const& path, std::map<std::string, file_bytes> const& files,
-                       int method = ZIP_CM_STORE) {
-  cohort::detail::zip_handle archive = open_zip(path, ZIP_CREATE | ZIP_TRUNCATE);
+                       bool deflates = false) {
+  cohort::io::file_writer file(path);
+  cohort::detail::zip_writer archive(file);
   for (auto const& [name, bytes] : files) {
-    if (name.ends_with('/')) {
-      zip_dir_add(archive.get(), name.c_str(), 0);
-      continue;
-    }
-    zip_source_t* const source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    zip_int64_t const index = zip_file_add(archive.get(), name.c_str(), source, 0);
-    zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), method, 0);
+    file_bytes const packed = deflates ? deflated(bytes) : bytes;
+    archive.begin({.name = name,
+                   .method = deflates ? 8U : 0U,
+                   .crc = cohort::detail::zip_crc32(bytes),
+                   .packed = packed.size(),
+                   .size = bytes.size()});
+    file.write(reinterpret_cast<char const*>(packed.data()), packed.size());
   }
-  EXPECT_EQ(zip_close(archive.get()), 0);
-  static_cast<void>(archive.release());
+  archive.finish();
+  file.commit();
   return path;
 }
 
@@ -110,7 +122,7 @@ TEST(file_batches, use_the_class_of_the_files_folder_or_external_labels) {
 TEST(file_batches, read_compressed_archives_of_other_programs) {
   scratch_folder const at;
   file_bytes const file = png_of(cohort::image(3, 50, 50));
-  file_batches const data({archive_of(at / "x.zip", {{"a/1.png", file}}, ZIP_CM_DEFLATE)});
+  file_batches const data({archive_of(at / "x.zip", {{"a/1.png", file}}, true)});
   EXPECT_EQ(example_of(data, 0).pixels, file_bytes(7500));
 }
 
@@ -151,8 +163,8 @@ TEST(file_batches, name_the_archive_and_file_of_an_error) {
   expect_parts(refused<cohort::file_error>([&] { file_batches({at / "none.zip"}); }),
                {"/none.zip", "No such file"});
   write_file(at / "bad.zip", file_bytes(300, std::byte{1}));
-  expect_parts(refused<cohort::file_error>([&] { file_batches({at / "bad.zip"}); }),
-               {"/bad.zip", "Not a zip archive"});
+  expect_parts(refused<cohort::data_error>([&] { file_batches({at / "bad.zip"}); }),
+               {"/bad.zip", "not a zip archive"});
   std::filesystem::create_directory(at / "empty");
   expect_parts(refused<cohort::data_error>([&] { file_batches(at / "empty"); }), {"/empty", "no archives"});
   expect_parts(refused<cohort::file_error>([&] { file_batches(at / "none"); }), {"/none", "No such file"});
@@ -170,7 +182,7 @@ TEST(file_batches, detect_every_changed_byte_of_a_file) {
     write_file(path, changed);
     file_batches const data({path}, {.height = 20, .width = 20});
     expect_parts(refused<cohort::data_error>([&] { example_of(data, 0); }),
-                 {"/x.zip, a/1.png", "cannot read the file in the zip archive", "CRC"});
+                 {"/x.zip", "cannot read the zip archive: the entry \"a/1.png\" is damaged", "CRC-32"});
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/image/detail/zip.hpp>
+#include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/pack_files.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/io/folder.hpp>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -18,12 +18,8 @@
 
 namespace pack_files_test {
 
-/// libzip queries the C library's time zone, which is protected by a lock that ThreadSanitizer does not
-/// recognise.
-extern "C" char const* __tsan_default_suppressions() { return "race:libzip"; }
-
 using cohort::pack_files;
-using cohort::detail::zip_reader;
+using cohort::detail::zip_file;
 
 file_bytes content(int i) {
   return file_bytes(static_cast<std::size_t>(100 + 13 * i), static_cast<std::byte>(i));
@@ -42,7 +38,7 @@ using contents = std::map<std::string, file_bytes>;
 contents of_archives(std::vector<std::string> const& paths) {
   contents all;
   for (std::string const& path : paths) {
-    zip_reader const archive(path);
+    zip_file const archive(path);
     std::uint64_t number = 0;
     for (auto const& entry : archive.entries()) all[entry.name] = archive.read(number++, 1 << 20);
   }
@@ -69,8 +65,8 @@ TEST(pack_files, packs_every_file_once_unchanged) {
   std::vector<std::string> const made = pack_files(at / "in", at / "a/b/out", 5, 1);
   ASSERT_EQ(made.size(), 5U);
   EXPECT_EQ(made[4], at / "a/b/out/batch-000004.zip");
-  EXPECT_EQ(zip_reader(made[0]).entries().size(), 5U);
-  EXPECT_EQ(zip_reader(made[4]).entries().size(), 3U);
+  EXPECT_EQ(zip_file(made[0]).entries().size(), 5U);
+  EXPECT_EQ(zip_file(made[4]).entries().size(), 3U);
   EXPECT_EQ(of_archives(made), of_folder(at / "in"));
   std::size_t bytes = 0;
   for (auto const& [name, file] : of_folder(at / "in")) bytes += file.size();
@@ -94,8 +90,8 @@ TEST(pack_files, mixes_the_folders) {
   fill(at / "in");
   int mixed = 0;
   for (std::string const& path : pack_files(at / "in", at / "out", 6, 1)) {
-    auto const entries = zip_reader(path).entries();
-    auto const odd = [](zip_reader::entry const& e) { return e.name.starts_with("train/"); };
+    auto const entries = zip_file(path).entries();
+    auto const odd = [](cohort::detail::zip_entry const& e) { return e.name.starts_with("train/"); };
     mixed +=
         std::any_of(entries.begin(), entries.end(), odd) && !std::all_of(entries.begin(), entries.end(), odd)
             ? 1
@@ -117,7 +113,7 @@ TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3), made);
   EXPECT_EQ(bytes_of(made), whole);
   EXPECT_EQ(std::filesystem::last_write_time(made[0]), old);
-  EXPECT_EQ(cohort::detail::list_folder(at / "out")->size(), made.size());
+  EXPECT_EQ(cohort::io::list_folder(at / "out")->size(), made.size());
 }
 
 TEST(pack_files, refuses_to_mix_packings) {
@@ -139,7 +135,7 @@ TEST(pack_files, removes_partial_files_if_the_disk_is_full) {
   {
     small_disk const full(50'000);
     expect_parts(refused<cohort::file_error>([&] { pack_files(at / "in", at / "out", 4, 3, 1); }),
-                 {"/out/batch-000000.zip", "cannot write the zip archive"});
+                 {"/out/batch-000000.zip", "cannot write the file"});
   }
   EXPECT_TRUE(std::filesystem::is_empty(at / "out"));
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3, 1).size(), 1U);
@@ -198,7 +194,7 @@ TEST(pack_files, writes_the_same_bytes_on_any_number_of_ranks) {
     std::filesystem::remove(made[5]);
     put(out + "/batch-000005.zip.partial", content(3));
     EXPECT_EQ(bytes_of(pack_on(5 - ranks, at / "in", out, 3, 7)), wanted) << ranks;
-    EXPECT_EQ(cohort::detail::list_folder(out)->size(), wanted.size());
+    EXPECT_EQ(cohort::io::list_folder(out)->size(), wanted.size());
   }
 }
 
@@ -208,7 +204,7 @@ TEST(pack_files, fails_on_all_ranks_if_one_fails) {
   EXPECT_NE(refused<cohort::file_error>([&] {
               small_disk const full(400);
               pack_on(2, at / "in", at / "out");
-            }).find("cannot write the zip archive"),
+            }).find("cannot write the file"),
             std::string::npos);
   EXPECT_EQ(of_archives(pack_on(2, at / "in", at / "out")), of_folder(at / "in"));
   EXPECT_NE(refused<cohort::data_error>([&] {
@@ -221,7 +217,7 @@ TEST(pack_files, fails_on_all_ranks_if_one_fails) {
               });
             }).find("n"),
             std::string::npos);
-  EXPECT_FALSE(cohort::detail::is_folder(at / "other"));
+  EXPECT_FALSE(cohort::io::is_folder(at / "other"));
 }
 
 }  // namespace pack_files_test

@@ -5,7 +5,7 @@
 int main() {
   try {
     cohort::decoded({}, "nothing.png");  // links TurboJPEG and libpng
-    cohort::file_batches("nowhere");     // links libzip
+    cohort::file_batches("nowhere");     // links zlib
   } catch (cohort::data_error const& expected) {
     std::puts(expected.what());
     return 0;

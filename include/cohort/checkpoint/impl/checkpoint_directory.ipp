@@ -4,10 +4,10 @@
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/detail/process_identity.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -34,12 +34,12 @@ bool is_checkpoint_file(std::string_view name) {
 
 /// Removes a checkpoint. If its folder contains other files, these files and the folder remain.
 void remove_checkpoint(std::string const& path) {
-  if (!is_folder(path)) return;
+  if (!io::is_folder(path)) return;
   // The manifest is removed first, so that a partly removed checkpoint counts as unfinished.
-  remove_file(path + '/' + std::string(manifest_name));
-  for (std::string const& name : list_folder(path).value_or(std::vector<std::string>()))
-    if (is_checkpoint_file(name)) remove_file(path + '/' + name);
-  remove_empty_folder(path);
+  io::remove_file(path + '/' + std::string(manifest_name));
+  for (std::string const& name : io::list_folder(path).value_or(std::vector<std::string>()))
+    if (is_checkpoint_file(name)) io::remove_file(path + '/' + name);
+  io::remove_empty_folder(path);
 }
 
 /// Rank 0's part of saving: all changes of the directory except the files of the ranks.
@@ -59,17 +59,17 @@ class checkpoint_transaction {
   /// Errors    file_error if the last checkpoint is that of another run whose process still runs on this
   ///           host.
   void begin() {
-    make_folder(directory_);
+    io::make_folder(directory_);
     check_owner();
-    if (size_of_file(path_ + '/' + std::string(manifest_name))) {
+    if (io::size_of_file(path_ + '/' + std::string(manifest_name))) {
       remove_checkpoint(replaced_);
-      rename_folder(path_, replaced_);
+      io::rename_folder(path_, replaced_);
     } else {
       remove_checkpoint(path_);
     }
     started_ = true;
-    make_folder(path_);
-    synchronise_folder(directory_);
+    io::make_folder(path_);
+    io::synchronise_folder(directory_);
   }
 
   /// Writes the manifest, which makes the checkpoint valid.
@@ -87,7 +87,7 @@ class checkpoint_transaction {
     if (!started_) return;
     try {
       remove_checkpoint(path_);
-      if (is_folder(replaced_)) rename_folder(replaced_, path_);
+      if (io::is_folder(replaced_)) io::rename_folder(replaced_, path_);
     } catch (std::exception const&) {
       // Readers accept both names, and the next begin() or remove_old() repeats the removal or renaming.
     }
@@ -107,7 +107,7 @@ class checkpoint_transaction {
         ++kept;
         last = entry.step;
         if (entry.replaced)
-          rename_folder(directory_ + '/' + entry.name, directory_ + '/' + checkpoint_name(last));
+          io::rename_folder(directory_ + '/' + entry.name, directory_ + '/' + checkpoint_name(last));
       } else {
         remove_checkpoint(directory_ + '/' + entry.name);
       }
@@ -138,7 +138,7 @@ class checkpoint_transaction {
 
   void require_visible(std::string_view name, checkpoint_file const& wanted, std::size_t rank) const {
     std::string const path = path_ + '/' + std::string(name);
-    auto const bytes = size_of_file(path);
+    auto const bytes = io::size_of_file(path);
     if (bytes != wanted.bytes)
       throw file_error({.what = {"rank 0 does not see the complete file of rank ", rank},
                         .where = path,
@@ -168,7 +168,7 @@ struct rank_files {
 
 checkpoint_file write_checkpoint_file(std::string const& path, model_content const& content) {
   std::uint64_t const hash = save_model(path, content);
-  return {size_of_file(path).value_or(0), hash};
+  return {io::size_of_file(path).value_or(0), hash};
 }
 
 /// Writes the files of this rank.
@@ -178,7 +178,7 @@ rank_files write_rank_files(std::string const& path, std::string const& begun, i
                             checkpoint_content const& content) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
     throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
-  if (!is_folder(path))
+  if (!io::is_folder(path))
     throw file_error({.what = "this rank does not see the folder that rank 0 created",
                       .where = path,
                       .expected = "a directory that all ranks share",
@@ -207,7 +207,7 @@ std::string save_checkpoint(communicator& world, std::string const& directory,
   detail::checkpoint_transaction transaction(directory, content.position.step);
   bool const first = world.rank() == 0;
   auto const on_all_ranks = [&](auto action) {
-    detail::shared_outcome outcome = detail::outcome_of_all(world, "save_checkpoint", action);
+    shared_outcome outcome = outcome_of_all(world, "save_checkpoint", action);
     if (outcome.trouble.empty()) return std::move(outcome.texts);
     if (first) transaction.roll_back();
     throw file_error({.what = "cannot save the checkpoint", .where = directory, .got = outcome.trouble});

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/io/folder.hpp>
 #include <filesystem>
 #include <system_error>
 #include <tuple>
@@ -37,7 +37,7 @@ void checkpoint_reader::check(int reader, int readers) const {
 }
 
 void checkpoint_reader::check_size(std::string_view name, detail::checkpoint_file const& wanted) const {
-  auto const bytes = detail::size_of_file(path_of(name));
+  auto const bytes = io::size_of_file(path_of(name));
   if (bytes != wanted.bytes)
     throw data_error({.what = "the checkpoint is damaged",
                       .where = path_of(name),
@@ -89,10 +89,10 @@ bool has_manifest(std::string const& path) {
 
 std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
   std::vector<checkpoint_entry> entries;
-  for (std::string const& name : list_folder(directory).value_or(std::vector<std::string>())) {
+  for (std::string const& name : io::list_folder(directory).value_or(std::vector<std::string>())) {
     auto entry = parse_checkpoint_name(name);
     std::string const path = directory + '/' + name;
-    if (!entry || !is_folder(path)) continue;
+    if (!entry || !io::is_folder(path)) continue;
     entry->finished = has_manifest(path);
     entries.push_back(*std::move(entry));
   }
@@ -167,7 +167,7 @@ std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& direc
 
 std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory) {
   bool const first = world.rank() == 0;
-  auto const listed = detail::outcome_of_all(world, "resume", [&] {
+  auto const listed = outcome_of_all(world, "resume", [&] {
     std::string lines;
     if (first)
       for (std::string const& name : detail::finished_checkpoints(directory)) lines += name + '\n';
@@ -188,7 +188,7 @@ std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std
           found.emplace(detail::open_entry(directory, name)).check(world.rank(), world.size());
           return "";
         };
-        return detail::outcome_of_all(world, "resume", action).trouble;
+        return outcome_of_all(world, "resume", action).trouble;
       });
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <cohort/checkpoint/detail/manifest.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cohort/detail/json_string.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <limits>
 
 namespace cohort::detail {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/version.hpp>
 #include <utility>
 

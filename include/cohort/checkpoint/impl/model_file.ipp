@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <set>

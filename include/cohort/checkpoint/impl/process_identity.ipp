@@ -3,7 +3,7 @@
 
 #include <charconv>
 #include <cohort/checkpoint/detail/process_identity.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cstddef>
 #include <fstream>

@@ -26,7 +26,7 @@ inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 }  // namespace baseline_f32
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 inline constexpr bool compresses = false;
 using ints [[gnu::vector_size(32)]] = std::int32_t;
@@ -36,7 +36,7 @@ inline unsigned mask_above(ints x, ints bound) {
 inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 #include <cohort/codec/detail/threshold_simd.inc>
 }  // namespace avx2_f32
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 inline constexpr bool compresses = true;
 using ints [[gnu::vector_size(64)]] = std::int32_t;
@@ -53,7 +53,7 @@ inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements)
 }
 #include <cohort/codec/detail/threshold_simd.inc>
 }  // namespace avx512_f32
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,

@@ -6,7 +6,7 @@
 #include <cohort/communicator/detail/time_source.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>

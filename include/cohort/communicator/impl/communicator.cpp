@@ -23,6 +23,7 @@
 #include <cohort/communicator/impl/stall_report.ipp>
 #include <cohort/communicator/impl/texts_of_all.ipp>
 #include <cohort/communicator/impl/thread_ranks.ipp>
+#include <cohort/communicator/impl/thread_transport.ipp>
 #include <cohort/communicator/impl/time_source.ipp>
 #include <cohort/communicator/impl/transport.ipp>
 #include <cohort/communicator/impl/tree_broadcast.ipp>

@@ -9,8 +9,8 @@
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/version.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cstddef>
 #include <iterator>
 #include <string_view>

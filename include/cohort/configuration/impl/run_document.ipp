@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/configuration/detail/layers_codec.hpp>
 #include <cohort/configuration/run_document.hpp>
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/json_string.hpp>
+#include <cohort/graph/detail/layers_codec.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/strategy/detail/strategy_fields.hpp>
 #include <cohort/training/detail/settings_fields.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 #include <cohort/data/detail/decimal.hpp>
-#include <cohort/io/detail/byte_words.hpp>
+#include <cohort/detail/byte_words.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/io/detail/byte_words.hpp>
+#include <cohort/detail/byte_words.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -7,9 +7,9 @@
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/finite.hpp>

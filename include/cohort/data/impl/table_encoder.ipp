@@ -3,8 +3,8 @@
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/table_encoder.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json_value.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>

@@ -2,6 +2,5 @@
 #include <cohort/detail/build_check.hpp>
 #include <cohort/error/impl/exceptions.ipp>
 #include <cohort/error/impl/nearest_name.ipp>
-#include <cohort/error/impl/text.ipp>
 
 COHORT_IS_IMPLEMENTATION(cohort_src_hpp)

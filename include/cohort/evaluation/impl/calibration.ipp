@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/detail/scored_columns.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 
 namespace cohort {
 

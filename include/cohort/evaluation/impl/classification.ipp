@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/text_table.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <string_view>
 
 namespace cohort {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <utility>
 

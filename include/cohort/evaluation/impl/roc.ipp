@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/evaluation/roc.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <utility>
 
 namespace cohort {

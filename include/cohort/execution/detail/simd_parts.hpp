@@ -16,11 +16,11 @@ namespace baseline_f32 {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/execution/detail/simd_parts.inc>
 }
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 using element = number;
 using columns = std::uint16_t;  // a mask, one bit per column
@@ -79,7 +79,7 @@ using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narro
                      sizeof(bf16) * static_cast<std::size_t>(std::popcount(some)));
 }
 }  // namespace avx512_bf16
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 }  // namespace cohort::detail

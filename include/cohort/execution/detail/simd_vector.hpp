@@ -40,7 +40,7 @@ inline real quotient(real a, real b) { return a / b; }
 
 #if defined(__x86_64__) || defined(__i386__)
 
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 using number = float;
 using real [[gnu::vector_size(32)]] = float;
@@ -49,7 +49,7 @@ inline real root(real x) { return __builtin_ia32_sqrtps256(x); }
 inline real quotient(real a, real b) { return a / b; }
 #include <cohort/execution/detail/simd_vector.inc>
 }  // namespace avx2_f32
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 using number = float;
 using real [[gnu::vector_size(64)]] = float;
@@ -75,7 +75,7 @@ inline real quotient(real a, real b) {
 }
 #include <cohort/execution/detail/simd_vector.inc>
 }  // namespace avx512_f32
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 
 #endif
 

@@ -5,5 +5,4 @@
 #include <cohort/execution/impl/processor_name.ipp>
 #include <cohort/execution/impl/sink.ipp>
 #include <cohort/execution/impl/team.ipp>
-#include <cohort/execution/impl/text_table.ipp>
 #include <cohort/execution/impl/usable_processors.ipp>

@@ -15,15 +15,15 @@ namespace scalar_f64 {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/execution/detail/flat_simd.inc>
 }
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 #include <cohort/execution/detail/flat_simd.inc>
 }
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
 #include <cohort/interchange/export_onnx.hpp>
@@ -37,7 +37,7 @@ void export_onnx(training& run, std::string const& path, onnx_export_settings co
   };
   if (run.world().size() == 1)
     write();
-  else if (auto const all = detail::outcome_of_all(run.world(), "export_onnx", write); !all.trouble.empty())
+  else if (auto const all = outcome_of_all(run.world(), "export_onnx", write); !all.trouble.empty())
     throw file_error({.what = "cannot write the ONNX file", .where = path, .got = all.trouble});
 }
 

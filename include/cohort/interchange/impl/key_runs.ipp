@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/key_runs.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -138,7 +138,7 @@ std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::str
     write_entries(
         runs.back(), entries, [&] { return from.next(one) ? &one : nullptr; }, progress);
     for (std::size_t which = merged; which < merged + most; ++which)
-      if (which >= given) remove_file(runs[which]);
+      if (which >= given) io::remove_file(runs[which]);
     merged += most;
   }
   runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(merged));

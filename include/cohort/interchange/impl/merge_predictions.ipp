@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/key_runs.hpp>
 #include <cohort/interchange/detail/merge_predictions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/name_map.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/buffer.hpp>

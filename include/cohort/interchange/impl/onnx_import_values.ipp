@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <limits>
 

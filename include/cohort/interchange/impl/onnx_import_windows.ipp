@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/permutation.hpp>
 
 namespace cohort::detail {

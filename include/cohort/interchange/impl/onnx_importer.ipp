@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/io/detail/json_string.hpp>
 
 namespace cohort::detail {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/prediction_part.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <utility>
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/detail/work_queue.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/select.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/interchange/detail/merge_predictions.hpp>
 #include <cohort/interchange/detail/prediction_part.hpp>
 #include <cohort/interchange/write_predictions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/training_state.hpp>
@@ -169,22 +169,23 @@ void prediction_run::expect_same_run(std::vector<shared_fact> const& facts) cons
 }
 
 void prediction_run::remove_parts() const {
-  auto const names = list_folder(layout_.folder());
+  auto const names = io::list_folder(layout_.folder());
   if (!names) return;
   for (std::string const& name : *names)
-    if (name.starts_with("part-") || name.starts_with("merge-")) remove_file(layout_.folder() + '/' + name);
-  remove_file(manifest());
+    if (name.starts_with("part-") || name.starts_with("merge-"))
+      io::remove_file(layout_.folder() + '/' + name);
+  io::remove_file(manifest());
 }
 
 void prediction_run::prepare(std::vector<shared_fact> const& facts) {
   if (!how_.resume) remove_parts();
-  make_folder(layout_.folder());
-  std::vector<std::string> const names = list_folder(layout_.folder()).value();
+  io::make_folder(layout_.folder());
+  std::vector<std::string> const names = io::list_folder(layout_.folder()).value();
   for (std::string const& name : names)
-    if (name.find(".partial-") != name.npos) remove_file(layout_.folder() + '/' + name);
+    if (name.find(".partial-") != name.npos) io::remove_file(layout_.folder() + '/' + name);
   if (how_.merge)
     for (std::string const& path : layout_.files()) io::file_writer{path};  // now rather than at the end
-  if (size_of_file(manifest())) return expect_same_run(facts);
+  if (io::size_of_file(manifest())) return expect_same_run(facts);
   io::json_writer out(2);
   out.begin_object();
   for (shared_fact const& one : facts) out.field(one.name, std::string_view(one.value));
@@ -194,7 +195,7 @@ void prediction_run::prepare(std::vector<shared_fact> const& facts) {
 std::vector<std::size_t> prediction_run::chunks_to_do() {
   std::vector<std::uint8_t> done(layout_.chunks.size(), 1);
   if (world_.rank() == 0) {
-    auto const names = list_folder(layout_.folder()).value_or(std::vector<std::string>());
+    auto const names = io::list_folder(layout_.folder()).value_or(std::vector<std::string>());
     std::set<std::string> const found(names.begin(), names.end());
     std::vector<std::string> const suffixes = layout_.part_suffixes();
     for (std::size_t c = 0; c < done.size(); ++c)
@@ -277,7 +278,7 @@ void prediction_run::compute_all(std::vector<std::size_t> const& chunks) {
     attempt([&] {
       merge_predictions(layout_, [&] { queue.make_progress(); });
       remove_parts();
-      remove_empty_folder(layout_.folder());
+      io::remove_empty_folder(layout_.folder());
     });
   queue.release();
   all_or_none(world_, call, "cannot write the predictions", [&] {

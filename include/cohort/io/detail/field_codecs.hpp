@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/io/detail/field_table.hpp>
 #include <cohort/tensor/element.hpp>
 #include <concepts>

@@ -11,6 +11,14 @@
 
 namespace cohort::detail {
 
+namespace zip_format {
+
+inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50,
+                               wide_place_mark = 0x07064b50, entry_mark = 0x02014b50, local_mark = 0x04034b50;
+inline constexpr std::uint64_t full = 0xffffffff;  // means that the value is in a 64-bit field
+
+}  // namespace zip_format
+
 /// An entry of a zip archive, as described in the archive's central directory.
 struct zip_entry {
   std::string name{};
@@ -34,8 +42,6 @@ struct zip_entry {
 /// Source    APPNOTE.TXT 6.3.10 of PKWARE.
 class zip_directory {
  public:
-  static constexpr std::uint64_t most_entries = 0xffff;
-
   zip_directory(std::span<std::byte const> bytes, std::string kind, std::string where);
 
   std::vector<zip_entry> const& entries() const { return entries_; }
@@ -67,7 +73,7 @@ class zip_directory {
   std::map<std::string, std::size_t, std::less<>> index_{};
 };
 
-/// CRC-32 of IEEE 802.3, as in zip archives.
-std::uint32_t zip_crc32(std::span<std::byte const> bytes);
+/// CRC-32 of IEEE 802.3, as in zip archives. `start` continues that of earlier bytes.
+std::uint32_t zip_crc32(std::span<std::byte const> bytes, std::uint32_t start = 0);
 
 }  // namespace cohort::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/cached_file.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstdio>
 #include <span>
 #include <utility>
@@ -21,7 +21,7 @@ cached_file::cached_file(std::string folder, std::string format, char const* ext
 }
 
 std::string cached_file::read() const try {
-  if (folder_.empty() || !size_of_file(path_)) return {};
+  if (folder_.empty() || !io::size_of_file(path_)) return {};
   std::string whole = io::read_text(path_, max_bytes_);
   std::size_t const begin = whole.find('\n');
   if (begin == whole.npos || whole.compare(begin + 1, key_.size(), key_) != 0) return {};
@@ -38,7 +38,7 @@ void cached_file::write(std::string_view content) const try {
   if (folder_.empty()) return;
   std::string const header = header_for(content);
   if (header.size() + key_.size() + content.size() > max_bytes_) return;
-  make_folder(folder_);
+  io::make_folder(folder_);
   io::file_writer file(path_);
   file.write(header);
   file.write(key_);

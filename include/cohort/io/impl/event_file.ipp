@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/io/detail/stored_png.hpp>
 #include <cohort/io/detail/tfrecord_frame.hpp>
 #include <cohort/io/event_file.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/io/folder.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <utility>
@@ -97,7 +97,7 @@ value_histogram histogram_of(std::span<double const> numbers, int intervals) {
 }
 
 event_file::event_file(std::string const& folder) {
-  detail::make_folder(folder);
+  io::make_folder(folder);
   std::string const begin = folder + "/events.out.tfevents."
                             + std::to_string(static_cast<std::int64_t>(detail::seconds_since_1970())) + '.'
                             + detail::host_name() + '.' + std::to_string(::getpid()) + '.';

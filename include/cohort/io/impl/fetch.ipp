@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/scratch_memory.hpp>
 #include <cohort/io/fetch.hpp>
 #include <cohort/io/file_reader.hpp>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstddef>
 #include <cstdio>
 #include <optional>
@@ -47,7 +47,7 @@ class file_fetcher {
     std::snprintf(hash, sizeof hash, "%016llx-", static_cast<unsigned long long>(fnv1a(name)));
     std::string const path =
         settings_.folder + '/' + hash + name.substr(std::min(name.find_last_of('/') + 1, name.size()));
-    if (size_of_file(path)) return path;
+    if (io::size_of_file(path)) return path;
     constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);  // now + longest is a time
     auto const end = std::chrono::steady_clock::now() + std::min(settings_.deadline, longest);
     owned_descriptor const lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -57,8 +57,8 @@ class file_fetcher {
       if (errno != EWOULDBLOCK && errno != EINTR) refuse_file("cannot lock the file", path + ".lock", errno);
       return std::nullopt;
     });
-    if (!size_of_file(path)) run(name, path, end);
-    remove_file(path + ".lock");
+    if (!io::size_of_file(path)) run(name, path, end);
+    io::remove_file(path + ".lock");
     return path;
   }
 
@@ -135,9 +135,9 @@ class file_fetcher {
   /// Removes the incomplete copies of former calls that were killed.
   void remove_incomplete(std::string const& path) const {
     std::string const begin = path.substr(path.rfind('/') + 1) + '.';
-    std::optional<std::vector<std::string>> const names = list_folder(settings_.folder);
+    std::optional<std::vector<std::string>> const names = io::list_folder(settings_.folder);
     for (std::string const& one : names.value_or(std::vector<std::string>()))
-      if (one.starts_with(begin) && one.ends_with(incomplete)) remove_file(settings_.folder + '/' + one);
+      if (one.starts_with(begin) && one.ends_with(incomplete)) io::remove_file(settings_.folder + '/' + one);
   }
 
   /// Returns a name for an incomplete copy. A command of a former call that was killed may still write to
@@ -147,7 +147,7 @@ class file_fetcher {
     owned_descriptor const created(
         ::mkostemps(name.data(), std::char_traits<char>::length(incomplete), O_CLOEXEC));
     if (created.number < 0) refuse_file("cannot create the file", name, errno);
-    remove_file(name);  // the command creates it
+    io::remove_file(name);  // the command creates it
     return name;
   }
 
@@ -169,14 +169,14 @@ class file_fetcher {
       // A process that waits for a dead network file system does not end; then it remains a zombie.
       for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      remove_file(partial);
+      io::remove_file(partial);
       throw;
     }
-    if (status == 0 && size_of_file(partial)) {
+    if (status == 0 && io::size_of_file(partial)) {
       if (::rename(partial.c_str(), path.c_str()) != 0) refuse_file("cannot rename the file", partial, errno);
       return;
     }
-    remove_file(partial);
+    io::remove_file(partial);
     std::string got = WIFSIGNALED(status) ? text_of({"signal ", WTERMSIG(status)})
                       : status != 0       ? text_of({"exit status ", WEXITSTATUS(status)})
                                           : "no file";
@@ -204,7 +204,7 @@ std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_sett
   if (std::ranges::none_of(settings.command, writes))
     refuse("command", "an argument that contains {file}", "none");
   if (settings.folder.empty()) refuse("folder", "a folder for the copies", "\"\"");
-  detail::make_folder(settings.folder);
+  io::make_folder(settings.folder);
   detail::file_fetcher const fetcher(settings);
   std::vector<std::string> copies;
   for (std::string const& name : names) copies.push_back(fetcher.copy_of(name));

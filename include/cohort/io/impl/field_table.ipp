@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
-#include <cohort/error/detail/text.hpp>
 #include <cohort/io/detail/field_table.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <utility>
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstdlib>
 #include <utility>
 
@@ -49,7 +49,7 @@ void file_writer::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) discard_and_throw("cannot rename the temporary file");
   temporary_.clear();
   std::size_t const slash = path_.rfind('/');
-  detail::synchronise_folder(slash == std::string::npos ? "." : path_.substr(0, slash + 1));
+  io::synchronise_folder(slash == std::string::npos ? "." : path_.substr(0, slash + 1));
 }
 
 std::string file_writer::resolve_links(std::string path) {

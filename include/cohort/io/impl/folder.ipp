@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/io/folder.hpp>
 
-namespace cohort::detail {
+namespace cohort::io {
 
 std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
   DIR* const handle = ::opendir(folder.c_str());
@@ -16,7 +16,7 @@ std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
     int const error_number = errno;
     struct stat status {};  // a link without a target is an error
     if (error_number == ENOENT && ::lstat(folder.c_str(), &status) != 0) return std::nullopt;
-    refuse_file("cannot read the folder", folder, error_number);
+    detail::refuse_file("cannot read the folder", folder, error_number);
   }
   std::vector<std::string> names;
   errno = 0;
@@ -27,7 +27,7 @@ std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
   }
   int const error_number = errno;
   ::closedir(handle);
-  if (error_number != 0) refuse_file("cannot read the folder", folder, error_number);
+  if (error_number != 0) detail::refuse_file("cannot read the folder", folder, error_number);
   return names;
 }
 
@@ -46,29 +46,31 @@ void make_folder(std::string const& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0777);  // a failure here makes the mkdir below fail too
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
-    refuse_file("cannot create the folder", path, errno);
+    detail::refuse_file("cannot create the folder", path, errno);
 }
 
 void rename_folder(std::string const& from, std::string const& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) refuse_file("cannot rename the folder", from, errno);
+  if (::rename(from.c_str(), to.c_str()) != 0) detail::refuse_file("cannot rename the folder", from, errno);
 }
 
 void remove_file(std::string const& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) refuse_file("cannot remove the file", path, errno);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    detail::refuse_file("cannot remove the file", path, errno);
 }
 
 void remove_empty_folder(std::string const& path) {
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
-    refuse_file("cannot remove the folder", path, errno);
+    detail::refuse_file("cannot remove the folder", path, errno);
 }
 
 void synchronise_folder(std::string const& folder) {
   int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) refuse_file("cannot synchronise the folder with the disk", folder, errno);
+  if (handle < 0) detail::refuse_file("cannot synchronise the folder with the disk", folder, errno);
   // EINVAL means that the file system does not support fsync on folders.
   int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
   ::close(handle);
-  if (error_number != 0) refuse_file("cannot synchronise the folder with the disk", folder, error_number);
+  if (error_number != 0)
+    detail::refuse_file("cannot synchronise the folder with the disk", folder, error_number);
 }
 
-}  // namespace cohort::detail
+}  // namespace cohort::io

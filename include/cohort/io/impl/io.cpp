@@ -11,7 +11,6 @@
 #include <cohort/io/impl/folder.ipp>
 #include <cohort/io/impl/host_identity.ipp>
 #include <cohort/io/impl/json.ipp>
-#include <cohort/io/impl/json_string.ipp>
 #include <cohort/io/impl/json_tree_builder.ipp>
 #include <cohort/io/impl/json_value.ipp>
 #include <cohort/io/impl/json_writer.ipp>
@@ -24,3 +23,4 @@
 #include <cohort/io/impl/tfrecord_frame.ipp>
 #include <cohort/io/impl/underflow.ipp>
 #include <cohort/io/impl/zip_directory.ipp>
+#include <cohort/io/impl/zip_writer.ipp>

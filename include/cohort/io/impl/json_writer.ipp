@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <utility>
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/npy_layout.hpp>
 #include <cohort/io/detail/permutation.hpp>
 #include <cohort/io/file_reader.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <utility>
 
@@ -10,11 +10,8 @@ namespace cohort::detail {
 
 namespace zip_format {
 
-inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50,
-                               wide_place_mark = 0x07064b50, entry_mark = 0x02014b50, local_mark = 0x04034b50;
 inline constexpr std::uint64_t end_bytes = 22, wide_end_bytes = 56, wide_place_bytes = 20, entry_bytes = 46,
                                local_bytes = 30, longest_comment = 0xffff;
-inline constexpr std::uint64_t full = 0xffffffff;  // means that the value is in a 64-bit field
 
 /// Maximum ratio of uncompressed to compressed bytes in deflate: a match of 258 bytes needs at least 2 bits,
 /// one for its length and one for its distance.
@@ -41,8 +38,6 @@ zip_directory::zip_directory(std::span<std::byte const> bytes, std::string kind,
   }
   if (part != 0 || first_part != 0 || count_here != count)
     refuse("it is a part of a split archive", last, "an archive in one file");
-  if (count > most_entries)
-    refuse("it has too many entries", last, "at most " + std::to_string(most_entries), std::to_string(count));
   if (first > last || size != last - first)
     refuse("its central directory is damaged", last, "a directory that ends here",
            std::to_string(size) + " bytes from byte " + std::to_string(first));
@@ -167,7 +162,7 @@ void zip_directory::expect_crc(zip_entry const& one, std::uint32_t crc) const {
     refuse(one, "is damaged", "CRC-32 " + std::to_string(one.crc), "CRC-32 " + std::to_string(crc));
 }
 
-std::uint32_t zip_crc32(std::span<std::byte const> bytes) {
+std::uint32_t zip_crc32(std::span<std::byte const> bytes, std::uint32_t start) {
   static constexpr std::array<std::uint32_t, 256> table = [] {
     std::array<std::uint32_t, 256> made{};
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -177,9 +172,9 @@ std::uint32_t zip_crc32(std::span<std::byte const> bytes) {
     }
     return made;
   }();
-  std::uint32_t crc = 0xffffffffU;
+  std::uint32_t crc = ~start;
   for (std::byte const one : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(one)) & 0xffU];
-  return crc ^ 0xffffffffU;
+  return ~crc;
 }
 
 }  // namespace cohort::detail

@@ -109,6 +109,17 @@ constexpr bool required_fields_first() {
   return true;
 }
 
+/// Names that a layer's object in files has beside its fields.
+inline constexpr std::array<std::string_view, 3> layer_members{"name", "inputs", "settings"};
+
+template <layer L>
+constexpr bool fields_have_free_names() {
+  for (field_info const& info : field_infos<L>)
+    for (std::string_view const member : layer_members)
+      if (info.name == member) return false;
+  return true;
+}
+
 /// The field descriptions of L, whose order is checked at compile time. decode() assigns fields by position,
 /// so if fields() listed the members in another order, they would get the values of other fields.
 template <layer L>
@@ -120,6 +131,10 @@ constexpr std::span<field_info const> checked_fields() {
       "cohort: fields() must list every member of the layer except settings, name and at: files and "
       "hashes contain the listed ones only");
   static_assert(required_fields_first<L>(), "cohort: required fields must precede fields with defaults");
+  static_assert(
+      fields_have_free_names<L>(),
+      "cohort: in files, a layer has name, inputs and settings beside its fields: choose other names "
+      "for the fields");
   return field_infos<L>;
 }
 

@@ -22,15 +22,15 @@ namespace baseline_f32 {
 }  // namespace baseline_f32
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/layer/detail/attention_simd.inc>
 }  // namespace avx2_f32
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 #include <cohort/layer/detail/attention_simd.inc>
 }  // namespace avx512_f32
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 attention_passes attention_passes_of([[maybe_unused]] isa which, bool narrow) {

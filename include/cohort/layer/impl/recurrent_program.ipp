@@ -11,12 +11,12 @@
 namespace cohort::detail {
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/layer/detail/cell_functions_simd.inc>
 #include <cohort/layer/detail/cell_simd.inc>
 }  // namespace avx2_f32
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 #include <cohort/layer/detail/cell_functions_simd.inc>
 #include <cohort/layer/detail/cell_simd.inc>
@@ -25,7 +25,7 @@ namespace avx512_bf16 {
 using avx512_f32::hyperbolic_tangent, avx512_f32::number, avx512_f32::sigmoid;
 #include <cohort/layer/detail/cell_simd.inc>
 }  // namespace avx512_bf16
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 bool has_usual_activations(recurrent_cell const& cell) {

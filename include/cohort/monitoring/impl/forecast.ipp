@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/detail/text.hpp>
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/monitoring/forecast.hpp>
 #include <cohort/plan/plan_text.hpp>
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/json_string.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/roc.hpp>
 #include <cohort/graph/summary.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>

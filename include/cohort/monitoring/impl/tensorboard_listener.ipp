@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/monitoring/tensorboard_listener.hpp>

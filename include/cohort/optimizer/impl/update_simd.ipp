@@ -16,15 +16,15 @@ namespace scalar_f64 {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/optimizer/detail/update_simd.inc>
 }
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 #include <cohort/optimizer/detail/update_simd.inc>
 }
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 update_constants constants_of(optimizer_rule const& rule, update_scalars const& now) {

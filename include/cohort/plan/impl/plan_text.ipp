@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/plan/plan_text.hpp>
 
 namespace cohort::detail {

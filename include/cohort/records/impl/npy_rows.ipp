@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <cohort/io/file_reader.hpp>

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/cached_file.hpp>
 #include <cohort/io/file_reader.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/synchronous_sharing.hpp>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +28,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   void begin(step_info const& now, replica const& mine) override {
     this->prepare(mine);
     if (this->is_dense(now) && !dense_) {
-      dense_.emplace(this->world().duplicate(), allreduce{.resync = 0});
+      dense_ = allreduce{.resync = 0}.on(this->world());
       dense_->restore({});  // the replica has been broadcast already
     }
     if (!this->is_dense(now) && dense_) {
@@ -87,7 +87,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  std::optional<allreduce_strategy> dense_;
+  std::unique_ptr<strategy> dense_;  // the first steps; null: none
 };
 
 }  // namespace cohort::detail

@@ -4,7 +4,7 @@
 #include <cohort/codec/threshold_device.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
-#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/detail/replicas.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/shared_elements.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>

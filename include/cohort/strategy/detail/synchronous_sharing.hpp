@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/strategy/detail/message_exchange.hpp>
 #include <cohort/strategy/detail/sharing_strategy.hpp>
 #include <cstddef>

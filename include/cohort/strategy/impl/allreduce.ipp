@@ -1,32 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/detail/exchange_meter.hpp>
+#include <cohort/strategy/detail/low_precision_sum.hpp>
 #include <cohort/strategy/detail/parameter_hashes.hpp>
+#include <cohort/strategy/detail/replicas.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
-bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
-  std::uint64_t both[2]{number,
-                        ~number};  // their maxima: the largest number, and the complement of the smallest
-  world.allreduce(std::span<std::uint64_t>(both), reduction::maximum);
-  return both[0] == ~both[1];
-}
+class allreduce_strategy final : public strategy {
+ public:
+  allreduce_strategy(std::unique_ptr<communicator> world, allreduce settings)
+      : world_(std::move(world)), how_(settings) {}
+  ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
 
-void broadcast_replica(communicator& world, replica const& mine) {
-  buffer const dense(mine.bytes());
-  for (int array = 0; array < mine.arrays(); ++array) {
-    mine.read(array, dense.data());
-    world.broadcast(
-        {dense.data(), mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements())}, 0);
-    mine.write(array, dense.data());
+  std::string describe() const override;
+
+  void begin(step_info const& info, replica const& own) override;
+
+  void ready(step_info const& info, bucket const& one, gradient_parts& gradients) override;
+
+  bool before_update(step_info const& info, gradient_parts& gradients) override;
+
+  int late_buckets() const override { return late_buckets_; }
+  void finish_late(gradient_parts& gradients) override;
+
+  void abandon(std::string_view why) noexcept override;
+  agreement const* agreed() const override { return &agreed_; }
+  std::size_t bytes(replica const& own) const override;
+  std::vector<measurement> report() const override;
+  exchange_times last_exchange() const override { return meter_.last(); }
+
+  strategy_state state() const override;
+  void restore(strategy_state const& saved) override;
+  /// Divides the sum of all previous ranks' rounding errors evenly among the current ranks.
+  void restore_from_ranks(strategy_state const& had, int former, int) override;
+
+ private:
+  static constexpr char const* kept_name = "rounded_away";
+
+  /// Discards the state of an earlier run.
+  void forget();
+
+  bool is_single_rank() const { return world_->size() == 1; }
+  bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
+
+  bool overlaps(step_info const& info) const {
+    return how_.overlap_next_forward && same_layout_ && !low_precision_ && info.max_late_buckets > 0;
   }
-  mine.parameters.mark_changed();
-}
+  /// Reports a non-finite number that was found after the votes were sent: sets the first element of `last`,
+  /// a bucket that is not late, to NaN.
+  static void mark_not_finite(bucket const& last, gradient_parts& gradients);
+
+  bool uses_wire_type(parameter_set const& parameters) const;
+  /// Returns whether a bucket is reduced in place, provided that all ranks have the same layout. A bucket on
+  /// a device is reduced in place if the communicator sums in the device's memory. A bucket on the processor
+  /// is reduced in place if its padding costs less than packing.
+  bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
+
+  void make_sums(parameter_set const& parameters);
+  weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
+
+  /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
+  /// number of bytes to send.
+  std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
+
+  /// Waits for the sums of buckets [first, last) and writes their means back.
+  void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
+  void end_exchange();
+
+  /// Waits for the low-precision sums and writes their means back. Returns whether the step is taken;
+  /// otherwise its rounding errors are discarded.
+  bool finish_low_precision(step_info const& info, gradient_parts& gradients);
+
+  void resync(step_info const& info, replica const& own);
+  /// Throws the error that names the ranks and the first parameter that differ.  Order: collective.
+  [[noreturn]] void report_divergence(step_info const& info, parameter_set const& parameters,
+                                      std::vector<std::uint64_t> const& own) const;
+
+  std::unique_ptr<communicator> world_;
+  allreduce how_;
+  std::vector<weighted_sum> sums_;     // one per bucket
+  std::optional<weighted_sum> votes_;  // exists if the first bucket's sum has no votes
+  std::optional<low_precision_sum> low_precision_;
+  buffer saved_;
+  element_type saved_type_ = element_type::f32;
+  agreement agreed_;
+  exchange_meter meter_;
+  std::int64_t expected_ = 0;
+  bool same_layout_ = false;  // whether all ranks have the same parameter layout
+  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and optimizer state
+  int late_buckets_ = 0;
+  bool started_ = false;
+  bool in_flight_ = false;
+  bool restored_ = false;
+};
 
 std::string allreduce_strategy::describe() const {
   return text_of({"allreduce, resync ", how_.resync, how_.diverged == when_diverged::repair ? ", repair" : "",
@@ -34,45 +114,45 @@ std::string allreduce_strategy::describe() const {
                   how_.overlap_next_forward ? ", overlap with the next forward" : ""});
 }
 
-void allreduce_strategy::begin(step_info const& now, replica const& mine) {
+void allreduce_strategy::begin(step_info const& info, replica const& own) {
   if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
-    make_sums(mine.parameters);
-    if (!restored_) broadcast_replica(*world_, mine);
-  } else if (how_.resync > 0 && now.step % how_.resync == 0) {
-    resync(now, mine);
+    make_sums(own.parameters);
+    if (!restored_) broadcast_replica(*world_, own);
+  } else if (how_.resync > 0 && info.step % how_.resync == 0) {
+    resync(info, own);
   }
 }
 
-void allreduce_strategy::ready(step_info const& now, bucket const& one, gradient_parts& gradients) {
+void allreduce_strategy::ready(step_info const& info, bucket const& one, gradient_parts& gradients) {
   if (is_single_rank()) return;
-  weighted_sum::contribution const mine{now.examples, now.weight};
+  weighted_sum::contribution const own{info.examples, info.weight};
   std::size_t sent = 0;
-  if (overlaps(now) && now.mine.not_finite && &one == &gradients.parameters().buckets().back())
+  if (overlaps(info) && info.mine.not_finite && &one == &gradients.parameters().buckets().back())
     mark_not_finite(one, gradients);
   meter_.encode([&] { sent = load_gradient(one, gradients); });
   meter_.start(sent, static_cast<std::size_t>(one.elements) * bytes_of(gradients.parameters().type()));
   in_flight_ = true;
-  if (votes_ && one.index == 0) votes_->start(*world_, mine, now.expected, now.mine);
+  if (votes_ && one.index == 0) votes_->start(*world_, own, info.expected, info.mine);
   if (low_precision_)
-    low_precision_->start(*world_, one, now.weight, now.expected);
+    low_precision_->start(*world_, one, info.weight, info.expected);
   else
-    sum_of(one).start(*world_, mine, now.expected, now.mine);
-  world_->note({now.step, one.index});
+    sum_of(one).start(*world_, own, info.expected, info.mine);
+  world_->note({info.step, one.index});
 }
 
-bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gradients) {
-  agreed_ = {agreed_.meetings + 1, now.expected, static_cast<double>(now.expected), now.mine};
+bool allreduce_strategy::before_update(step_info const& info, gradient_parts& gradients) {
+  agreed_ = {agreed_.meetings + 1, info.expected, static_cast<double>(info.expected), info.mine};
   if (is_single_rank()) {
-    agreed_.examples = now.examples;
-    agreed_.weight = now.weight;
+    agreed_.examples = info.examples;
+    agreed_.weight = info.weight;
     return is_step_valid();
   }
   if (votes_) {
     meter_.measure_wait([&] { return votes_->wait(); });
     agreed_ = votes_->read_agreement(agreed_.meetings);
   }
-  expected_ = now.expected;
+  expected_ = info.expected;
   if (!votes_ && !sums_.empty()) {
     meter_.measure_wait([&] { return sums_[0].wait(); });
     agreed_ = sums_[0].read_agreement(agreed_.meetings);
@@ -82,9 +162,9 @@ bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gra
       meter_.count_dense(merge_statistics(*world_, gradients.statistics()));
       return exchange_meter::clock::now();
     });
-  if (low_precision_) return finish_low_precision(now, gradients);
-  bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
-  late_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.max_late_buckets : 0;
+  if (low_precision_) return finish_low_precision(info, gradients);
+  bool const resyncs = how_.resync > 0 && (info.step + 1) % how_.resync == 0;
+  late_buckets_ = overlaps(info) && is_step_valid() && !resyncs ? info.max_late_buckets : 0;
   finish_buckets(gradients, static_cast<std::size_t>(late_buckets_), sums_.size());
   if (late_buckets_ == 0) end_exchange();
   return is_step_valid();
@@ -100,9 +180,9 @@ void allreduce_strategy::abandon(std::string_view why) noexcept {
   if (std::exchange(in_flight_, false)) world_->abort(std::string(why));
 }
 
-std::size_t allreduce_strategy::bytes(replica const& mine) const {
+std::size_t allreduce_strategy::bytes(replica const& own) const {
   if (is_single_rank()) return 0;
-  parameter_set const& parameters = mine.parameters;
+  parameter_set const& parameters = own.parameters;
   element_type const type = parameters.type();
   if (uses_wire_type(parameters))
     return static_cast<std::size_t>(parameters.elements()) * (2 * bytes_of(type) + bytes_of(*how_.wire));
@@ -228,7 +308,7 @@ void allreduce_strategy::end_exchange() {
   in_flight_ = false;
 }
 
-bool allreduce_strategy::finish_low_precision(step_info const& now, gradient_parts& gradients) {
+bool allreduce_strategy::finish_low_precision(step_info const& info, gradient_parts& gradients) {
   meter_.measure_wait([&] { return low_precision_->wait(); });
   meter_.finish();
   in_flight_ = false;
@@ -236,29 +316,29 @@ bool allreduce_strategy::finish_low_precision(step_info const& now, gradient_par
   meter_.apply([&] {
     if (low_precision_->is_finite() && is_step_valid()) low_precision_->keep();
     for (bucket const& one : gradients.parameters().buckets())
-      gradients.unpack(one, low_precision_->mean(one, agreed_.weight, now.expected));
+      gradients.unpack(one, low_precision_->mean(one, agreed_.weight, info.expected));
   });
   return is_step_valid();
 }
 
-void allreduce_strategy::resync(step_info const& now, replica const& mine) {
-  parameter_set const& parameters = mine.parameters;
+void allreduce_strategy::resync(step_info const& info, replica const& own) {
+  parameter_set const& parameters = own.parameters;
   std::vector<std::uint64_t> const hashes = parameter_hashes(parameters, same_layout_);
   if (is_same_on_all_ranks(*world_, hash_of_bytes(std::as_bytes(std::span(hashes))))) return;
   bool const same_bits_expected =
       is_same_on_all_ranks(*world_, fnv1a(parameters.updated_by(), parameters.layout_hash()));
-  if (same_bits_expected && how_.diverged == when_diverged::stop) report_divergence(now, parameters, hashes);
-  broadcast_replica(*world_, mine);
+  if (same_bits_expected && how_.diverged == when_diverged::stop) report_divergence(info, parameters, hashes);
+  broadcast_replica(*world_, own);
   ++repairs_;
 }
 
-void allreduce_strategy::report_divergence(step_info const& now, parameter_set const& parameters,
-                                           std::vector<std::uint64_t> const& mine) const {
-  gathered const all = world_->allgatherv(std::as_bytes(std::span(mine)));
+void allreduce_strategy::report_divergence(step_info const& info, parameter_set const& parameters,
+                                           std::vector<std::uint64_t> const& own) const {
+  gathered const all = world_->allgatherv(std::as_bytes(std::span(own)));
   divergence const found = find_divergence(all, world_->size());
   throw numeric_error(
       {.what = "the parameters of the ranks differ",
-       .where = {"step ", now.step, ", first in ", parameters.table()[found.parameter].name},
+       .where = {"step ", info.step, ", first in ", parameters.table()[found.parameter].name},
        .expected = {"the same bits on all ranks, which compute with ", parameters.updated_by(),
                     ". Memory is damaged, or the program changes parameters or gradients on some ranks only; "
                     "allreduce{.diverged = when_diverged::repair} continues with rank 0's"},

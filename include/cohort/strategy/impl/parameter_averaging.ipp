@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/overlapped_mean.hpp>
+#include <cohort/strategy/detail/replicas.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>

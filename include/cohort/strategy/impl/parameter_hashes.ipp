@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/error/detail/text.hpp>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/strategy/detail/parameter_hashes.hpp>
 #include <cohort/tensor/buffer.hpp>
 

@@ -12,6 +12,7 @@
 #include <cohort/strategy/impl/parameter_averaging.ipp>
 #include <cohort/strategy/impl/parameter_hashes.ipp>
 #include <cohort/strategy/impl/process_group.ipp>
+#include <cohort/strategy/impl/replicas.ipp>
 #include <cohort/strategy/impl/saved_values.ipp>
 #include <cohort/strategy/impl/shared_elements.ipp>
 #include <cohort/strategy/impl/sharing_settings.ipp>

@@ -7,8 +7,8 @@
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/text/detail/word2vec_state.hpp>
 #include <cstring>

@@ -3,8 +3,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/tensor/finite.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/training/listener.hpp>
 #include <limits>
 #include <optional>

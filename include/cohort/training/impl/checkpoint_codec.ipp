@@ -4,10 +4,10 @@
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/detail/array_pieces.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/communicator/all_or_none.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/checkpoint_codec.hpp>
 #include <cohort/training/detail/fit_loop.hpp>

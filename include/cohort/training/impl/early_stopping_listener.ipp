@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/training/detail/validation.hpp>
 #include <cohort/training/evaluation_listener.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/communicator/link.hpp>
-#include <cohort/error/detail/text.hpp>
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/exchange_text.hpp>
 #include <cstddef>

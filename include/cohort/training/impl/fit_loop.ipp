@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/data/fingerprint.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/carried_states.hpp>
 #include <cohort/training/detail/fit_loop.hpp>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cohort/communicator/detail/texts_of_all.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/detail/fit_memory.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/loss_meter.hpp>
 #include <cohort/training/detail/loss_of.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/evaluation/roc.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/training/metric.hpp>
 #include <utility>

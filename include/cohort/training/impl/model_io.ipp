@@ -3,7 +3,7 @@
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
@@ -22,7 +22,7 @@ void training::save(std::string const& path, bool optimizer_state) {
   };
   if (state_->world->size() == 1)
     write();
-  else if (auto const all = detail::outcome_of_all(*state_->world, "save", write); !all.trouble.empty())
+  else if (auto const all = outcome_of_all(*state_->world, "save", write); !all.trouble.empty())
     throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 

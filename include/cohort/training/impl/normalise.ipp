@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members of training that prepare the data.
 #include <algorithm>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/data_table.hpp>
@@ -79,7 +79,7 @@ void training::normalise(dataset const& data, normalisation_settings const& how,
                         .readers = readers,
                         .deadline = state.settings.deadline,
                         .local_sizes = detail::local_sizes(world, data, sharding)});
-  detail::all_or_none(world, "normalise", "cannot fit the normalisation", [&] {
+  all_or_none(world, "normalise", "cannot fit the normalisation", [&] {
     batches.start(0);
     while (batch const* const next = batches.next()) mine.add(*next);
   });

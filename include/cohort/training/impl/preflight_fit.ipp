@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/preflight_fit.hpp>
@@ -14,7 +14,7 @@ preflight_report preflight_fit(training& run, dataset const& data, fit_settings 
   if (world.size() > 1) {
     std::vector<shared_fact> facts = detail::facts_of_fit(run.state(), data, how);
     detail::add_differing_layer(run.state(), "preflight", facts);
-    detail::all_or_none(world, "preflight", "cannot read the data set", [&] {
+    all_or_none(world, "preflight", "cannot read the data set", [&] {
       facts.push_back({"data set", detail::text_of_examples(data, how.sharding, run.epoch())});
       if (how.validation)
         facts.push_back(

@@ -2,7 +2,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/training/progress_listener.hpp>
 #include <cohort/training/training.hpp>

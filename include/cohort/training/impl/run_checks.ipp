@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/detail/batch_writer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/training/score_listener.hpp>
 #include <cohort/training/training.hpp>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/training/detail/separate_steps.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>

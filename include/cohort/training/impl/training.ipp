@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/plan/plan_text.hpp>
-#include <cohort/random/detail/hash.hpp>
 #include <cohort/training/detail/fit_loop.hpp>
 #include <cohort/training/detail/fit_memory.hpp>
 #include <cohort/training/detail/loss_of.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/detail/cached_file.hpp>
 #include <cohort/plan/detail/step_masks.hpp>

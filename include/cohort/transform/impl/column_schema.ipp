@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/data/detail/table_values.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/column_schema.hpp>
 #include <cohort/transform/detail/pipeline_fields.hpp>

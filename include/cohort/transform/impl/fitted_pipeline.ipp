@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/column_statistics.hpp>
@@ -209,7 +209,7 @@ void fitted_pipeline::fit(table_pieces const& training, communicator* world, tra
       detail::merge_pass(bytes, rank, whole, report_);
     };
     if (world) {
-      detail::all_or_none(*world, "fitted_pipeline", "cannot fit the pipeline", pass);
+      all_or_none(*world, "fitted_pipeline", "cannot fit the pipeline", pass);
       gathered const all = world->allgatherv(detail::bytes_of_pass(mine, read));
       for (int rank = 0; rank < world->size(); ++rank) merge(all.of(rank), rank);
     } else {

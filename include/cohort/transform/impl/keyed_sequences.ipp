@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/select.hpp>
 #include <cohort/data/sequences.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/keyed_rows.hpp>
 #include <cohort/transform/detail/pass_plan.hpp>
@@ -431,7 +431,7 @@ void keyed_sequences::read(fitted_pipeline const& fitted, table_pieces const& ro
   std::vector<std::vector<std::byte>> parts;
   auto const together = [&](auto action) {
     if (world)
-      detail::all_or_none(*world, "keyed_sequences", "cannot make sequences", action);
+      all_or_none(*world, "keyed_sequences", "cannot make sequences", action);
     else
       action();
   };

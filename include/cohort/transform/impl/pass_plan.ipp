@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/pass_plan.hpp>
 #include <cohort/transform/detail/pipeline_steps.hpp>

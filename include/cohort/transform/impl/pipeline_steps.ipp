@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/detail/text_dictionary.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/pipeline_steps.hpp>
 #include <limits>

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/table_content.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/row_expression.hpp>
 #include <cohort/transform/detail/time_text.hpp>

@@ -2,8 +2,8 @@
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/transform/detail/time_text.hpp>
 #include <cohort/transform/transform_rows.hpp>
 #include <limits>

@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/image/detail/image_reader.hpp>
-#include <cohort/image/detail/zip.hpp>
+#include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/image_settings.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace cohort {
 ///           "train/cat/1.jpg" is a cat. Labels are numbered in the order of their sorted names, or in the
 ///           order of settings.labels if that is not empty.
 /// Moves     keeps all names in memory and every archive open: `ulimit -n` must be large enough.
-/// Errors    When constructed: file_error for an archive that cannot be opened. data_error naming archive and
-///           file for a file outside any folder, of a class that is not in settings.labels, or whose name is
-///           not that of an image (hidden files and folders are skipped). data_error for a class of
-///           settings.labels without files, or if there are no images.
+/// Errors    When constructed: file_error for an archive that cannot be opened, data_error for a damaged one.
+///           data_error naming archive and file for a file outside any folder, of a class that is not in
+///           settings.labels, or whose name is not that of an image (hidden files and folders are skipped).
+///           data_error for a class of settings.labels without files, or if there are no images.
 ///           From get: data_error naming archive and file.
 class file_batches {
  public:
@@ -74,11 +74,11 @@ class file_batches {
   static std::string location(std::string const& archive, std::string const& name) {
     return archive + ", " + name;
   }
-  detail::zip_reader const& archive(std::size_t i) const { return *archives_[places_[i].archive]; }
+  detail::zip_file const& archive(std::size_t i) const { return *archives_[places_[i].archive]; }
   std::string where(std::size_t i) const;
   std::vector<std::byte> bytes_of_file(std::size_t i) const;
 
-  std::vector<std::unique_ptr<detail::zip_reader>> archives_;
+  std::vector<std::unique_ptr<detail::zip_file>> archives_;
   std::vector<place> places_;
   std::vector<std::string> paths_;
   detail::image_reader reader_;  // after the lists, which determine its labels

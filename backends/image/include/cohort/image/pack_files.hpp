@@ -18,7 +18,7 @@ class communicator;
 ///           processor). Only one call may pack into `out` at a time.
 /// After     every archive is complete and on disk. After an interruption, the same call resumes: existing
 ///           archives with the same names and sizes of files are kept.
-/// Moves     reads and writes each byte once, through a fixed amount of memory.
+/// Moves     reads each byte twice and writes it once, through a fixed amount of memory.
 /// Errors    setting_error for n < 1, threads < 0, or `out` inside `folder`; file_error for a file that
 ///           cannot be read or written, and for a folder without files; data_error naming an archive in `out`
 ///           that belongs to another packing.

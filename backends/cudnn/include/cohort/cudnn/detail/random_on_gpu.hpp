@@ -2,9 +2,9 @@
 #pragma once
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
-#include <cohort/random/detail/hash.hpp>
 
 namespace cohort::detail {
 

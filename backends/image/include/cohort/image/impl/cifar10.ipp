@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/cifar10.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstddef>
 #include <memory>
 
@@ -63,7 +63,7 @@ namespace cohort::detail {
 arrays cifar10_of(std::string const& folder, std::vector<std::string> names, std::uint64_t bytes) {
   for (std::string& name : names) {
     name = folder + '/' + name;
-    if (std::uint64_t const found = size_of_file(name).value_or(bytes); found != bytes)
+    if (std::uint64_t const found = io::size_of_file(name).value_or(bytes); found != bytes)
       throw data_error(
           {.what = "not a CIFAR-10 file", .where = name, .expected = {bytes, " bytes"}, .got = {found}});
   }

@@ -3,7 +3,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/file_batches.hpp>
-#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/folder.hpp>
 
 namespace cohort {
 
@@ -22,7 +22,7 @@ void file_batches::get(std::int64_t i, example_view& out) const {
 }
 
 std::vector<std::string> file_batches::archives_at(std::string const& folder) {
-  if (detail::size_of_file(folder)) return {folder};
+  if (io::size_of_file(folder)) return {folder};
   std::vector<std::string> names = detail::sorted_names_in(folder);
   std::erase_if(names, [](std::string const& name) { return !name.ends_with(".zip"); });
   if (names.empty())
@@ -42,7 +42,7 @@ std::string_view file_batches::parent_of(std::string_view path) {
 std::vector<std::string> file_batches::list_files(std::vector<std::string> const& archives,
                                                   std::vector<std::string> labels) {
   for (std::string const& path : archives) {
-    archives_.push_back(std::make_unique<detail::zip_reader>(path));
+    archives_.push_back(std::make_unique<detail::zip_file>(path));
     std::uint64_t number = 0;
     for (auto const& entry : archives_.back()->entries()) {
       place const at{.archive = static_cast<std::uint32_t>(archives_.size() - 1), .entry = number++};

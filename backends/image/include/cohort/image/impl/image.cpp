@@ -18,6 +18,6 @@
 #include <cohort/image/impl/resize.ipp>
 #include <cohort/image/impl/rotate.ipp>
 #include <cohort/image/impl/sorted_names.ipp>
-#include <cohort/image/impl/zip.ipp>
+#include <cohort/image/impl/zip_file.ipp>
 
 COHORT_IS_IMPLEMENTATION(cohort_image_src_hpp)

@@ -2,18 +2,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/detail/work_queue.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/chrono.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/image/detail/sorted_names.hpp>
-#include <cohort/image/detail/zip.hpp>
+#include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/pack_files.hpp>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/random/detail/hash.hpp>
+#include <cohort/io/folder.hpp>
 #include <cstddef>
 #include <exception>
 #include <filesystem>
@@ -31,9 +31,9 @@ void append_files_below(std::string const& folder, std::string const& inside,
                         std::vector<std::string>& files) {
   for (std::string const& name : sorted_names_in(folder + '/' + inside)) {
     std::string const path = folder + '/' + inside + name;
-    if (is_folder(path)) {
+    if (io::is_folder(path)) {
       append_files_below(folder, inside + name + '/', files);
-    } else if (size_of_file(path)) {
+    } else if (io::size_of_file(path)) {
       files.push_back(inside + name);
     } else {
       throw file_error(
@@ -62,10 +62,10 @@ std::string batch_name(std::size_t number) {
 
 /// Whether the archive exists. Throws data_error if it exists with other files than these.
 bool already_packed(std::string const& path, std::string const& folder, std::span<std::string const> names) {
-  if (!size_of_file(path)) return false;
-  std::vector<zip_reader::entry> const entries = zip_reader(path).entries();
-  auto const same = [&](zip_reader::entry const& entry, std::string const& name) {
-    return entry.name == name && size_of_file(folder + '/' + name) == entry.bytes;
+  if (!io::size_of_file(path)) return false;
+  std::vector<zip_entry> const entries = zip_file(path).entries();
+  auto const same = [&](zip_entry const& entry, std::string const& name) {
+    return entry.name == name && io::size_of_file(folder + '/' + name) == entry.size;
   };
   if (!std::equal(entries.begin(), entries.end(), names.begin(), names.end(), same))
     throw data_error({.what = "the output folder contains an archive of another pack_files call",
@@ -132,11 +132,11 @@ void packing::prepare() const {
                          .where = out_,
                          .expected = {"a folder outside ", folder_},
                          .got = out_});
-  make_folder(out_);
+  io::make_folder(out_);
   for (std::string const& name : sorted_names_in(out_)) {
     if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
     if (name.find(".zip.partial") != std::string::npos) {
-      remove_file(out_ + '/' + name);  // left by an interrupted packing
+      io::remove_file(out_ + '/' + name);  // left by an interrupted packing
     } else if (std::find(archives_.begin(), archives_.end(), out_ + '/' + name) == archives_.end()) {
       throw data_error({.what = "the output folder contains an archive of another pack_files call",
                         .where = out_ + '/' + name,
@@ -207,8 +207,7 @@ std::vector<std::string> pack_files(std::string const& folder, std::string const
                                     std::uint64_t seed, communicator& world, int threads) {
   constexpr char const* call = "pack_files";
   std::optional<detail::packing> all;
-  detail::all_or_none(world, call, "cannot pack the files",
-                      [&] { all.emplace(folder, out, n, seed, threads); });
+  all_or_none(world, call, "cannot pack the files", [&] { all.emplace(folder, out, n, seed, threads); });
   std::uint64_t names = detail::fnv1a_offset;
   for (std::string const& one : all->files()) names = detail::fnv1a("/", detail::fnv1a(one, names));
   std::array const facts{
@@ -216,7 +215,7 @@ std::vector<std::string> pack_files(std::string const& folder, std::string const
       shared_fact{"n", std::to_string(n)}, shared_fact{"seed", std::to_string(seed)},
       shared_fact{"out", out}};
   detail::require_same(world, call, facts);
-  detail::all_or_none(world, call, "cannot pack the files", [&] {
+  all_or_none(world, call, "cannot pack the files", [&] {
     if (world.rank() == 0) all->prepare();
   });
   detail::pack_as_rank(*all, world);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/hdf5_rows.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/keras/detail/hdf5_file.hpp>
 #include <cohort/records/detail/array_rows.hpp>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/keras/detail/stored_zip.hpp>
 #include <utility>

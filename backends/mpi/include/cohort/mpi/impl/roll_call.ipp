@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cohort/communicator/detail/stall_report.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/mpi/detail/roll_call.hpp>
 #include <cstddef>
 #include <cstdlib>

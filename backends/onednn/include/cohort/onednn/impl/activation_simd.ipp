@@ -11,11 +11,11 @@ namespace baseline_f32 {
 }  // namespace baseline_f32
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx2.inc>
 namespace avx2_f32 {
 #include <cohort/onednn/detail/activation_simd.inc>
 }  // namespace avx2_f32
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 #include <cohort/onednn/detail/activation_simd.inc>
 }  // namespace avx512_f32
@@ -23,7 +23,7 @@ namespace avx512_bf16 {
 using avx512_f32::exponential, avx512_f32::quotient;
 #include <cohort/onednn/detail/activation_simd.inc>
 }  // namespace avx512_bf16
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 activation_passes activation_passes_for(curve of, [[maybe_unused]] isa which, [[maybe_unused]] bool narrow) {

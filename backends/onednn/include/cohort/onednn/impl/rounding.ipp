@@ -7,8 +7,8 @@
 namespace cohort::detail {
 
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-#include <cohort/execution/detail/begin_avx512.inc>
+#include <cohort/detail/begin_avx2.inc>
+#include <cohort/detail/begin_avx512.inc>
 namespace avx512_f32 {
 
 /// Rounds whole vectors. Returns the number of elements rounded.
@@ -25,7 +25,7 @@ namespace avx512_f32 {
 }
 
 }  // namespace avx512_f32
-#include <cohort/execution/detail/end_simd.inc>
+#include <cohort/detail/end_simd.inc>
 #endif
 
 void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n) {

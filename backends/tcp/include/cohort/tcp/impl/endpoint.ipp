@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/endpoint.hpp>
 #include <cstring>
 #include <memory>

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cstring>
 #include <map>

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/socket_api.hpp>
 #include <cstring>

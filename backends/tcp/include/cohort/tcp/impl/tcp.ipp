@@ -3,9 +3,9 @@
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/message_communicator.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp.hpp>
 #include <cohort/tcp/detail/tcp_start.hpp>
 #include <cstdlib>

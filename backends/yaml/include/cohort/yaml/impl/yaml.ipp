@@ -4,8 +4,8 @@
 #include <yaml-cpp/parser.h>
 #include <algorithm>
 #include <charconv>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/json_tree_builder.hpp>
 #include <cohort/io/detail/underflow.hpp>
 #include <cohort/yaml.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/io/detail/byte_words.hpp>
-#include <cohort/io/detail/json_string.hpp>
+#include <cohort/detail/byte_words.hpp>
+#include <cohort/detail/json_string.hpp>
 
 namespace cohort::detail {
 

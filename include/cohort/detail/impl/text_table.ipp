@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
-#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/detail/text_table.hpp>
 
 namespace cohort::detail {
 

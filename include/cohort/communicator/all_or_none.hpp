@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <exception>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace cohort::detail {
+namespace cohort {
 
 /// Result of an action that all ranks have run, the same on every rank.
 struct shared_outcome {
@@ -30,13 +30,13 @@ template <class Action>
 shared_outcome outcome_of_all(communicator& world, std::string_view call, Action action) {
   constexpr char done = '+', failed = '-';
   constexpr int most_named = 4;
-  std::string mine;
+  std::string result;
   try {
-    mine = done + action();
+    result = done + action();
   } catch (std::exception const& refused) {
-    mine = failed + std::string(refused.what());
+    result = failed + std::string(refused.what());
   }
-  shared_outcome outcome{.texts = texts_of_all(world, call, mine)};
+  shared_outcome outcome{.texts = detail::texts_of_all(world, call, result)};
   int failures = 0;
   for (int rank = 0; rank < world.size(); ++rank) {
     std::string& text = outcome.texts[static_cast<std::size_t>(rank)];
@@ -44,10 +44,11 @@ shared_outcome outcome_of_all(communicator& world, std::string_view call, Action
     text.erase(0, 1);
     if (succeeded || ++failures > most_named) continue;
     if (!outcome.trouble.empty()) outcome.trouble += "; ";
-    if (world.size() > 1) outcome.trouble += text_of({"rank ", rank, ": "});
+    if (world.size() > 1) outcome.trouble += detail::text_of({"rank ", rank, ": "});
     outcome.trouble += text.empty() ? "no reason given" : text;
   }
-  if (failures > most_named) outcome.trouble += text_of({"; and ", failures - most_named, " more ranks"});
+  if (failures > most_named)
+    outcome.trouble += detail::text_of({"; and ", failures - most_named, " more ranks"});
   return outcome;
 }
 
@@ -73,4 +74,4 @@ void all_or_none(communicator& world, std::string_view call, char const* sentenc
   if (!outcome.trouble.empty()) throw data_error({.what = sentence, .got = outcome.trouble});
 }
 
-}  // namespace cohort::detail
+}  // namespace cohort

@@ -7,7 +7,7 @@
 #include <vector>
 
 /// File system operations on paths. They throw file_error on failure.
-namespace cohort::detail {
+namespace cohort::io {
 
 /// Returns the names of the folder's entries, in any order; nullopt if nothing has this path, also no link.
 std::optional<std::vector<std::string>> list_folder(std::string const& folder);
@@ -33,4 +33,4 @@ void remove_empty_folder(std::string const& path);
 /// Synchronises the folder's entries with the disk (fsync).
 void synchronise_folder(std::string const& folder);
 
-}  // namespace cohort::detail
+}  // namespace cohort::io

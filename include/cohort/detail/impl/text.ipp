@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/detail/text.hpp>
+#include <cohort/detail/text.hpp>
 #include <cstdio>
 #include <cstdlib>
 
