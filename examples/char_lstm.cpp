@@ -34,16 +34,13 @@ reference_program::program const char_lstm{
              .data = reference_program::text_help,
              .learning_rate = "Adam's learning rate",
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
-    .defaults = {.epochs = 2, .learning_rate = 0.002, .generate = 300},
-    .evaluation_batch = 64,
+    .defaults = {.run = {.training = {.optimizer = {.rule = adam{.learning_rate = 0.002, .beta2 = 0.99},
+                                                    .normalisation = normalise::clip_global_norm{1}}},
+                         .fit = {.epochs = 2},
+                         .evaluation = {.batch = 64}},
+                 .generate = 300},
     .data = [](options const& chosen) { return reference_program::crops_of(chosen, steps); },
     .network = characters,
-    .settings =
-        [](options const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = adam{.learning_rate = chosen.learning_rate, .beta2 = 0.99},
-                            .normalisation = normalise::clip_global_norm{1}}};
-        },
     .afterwards = reference_program::print_sample_by_steps};
 
 }  // namespace

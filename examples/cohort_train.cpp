@@ -45,7 +45,7 @@ using cohort_train::document_data;
 using reference_program::usage_error;
 
 constexpr char const* help =
-    R"(Trains the network that a document describes: its layers, data, optimiser, strategy and all settings.
+    R"(Trains the network that a document describes: its layers, data, optimizer, strategy and all settings.
 
   cohort-train FILE [flags]      FILE ends in .yaml, .yml or .json
 
@@ -70,6 +70,11 @@ variables by its flag -x.
 Exit status: 0; 1 after an error in a run; 2 for an invalid document or flag; 75 if the same command can be
 restarted with --resume.
 )";
+
+constexpr reference_program::setting_names document_fields{.backend = "backend",
+                                                           .ranks = "ranks.count",
+                                                           .communicator = "ranks.communicator",
+                                                           .strategy = "strategy"};
 
 /// One field to set, and the source of the value.
 struct assignment {
@@ -189,12 +194,6 @@ run_document document_of(command const& given) {
   return run;
 }
 
-/// Name of the strategy that make_strategy makes.
-std::string_view strategy_of(run_document const& run, cohort::communicator const& world) {
-  if (!std::holds_alternative<cohort::automatic_strategy>(run.strategy)) return name_of(run.strategy);
-  return world.size() > 1 ? "allreduce" : "none";
-}
-
 /// Results on the test set: of a classification, or of a regression.
 struct test_report {
   std::string text;
@@ -240,20 +239,14 @@ std::string json_report(run_document const& run, cohort::training& training, coh
                         test_report const& results, reference_program::run_totals const& totals,
                         std::optional<std::uint64_t> skipped,
                         std::optional<cohort::transform_report> const& rows) {
-  cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object();
   for (auto const& [name, value] : results.numbers) out.field(name, value);
-  out.field("seconds", totals.seconds).field("samples_per_second", fitted.samples_per_second());
-  out.field("wait_seconds", totals.wait_seconds);
-  out.field("ranks", world.size()).field("communicator", world.name());
-  out.field("strategy", strategy_of(run, world)).field("bytes_sent", totals.bytes);
-  out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
-  out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
-  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
+  reference_program::write_totals(out, training, fitted, totals, run.strategy);
+  out.field("epochs", training.epoch());
   if (skipped) out.field("skipped_records", *skipped);
   if (rows) out.field("removed_rows", rows->removed).field("skipped_rows", rows->skipped);
-  out.field("checksum", training.checksum()).key("history").begin_object();
+  out.key("history").begin_object();
   for (std::string const& name : fitted.history.names()) {
     out.key(name).begin_array(cohort::io::json_lines::one);
     for (double const value : fitted.history[name])
@@ -355,14 +348,10 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   for (std::string const& notice : data.notices)
     if (prints) std::fprintf(stderr, "%s\n", notice.c_str());
   if (prints && data.rows) print_rows(*data.rows);
-  cohort::training_settings settings = run.training;
-  settings.log = cohort::stderr_sink();
-  if (run.tune) settings.tune = reference_program::make_tuner(run.fit.batch, world);
   std::optional<cohort::model_file> from;
   if (!run.network.model.empty()) from = cohort::model_file::open(run.network.model);
-  cohort::training training =
-      reference_program::make_training(run.backend, from ? from->network() : *run.network.layers, settings,
-                                       world, reference_program::make_strategy(run.strategy, world));
+  cohort::training training = reference_program::make_training(
+      run, from ? from->network() : *run.network.layers, world, document_fields);
   start(training, run, from, data);
   from.reset();
   std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
@@ -387,13 +376,10 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   }
   cohort::evaluation_settings evaluation = run.evaluation;
   evaluation.sharding = run.fit.sharding;
-  reference_program::monitors const shown(
-      {.tensorboard = run.output.tensorboard, .html_report = run.output.html_report, .title = "cohort-train"},
-      training, data.train, test, evaluation, how);
+  reference_program::monitors const shown(run.output, "cohort-train", training, data.train, test, evaluation,
+                                          how);
   shown.add_to(how.listeners);
-  if (preflight)
-    reference_program::check_run(training, data.train, how, run.strategy, run.output.checkpoints,
-                                 run.output.keep);
+  if (preflight) reference_program::check_run(training, data.train, how, run);
   cohort::fit_report const fitted = training.fit(data.train, how);
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 
@@ -405,7 +391,7 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   std::optional<std::uint64_t> const skipped = skipped_records(data, world);
   if (prints) {
     if (test) std::printf("\n%s\n", results.text.c_str());
-    reference_program::print_totals(training, fitted, totals, std::string(strategy_of(run, world)));
+    reference_program::print_totals(training, fitted, totals, run.strategy);
     if (skipped.value_or(0) > 0)
       std::printf("damaged records: %llu reads skipped\n", static_cast<unsigned long long>(*skipped));
     std::fflush(stdout);
@@ -448,28 +434,18 @@ cohort_train::table_preparation preparation_of(cohort::network_source const& fro
 }
 
 int train(run_document const& run, bool preflight, int argc, char** argv) {
-  constexpr reference_program::setting_names fields{
-      .backend = "backend", .ranks = "ranks.count", .communicator = "ranks.communicator"};
-  cohort::output_settings const& output = run.output;
-  reference_program::require_backend(run.backend, fields);
+  reference_program::require_backend(run.backend, document_fields);
   require_equal_preparation(run);
-  auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
-  reference_program::options const how{.ranks = run.ranks.count,
-                                       .communicator = run.ranks.communicator,
-                                       .preflight = preflight,
-                                       .checkpoints = output.checkpoints,
-                                       .deadline = seconds(run.ranks.deadline),
-                                       .heartbeat = seconds(run.ranks.heartbeat)};
   std::optional<document_data> data;  // as in the reference programs: loaded after the ranks have joined
   std::once_flag is_loaded;
   auto const body = [&](cohort::communicator& world) {
-    require_outputs(output, world);
+    require_outputs(run.output, world);
     std::call_once(is_loaded, [&] {
       data.emplace(cohort_train::load(run.data, run.training.seed, preparation_of(run.network)));
     });
     return run_rank(run, preflight, world, *data);
   };
-  return reference_program::launch(how, argc, argv, body, fields);
+  return reference_program::launch(run, preflight, argc, argv, body, document_fields);
 }
 
 int print_error(std::exception const& problem, int status) {

@@ -45,12 +45,12 @@ void write_features(training& trained, std::string const& path, dataset const& i
 /// Trains the regression on LeNet's features; LeNet's parameters stay fixed.
 void regress(training& trained, options const& chosen, sets const& images) {
   if (!chosen.features.empty()) write_features(trained, chosen.features, images.test);
-  training regression = reference_program::make_training(
-      graph(logistic), {.optimizer = {.rule = adam{.learning_rate = 1e-3}, .l2 = 1e-4}}, chosen,
-      trained.world());
-  regression.fit(trained.features({"features"}, images.train), {.batch = chosen.batch, .epochs = 5});
+  run_document run = chosen.run;
+  run.training.optimizer = {.rule = adam{.learning_rate = 1e-3}, .l2 = 1e-4};
+  training regression = reference_program::make_training(run, graph(logistic), trained.world());
+  regression.fit(trained.features({"features"}, images.train), {.batch = run.fit.batch, .epochs = 5});
   auto const report = regression.evaluate(trained.features({"features"}, images.test));
-  std::string const path = chosen.save.empty() ? "" : chosen.save + ".logistic";
+  std::string const path = run.output.model.empty() ? "" : run.output.model + ".logistic";
   if (!path.empty()) reference_program::save(regression, path);
   if (trained.world().rank() != 0) return;
   std::printf("\nlogistic regression on the %d features: accuracy %.2f %%\n", features,
@@ -67,16 +67,11 @@ reference_program::program const features_logistic{
          .data = reference_program::mnist_help,
          .learning_rate = "AdaGrad's learning rate",
          .features =
-             "writes the outputs of LeNet's dense layer for the test images, by all ranks, to a CSV file,\n"
-             "                   or to an NPY file if its name ends with .npy; an interrupted call resumes"},
-    .defaults = {.epochs = 1, .learning_rate = 0.02},
+             "writes the outputs of LeNet's dense layer for the test images, by all ranks, to a CSV file, "
+             "or to an NPY file if its name ends with .npy; an interrupted call resumes"},
+    .defaults = {.run = {.training = {.optimizer = {.rule = adagrad{.learning_rate = 0.02}, .l2 = 5e-4}}}},
     .data = reference_program::mnist_sets,
     .network = [](auto const&, auto const&) { return graph(lenet); },
-    .settings =
-        [](auto const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = adagrad{.learning_rate = chosen.learning_rate}, .l2 = 5e-4}};
-        },
     .afterwards = regress};
 
 }  // namespace

@@ -50,25 +50,25 @@ reference_program::program const gpt{
              .purpose = "Trains a transformer to predict the next character of a text, and prints a sample.",
              .data = reference_program::text_help,
              .learning_rate = "AdamW's learning rate",
-             .size = R"(small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256;
-                   gpt2: 12, 12, 768, 64 of 50,257 tokens, for --batch 4. It reads GPT-2's vocabulary
-                   if gpt2/vocab.json and gpt2/merges.txt are beside the data)",
+             .size =
+                 "small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256; gpt2: 12, 12, "
+                 "768, 64 of 50,257 tokens, for --batch 4. It reads GPT-2's vocabulary if gpt2/vocab.json "
+                 "and gpt2/merges.txt are beside the data",
              .sizes = {"small", "baby", "gpt2"},
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
-    .defaults = {.batch = 12, .epochs = 1, .learning_rate = 1e-3, .generate = 300},
-    .evaluation_batch = 64,
+    .defaults =
+        {.run = {.training = {.optimizer = {.rule = adamw{.learning_rate = 1e-3, .beta2 = 0.99, .decay = 0.1},
+                                            .normalisation = normalise::clip_global_norm{1}}},
+                 .fit = {.batch = 12},
+                 .evaluation = {.batch = 64}},
+         .size = "small",
+         .generate = 300},
     .data =
         [](options const& chosen) {
           extents const e = extents_of(chosen);
           return reference_program::crops_of(chosen, e.steps, e.vocabulary);
         },
     .network = transformer,
-    .settings =
-        [](options const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = adamw{.learning_rate = chosen.learning_rate, .beta2 = 0.99, .decay = 0.1},
-                            .normalisation = normalise::clip_global_norm{1}}};
-        },
     .afterwards = reference_program::print_sample};
 
 }  // namespace

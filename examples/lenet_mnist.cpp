@@ -25,15 +25,10 @@ reference_program::program const lenet_mnist{
              .purpose = "Trains LeNet on MNIST and prints a classification report of the test images.",
              .data = reference_program::mnist_help,
              .learning_rate = "AdaGrad's learning rate"},
-    .defaults = {.learning_rate = 0.02},
+    .defaults = {.run = {.training = {.optimizer = {.rule = adagrad{.learning_rate = 0.02}, .l2 = 5e-4}},
+                         .fit = {.epochs = 5}}},
     .data = reference_program::mnist_sets,
-
-    .network = [](auto const&, auto const&) { return graph(lenet); },
-    .settings =
-        [](auto const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = adagrad{.learning_rate = chosen.learning_rate}, .l2 = 5e-4}};
-        }};
+    .network = [](auto const&, auto const&) { return graph(lenet); }};
 
 }  // namespace
 

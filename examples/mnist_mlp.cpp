@@ -27,16 +27,12 @@ reference_program::program const mnist_mlp{
                  "images.",
              .data = reference_program::mnist_help,
              .learning_rate = "the learning rate; Nesterov's momentum is 0.9"},
-    .defaults = {.learning_rate = 0.02, .seed = 12345},
+    .defaults = {.run = {.training = {.optimizer = {.rule = nesterov{.learning_rate = 0.02, .momentum = 0.9},
+                                                    .l2 = 1e-4},
+                                      .seed = 12345},
+                         .fit = {.epochs = 5}}},
     .data = reference_program::mnist_sets,
-
-    .network = [](auto const&, auto const&) { return graph(mlp); },
-    .settings =
-        [](auto const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = nesterov{.learning_rate = chosen.learning_rate, .momentum = 0.9},
-                            .l2 = 1e-4}};
-        }};
+    .network = [](auto const&, auto const&) { return graph(mlp); }};
 
 }  // namespace
 

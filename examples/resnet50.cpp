@@ -27,19 +27,15 @@ reference_program::program const program{
              .purpose = "Trains ResNet-50 on a few synthetic images of 224x224 pixels, to measure its speed.",
              .learning_rate = "the learning rate; the momentum is 0.9",
              .weights = "a safetensors file of another library, such as torchvision, as initial parameters"},
-    .defaults = {.batch = 8, .epochs = 1, .learning_rate = 0.01},
-    .top = 5,
-    .evaluation_batch = 8,
+    .defaults = {.run = {.training = {.optimizer = {.rule = momentum{.learning_rate = 0.01, .momentum = 0.9},
+                                                    .l2 = 1e-4},
+                                      .weights = init::relu{}},
+                         .fit = {.batch = 8},
+                         .evaluation = {.batch = 8, .top = 5}}},
     .data = images,
-    .network = [](auto const&,
-                  auto const&) { return reference_program::resnet(reference_program::resnet50_size); },
-    .settings =
-        [](auto const& chosen) {
-          return training_settings{
-              .optimizer = {.rule = momentum{.learning_rate = chosen.learning_rate, .momentum = 0.9},
-                            .l2 = 1e-4},
-              .weights = init::relu{}};
-        }};
+    .network = [](auto const&, auto const&) {
+      return reference_program::resnet(reference_program::resnet50_size);
+    }};
 
 }  // namespace
 

@@ -36,14 +36,12 @@ reference_program::program const sequence_classification{
                  "series.",
              .data = reference_program::series_help,
              .learning_rate = "Adam's learning rate"},
-    .defaults = {.epochs = 40, .learning_rate = 0.005},
+    .defaults = {.run = {.training = {.optimizer = {.rule = adam{.learning_rate = 0.005},
+                                                    .normalisation = normalise::clip_global_norm{1}}},
+                         .fit = {.epochs = 40}}},
     .normalises = true,
     .data = reference_program::series_sets,
-    .network = classifier,
-    .settings = [](options const& chosen) {
-      return training_settings{.optimizer = {.rule = adam{.learning_rate = chosen.learning_rate},
-                                             .normalisation = normalise::clip_global_norm{1}}};
-    }};
+    .network = classifier};
 
 }  // namespace
 

@@ -81,15 +81,10 @@ sets images(options const& chosen) {
 }
 
 /// The original learning rates: 8e-3, then 6e-3, 3e-3, 1e-3 and 5e-4 from epochs 1, 3, 5 and 7.
-training_settings settings_of(options const& chosen) {
-  double const first = chosen.learning_rate;
-  return {.optimizer = {.rule = amsgrad{.learning_rate = schedule::map{{{0, first},
-                                                                        {1, first * 3 / 4},
-                                                                        {3, first * 3 / 8},
-                                                                        {5, first / 8},
-                                                                        {7, first / 16}}}},
-                        .l2 = 1e-4},
-          .weights = init::relu{}};
+void adjust(options const& chosen, optimizer_settings& how) {
+  double const first = chosen.learning_rate();
+  how.rule = how.rule.with_learning_rate(
+      schedule::map{{{0, first}, {1, first * 3 / 4}, {3, first * 3 / 8}, {5, first / 8}, {7, first / 16}}});
 }
 
 /// Prints the file names and predicted classes of the first test images.
@@ -113,23 +108,23 @@ reference_program::program const tiny_imagenet{
              .purpose =
                  "Trains a network of Darknet blocks on TinyImageNet and reports top-1 and top-5 accuracy.",
              .data =
-                 R"(folder made by preprocess: train/ and test/ with archives of images, which are scaled to
-                   64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images)",
+                 "folder made by preprocess: train/ and test/ with archives of images, which are scaled to "
+                 "64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images",
              .learning_rate =
-                 "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 "
-                 "from epochs\n"
-                 "                   3, 5 and 7",
-             .cookbook = true},
-    .defaults = {.epochs = 8, .learning_rate = 8e-3},
-    .top = ranked,
-    .prefetch = 2,
+                 "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 from "
+                 "epochs 3, 5 and 7",
+             .master = "under mpirun: the host of rank 0, which is checked"},
+    .defaults = {.run = {.training = {.optimizer = {.rule = amsgrad{.learning_rate = 8e-3}, .l2 = 1e-4},
+                                      .weights = init::relu{}},
+                         .fit = {.epochs = 8, .prefetch = 2},
+                         .evaluation = {.top = ranked}}},
     .data = images,
     .network =
         [](options const&, sets const& found) {
           int const classes = found.train.describe().targets[0].classes;
           return graph::build([=](builder& net) { return darknet(net, classes); });
         },
-    .settings = settings_of,
+    .adjust = adjust,
     .afterwards = recognise};
 
 }  // namespace

@@ -29,8 +29,9 @@ reference_program::program_text const text{
     .flags =
         " data ranks communicator batch epochs learning-rate seed load save deadline heartbeat json words "};
 
-options const defaults{
-    .batch = 1024, .epochs = 5, .learning_rate = 0.025, .words = "king,queen,love,death,sword"};
+options const defaults{.run = {.training = {.optimizer = {.rule = sgd{.learning_rate = 0.025}}},
+                               .fit = {.batch = 1024, .epochs = 5}},
+                       .words = "king,queen,love,death,sword"};
 
 /// Returns the text with ASCII letters in lower case. Replaces all ASCII characters except letters, digits,
 /// apostrophes and line ends by spaces, which separate words.
@@ -103,16 +104,16 @@ int run_rank(options const& chosen, communicator& world) {
                 path.empty() ? "synthetic sentences" : path.c_str(), static_cast<long long>(words.total()),
                 words.size(), world.size());
   word2vec run(words, world,
-               {.optimizer = sgd{.learning_rate = chosen.learning_rate},
-                .final_rate = std::min(1e-4, chosen.learning_rate),
-                .epochs = std::max(chosen.epochs, 1),
-                .windows = chosen.batch * world.size(),
-                .seed = chosen.seed});
+               {.optimizer = chosen.run.training.optimizer.rule,
+                .final_rate = std::min(1e-4, chosen.learning_rate()),
+                .epochs = std::max(chosen.run.fit.epochs, 1),
+                .windows = chosen.run.fit.batch * world.size(),
+                .seed = chosen.run.training.seed});
   if (!chosen.load.empty()) run.load(chosen.load);
   auto const begin = std::chrono::steady_clock::now();
   epoch_sums now, all;
   std::int64_t epoch = 0;
-  if (chosen.epochs > 0)
+  if (chosen.run.fit.epochs > 0)
     run.fit(tokens, [&](word2vec_step const& one) {
       if (one.epoch != epoch && now.steps > 0) {
         if (prints) now.print(epoch);
@@ -126,14 +127,15 @@ int run_rank(options const& chosen, communicator& world) {
   if (!prints) return 0;
   if (now.steps > 0) now.print(epoch);
   print_neighbours(run.vectors(), chosen.words);
-  if (!chosen.save.empty()) save(run, chosen.save);
-  if (chosen.json.empty()) return 0;
+  cohort::output_settings const& output = chosen.run.output;
+  if (!output.model.empty()) save(run, output.model);
+  if (output.report.empty()) return 0;
   io::json_writer out(2);
   out.begin_object().field("words", words.size()).key("loss");
   auto const loss = now.mean();
   loss ? out.value(*loss) : out.value(nullptr);
   out.field("steps", all.steps).field("bytes_sent", all.bytes).field("seconds", seconds).end_object();
-  io::write_file(chosen.json, out.text());
+  io::write_file(output.report, out.text());
   return 0;
 }
 

@@ -13,8 +13,8 @@
 namespace reference_program {
 
 constexpr char const* mnist_help =
-    R"(folder with MNIST's four files, plain or .gz, or with Caffe's databases mnist_train_lmdb and
-                   mnist_test_lmdb; default: $COHORT_DATA, data/ or the cache, otherwise synthetic digits)";
+    "folder with MNIST's four files, plain or .gz, or with Caffe's databases mnist_train_lmdb and "
+    "mnist_test_lmdb; default: $COHORT_DATA, data/ or the cache, otherwise synthetic digits";
 
 /// The digits in a database of Caffe's: Datums of 1x28x28 bytes.
 inline cohort::dataset caffe_digits(std::string const& folder) {

@@ -13,23 +13,18 @@ class listener;
 class tensorboard_listener;
 class training;
 struct fit_settings;
+struct output_settings;
 }  // namespace cohort
 
 namespace reference_program {
 
-/// Files that show a run while it trains; an empty path: none.
-struct monitor_files {
-  std::string tensorboard{};  ///< folder
-  std::string html_report{};
-  std::string title{};  ///< of the report
-};
-
-/// Listeners that write monitor_files. `test`: the data set whose classes the report shows; null: none.
+/// Listeners that write the files of `output` that show a run while it trains. `title`: of the report.
+/// `test`: the data set whose classes the report shows; null: none.
 class monitors {
  public:
-  monitors(monitor_files const& files, cohort::training& run, cohort::dataset const& train,
-           cohort::dataset const* test, cohort::evaluation_settings const& evaluation,
-           cohort::fit_settings const& how);
+  monitors(cohort::output_settings const& output, char const* title, cohort::training& run,
+           cohort::dataset const& train, cohort::dataset const* test,
+           cohort::evaluation_settings const& evaluation, cohort::fit_settings const& how);
   monitors(monitors const&) = delete;
   ~monitors();
 

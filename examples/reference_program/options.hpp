@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/configuration/run_document.hpp>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -11,47 +10,14 @@ namespace reference_program {
 
 /// Values of the flags; also holds a program's defaults.
 struct options {
+  cohort::run_document run{};  ///< values of the flags that set a field of documents; no data and no network
   std::string data{};
-  int ranks = 1;
-  int workers = 0;  // 0: 1, or calibrated with --tune if --threads is not given either
-  int threads = 0;  // as workers
-  bool tune = false;
-  bool recompute = false;
-  std::string communicator = "auto";
   bool preflight = false;
-  std::string strategy = "auto";
-  std::string wire = "f32";
-  bool overlap_next_forward = false;
-  int every = 5;
-  std::string outer = "plain";
-  bool overlap = false;
-  double density = 1e-2;
-  double threshold = 0;  // of --strategy sharing; 0: by density
-  std::string share = "gradient";
-  int staleness = 0;  // negative: unbounded
-  int warm_up = 0;
-  std::string group = "process";
-  int batch = 32;
-  int epochs = 5;
-  double learning_rate = 0;
-  std::string backend = "auto";
-  std::optional<std::size_t> max_bytes{};  // of training_settings; without a value: 0
-  std::uint64_t seed = 123;
   bool original = false;
-  std::string save{};
   std::string load{};
-  std::string checkpoints{};
-  std::int64_t save_every = 0;
-  int keep = 3;
-  bool resume = false;
-  double deadline = 120;
-  double heartbeat = 10;
-  std::string json{};
-  std::int64_t evaluate_every = 0;
-  std::int64_t performance = 0;
+  int evaluate_every = 0;
+  int performance = 0;
   std::string trace{};
-  std::string tensorboard{};
-  std::string html_report{};
   bool profile = false;
   std::string size{};
   int generate = 0;
@@ -61,6 +27,9 @@ struct options {
   std::string master{};  // --masterIP
   std::string features{};
   bool help = false;
+
+  /// The learning rate that the program's default or a flag sets.
+  double learning_rate() const { return run.training.optimizer.rule.learning_rate().value(0, 0); }
 };
 
 /// A program's texts for --help. A flag whose text is null does not exist.
@@ -71,11 +40,11 @@ struct program_text {
   char const* learning_rate;       ///< of --learning-rate
   char const* original = nullptr;  ///< of --original
   char const* size = nullptr;      ///< of --size
-  char const* sizes[3] = {};       ///< values of --size; the first is the default
+  char const* sizes[3] = {};       ///< values of --size
   char const* generate = nullptr;  ///< of --generate
   char const* words = nullptr;     ///< of --words
   char const* weights = nullptr;   ///< of --weights; --map exists if it is not null
-  bool cookbook = false;           ///< --dataPath and --masterIP exist
+  char const* master = nullptr;    ///< of --masterIP; --dataPath exists if it is not null
   char const* features = nullptr;  ///< of --features
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
@@ -97,12 +66,14 @@ std::size_t bytes_of(std::string_view setting, std::string_view text);
 /// The environment variable that limits the memory of training.
 inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
 
-/// Parses the flags.  `learning_rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value
-/// of COHORT_MAX_BYTES.
+/// Parses the flags. Flags of a strategy that is not selected are checked, and have no effect. `original`:
+/// the settings that --original selects. Without --max-bytes, COHORT_MAX_BYTES sets the limit.
 ///
 /// Errors    usage_error.
-options parse(program_text const& text, options const& defaults, int argc, char** argv);
+options parse(program_text const& text, options const& defaults, cohort::training_settings const& original,
+              int argc, char** argv);
 
+/// Returns the help text. Defaults and allowed values of fields of documents are those of their tables.
 std::string help_of(program_text const& text, options const& defaults);
 
 }  // namespace reference_program

@@ -63,44 +63,6 @@ namespace reference_program {
 
 namespace {
 
-std::string strategy_of(options const& chosen, cohort::communicator const& world) {
-  if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
-  if (chosen.strategy == "none" && world.size() > 1)
-    throw usage_error{
-        "--strategy: expected allreduce, averaging, sharing or top_k with several ranks, got 'none'"};
-  return chosen.strategy;
-}
-
-/// These functions return the settings of strategies that the flags select.
-cohort::allreduce allreduce_of(options const& chosen) {
-  cohort::allreduce how{.overlap_next_forward = chosen.overlap_next_forward};
-  if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
-  return how;
-}
-cohort::parameter_averaging averaging_of(options const& chosen) {
-  cohort::parameter_averaging how{.every = chosen.every, .overlap = chosen.overlap};
-  if (chosen.outer == "bmuf") how.outer = cohort::outer::bmuf{};
-  if (chosen.outer == "nesterov_bmuf") how.outer = cohort::outer::bmuf{.nesterov = true};
-  if (chosen.outer == "diloco") how.outer = cohort::outer::diloco{};
-  return how;
-}
-
-cohort::strategy_source strategy_source_of(options const& chosen, cohort::communicator const& world) {
-  std::string const strategy = strategy_of(chosen, world);
-  cohort::sharing_settings const settings{
-      .share = chosen.share == "update" ? cohort::share::update : cohort::share::gradient,
-      .warm_up = chosen.warm_up,
-      .group = chosen.group == "rank" ? cohort::sharing_group::rank : cohort::sharing_group::process,
-      .max_staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness};
-  if (strategy == "allreduce") return allreduce_of(chosen);
-  if (strategy == "averaging") return averaging_of(chosen);
-  if (strategy == "top_k") return cohort::top_k_sharing{.density = chosen.density, .settings = settings};
-  if (strategy == "none") return cohort::no_strategy{};
-  cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
-  if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};
-  return cohort::threshold_sharing{.threshold = policy, .settings = settings};
-}
-
 /// Evaluates after every epoch and after every `every` steps, and sums the seconds of training without
 /// evaluation. `shown`: receives the accuracies; may be null.
 struct evaluations final : cohort::listener {
@@ -160,8 +122,6 @@ struct evaluations final : cohort::listener {
 
 std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
                         evaluations const& results, std::string const& kind, run_totals const& totals) {
-  double const each_second = totals.seconds > 0 ? static_cast<double>(fitted.examples) / totals.seconds : 0;
-  cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object();
   auto const add = [&](char const* name, std::optional<double> const& value) {
@@ -170,19 +130,11 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   };
   add("accuracy", results.last->accuracy());
   if (results.how.top > 1) add("top_accuracy", results.last->top_accuracy());
-  out.field("seconds", totals.seconds).field("samples_per_second", each_second);
-  out.field("wait_seconds", totals.wait_seconds);
+  write_totals(out, training, fitted, totals, chosen.run.strategy);
   cohort::training_settings const& settings = training.settings();
-  out.field("ranks", world.size()).field("workers", settings.workers).field("threads", settings.threads);
-  out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
-  out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
-  out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
-  out.field("batch", chosen.batch)
-      .field("learning_rate", chosen.learning_rate)
-      .field("seed", chosen.seed)
-      .key("loss");
-  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
-  out.field("data", kind).field("checksum", training.checksum());
+  out.field("workers", settings.workers).field("threads", settings.threads);
+  out.field("epochs", chosen.run.fit.epochs).field("batch", chosen.run.fit.batch);
+  out.field("learning_rate", chosen.learning_rate()).field("seed", settings.seed).field("data", kind);
   if (auto const measured = training.exchange_report(); !measured.empty()) {
     out.key("exchange").begin_object();
     for (cohort::measurement const& one : measured) out.field(one.name, one.value);
@@ -212,7 +164,7 @@ std::string forecast_of(options const& chosen, cohort::training& training, cohor
   auto const measured = training.exchange_report();
   return cohort::forecast(
       cohort::costs_of(measured, fitted.steps, world.size(), compute, cohort::measure_link(world)),
-      chosen.batch, ranks);
+      chosen.run.fit.batch, ranks);
 }
 
 /// Reads the initial parameters from a file of another library.
@@ -228,24 +180,25 @@ void read_weights(cohort::training& training, options const& chosen) {
 /// Runs one rank. Returns its exit status.
 int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const prints = world.rank() == 0;
-  require_same_calls(world, {{"--resume", chosen.resume},
+  cohort::run_document run = chosen.run;
+  cohort::output_settings const& output = run.output;
+  require_same_calls(world, {{"--resume", output.resume},
                              {"--trace", !chosen.trace.empty()},
                              {"--performance", chosen.performance > 0},
                              {"--features", !chosen.features.empty()},
-                             {"--save", !chosen.save.empty()}});
+                             {"--save", !output.model.empty()}});
   if (prints) print_data(images.notice, images.where, images.train, &images.test, "images");
-  cohort::training training =
-      make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
+  if (what.adjust) what.adjust(chosen, run.training.optimizer);
+  cohort::training training = make_training(run, what.network(chosen, images), world);
   if (what.normalises) training.normalise(images.train);
   if (!chosen.weights.empty()) read_weights(training, chosen);
   if (!chosen.load.empty()) training.load(chosen.load);
-  std::int64_t const last_epoch = training.epoch() + chosen.epochs;
-  if (chosen.resume) resume_newest(training, chosen.checkpoints);
+  std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
+  if (output.resume) resume_newest(training, output.checkpoints);
   training.profile(chosen.profile);
 
-  int const classes = images.test.describe().targets[0].classes;
-  evaluations results(images.test, {.batch = what.evaluation_batch, .top = std::min(what.top, classes)},
-                      chosen.evaluate_every);
+  run.evaluation.top = std::min(run.evaluation.top, images.test.describe().targets[0].classes);
+  evaluations results(images.test, run.evaluation, chosen.evaluate_every);
   cohort::progress_listener progress;
   std::optional<cohort::performance_listener> performance;
   std::optional<cohort::checkpoint_listener> saving;
@@ -254,23 +207,18 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   std::vector<cohort::listener*> listeners{&results};
   if (prints) listeners.insert(listeners.begin(), &progress);
   if (prints && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
-  if (!chosen.checkpoints.empty()) {
-    listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
+  if (!output.checkpoints.empty()) {
+    listeners.push_back(&saving.emplace(output.checkpoints, output.checkpoint_every, output.keep));
     listeners.push_back(&stopping.emplace());
   }
   if (!chosen.trace.empty()) listeners.push_back(&times.emplace(world));
-  auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
-  cohort::fit_settings how{
-      .batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .prefetch = what.prefetch};
-  monitors const shown(
-      {.tensorboard = chosen.tensorboard, .html_report = chosen.html_report, .title = what.text.name},
-      training, images.train, &images.test, results.how, how);
+  cohort::fit_settings how = run.fit;
+  how.epochs = static_cast<int>(std::max<std::int64_t>(last_epoch - training.epoch(), 0));
+  monitors const shown(output, what.text.name, training, images.train, &images.test, results.how, how);
   shown.add_to(listeners);
   results.shown = &shown;
   how.listeners = std::move(listeners);
-  if (chosen.preflight)
-    check_run(training, images.train, how, strategy_source_of(chosen, world), chosen.checkpoints,
-              chosen.keep);
+  if (chosen.preflight) check_run(training, images.train, how, run);
   cohort::fit_report const fitted = training.fit(images.train, how);
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
@@ -286,24 +234,26 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   if (what.afterwards) what.afterwards(training, chosen, images);
 
   if (prints && chosen.profile && training.backend().starts_with("cudnn")) {
-    std::printf("\n%s", cohort::text_of(training.profile_rows(chosen.batch)).c_str());
+    std::printf("\n%s", cohort::text_of(training.profile_rows(run.fit.batch)).c_str());
   } else if (prints && chosen.profile) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%speak of %d threads: %.0f GFLOP/s in f32, %.0f GB/s\n",
-                cohort::text_of(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
+                cohort::text_of(training.profile_rows(run.fit.batch), peaks.of_one(workers)).c_str(), threads,
                 peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
   if (prints) {
     std::printf("\n%s\n", results.last->stats().c_str());
-    print_totals(training, fitted, totals, strategy_of(chosen, world));
+    print_totals(training, fitted, totals, run.strategy);
     std::fputs(forecast.c_str(), stdout);
     std::fflush(stdout);
   }
-  if (!chosen.save.empty()) save(training, chosen.save);  // last, so that the results are printed if it fails
+  if (!output.model.empty())
+    save(training, output.model);  // last, so that the results are printed if it fails
   if (prints && !trace.empty()) cohort::io::write_file(chosen.trace, trace);
-  if (prints && !chosen.json.empty())
-    cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, totals));
+  if (prints && !output.report.empty())
+    cohort::io::write_file(output.report,
+                           json_report(chosen, training, fitted, results, images.kind, totals));
   return report_failed_saves(training, saving ? &*saving : nullptr);
 }
 
@@ -341,47 +291,45 @@ training_factory factory_for(std::string_view backend, setting_names const& name
   throw usage_error{std::string(named.backend) + ": this program was built without the component cudnn"};
 }
 
-}  // namespace
-
+/// Makes the strategy of this rank. Collective.
 std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
-                                                cohort::communicator& world) {
+                                                cohort::communicator& world, setting_names const& named) {
   return std::visit(
       [&]<class T>(T const& how) -> std::unique_ptr<cohort::strategy> {
-        if constexpr (std::is_same_v<T, cohort::automatic_strategy>) {
-          if (world.size() > 1) return cohort::allreduce{}.on(world);
-          return cohort::no_exchange{}.on(world);
-        } else if constexpr (std::is_same_v<T, cohort::no_strategy>) {
-          if (world.size() > 1)
-            throw cohort::setting_error(
-                {.what = "ranks without a strategy do not train one network",
-                 .where = "strategy",
-                 .expected = "with several ranks: auto, allreduce, averaging, sharing or top_k",
-                 .got = "none"});
-          return cohort::no_exchange{}.on(world);
-        } else {
+        if constexpr (requires { how.on(world); }) {
           return how.on(world);
+        } else {
+          if (world.size() == 1) return cohort::no_exchange{}.on(world);
+          if constexpr (std::is_same_v<T, cohort::automatic_strategy>) return cohort::allreduce{}.on(world);
+          throw usage_error{
+              std::string(named.strategy)
+              + ": expected allreduce, averaging, sharing or top_k with several ranks, got 'none'"};
         }
       },
       from);
 }
 
-cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
-                               cohort::communicator& world) {
-  std::unique_ptr<cohort::strategy> how = make_strategy(strategy_source_of(chosen, world), world);
-  settings.seed = chosen.seed;
-  settings.workers = chosen.workers;
-  settings.recompute.cheap = chosen.recompute;
-  settings.threads = std::max(chosen.threads, 1);
-  settings.max_bytes = chosen.max_bytes.value_or(0);
-  if (chosen.tune) settings.tune = make_tuner(chosen.batch, world);
-  settings.log = cohort::stderr_sink();
-  return make_training(chosen.backend, std::move(net), settings, world, std::move(how));
+/// Returns the autotuner of this program's backends, for `batch` examples per rank.
+std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
+  int const ranks_here = world.name() == "threads" ? world.size() : 1;
+  int const processors = std::max(1, cohort::usable_processors() / ranks_here);
+  return cohort::tune<tunable_backends>({.batch = batch, .processors = processors});
 }
 
-cohort::training make_training(std::string_view backend, cohort::graph net,
-                               cohort::training_settings const& settings, cohort::communicator& world,
-                               std::unique_ptr<cohort::strategy> how) {
-  return factory_for(backend)(std::move(net), world, std::move(how), settings);
+}  // namespace
+
+std::string_view strategy_name(cohort::strategy_source const& how, cohort::communicator const& world) {
+  if (!std::holds_alternative<cohort::automatic_strategy>(how)) return name_of(how);
+  return world.size() > 1 ? "allreduce" : "none";
+}
+
+cohort::training make_training(cohort::run_document const& run, cohort::graph net,
+                               cohort::communicator& world, setting_names const& named) {
+  cohort::training_settings settings = run.training;
+  settings.log = cohort::stderr_sink();
+  if (run.tune) settings.tune = make_tuner(run.fit.batch, world);
+  return factory_for(run.backend, named)(std::move(net), world, make_strategy(run.strategy, world, named),
+                                         settings);
 }
 
 void require_backend(std::string_view backend, setting_names const& named) { factory_for(backend, named); }
@@ -458,9 +406,8 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
 }
 
 /// Checks hosts and network.  Errors: setting_error if the job cannot run.
-void check_hosts(cohort::communicator& world, options const& chosen) {
-  std::string const folder =
-      chosen.checkpoints.empty() ? "" : writable_folder(chosen.checkpoints, true).string();
+void check_hosts(cohort::communicator& world, std::string const& checkpoints) {
+  std::string const folder = checkpoints.empty() ? "" : writable_folder(checkpoints, true).string();
   print_preflight(world, "hosts of ", cohort::preflight(world, {.folder = folder}));
 }
 
@@ -477,15 +424,16 @@ int failure_to_write(std::string const& folder) {
 /// The places that the flags name, checked on rank 0.
 void require_outputs(options const& chosen, cohort::communicator const& world) {
   if (world.rank() != 0) return;
-  output_place const checkpoints{chosen.checkpoints, "--checkpoints", true};
-  require_writable({{chosen.save, "--save"},
-                    {chosen.json, "--json"},
+  cohort::output_settings const& output = chosen.run.output;
+  output_place const checkpoints{output.checkpoints, "--checkpoints", true};
+  require_writable({{output.model, "--save"},
+                    {output.report, "--json"},
                     {chosen.trace, "--trace"},
-                    {chosen.tensorboard, "--tensorboard", true},
-                    {chosen.html_report, "--html-report"},
+                    {output.tensorboard, "--tensorboard", true},
+                    {output.html_report, "--html-report"},
                     {chosen.features, "--features"},
                     checkpoints});
-  require_no_checkpoints(checkpoints, chosen.resume);
+  require_no_checkpoints(checkpoints, output.resume);
 }
 
 }  // namespace
@@ -520,34 +468,24 @@ void require_same_calls(cohort::communicator& world,
   cohort::require_same(world, facts);
 }
 
-std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
-  int const ranks_here = world.name() == "threads" ? world.size() : 1;
-  int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-  return cohort::tune<tunable_backends>({.batch = batch, .processors = processors});
-}
-
-int launch(options const& chosen, int argc, char** argv,
+int launch(cohort::run_document const& run, bool preflight, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body_of_rank, setting_names const& named) {
   std::string const one_rank = std::string(named.ranks) + ": expected 1 with " + named.communicator + ' ';
   std::string const not_built = std::string(named.communicator) + ": this program was built without ";
 #if !HAS_NCCL
-  if (chosen.communicator == "nccl") throw usage_error{not_built + "the component nccl"};
+  if (run.ranks.communicator == "nccl") throw usage_error{not_built + "the component nccl"};
 #endif
-  auto const milliseconds = [](double seconds) {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
-  };
-  cohort::communicator_settings const how{.deadline = milliseconds(chosen.deadline),
-                                          .heartbeat = milliseconds(chosen.heartbeat),
-                                          .log = cohort::stderr_sink()};
+  cohort::communicator_settings const how{
+      .deadline = run.ranks.deadline, .heartbeat = run.ranks.heartbeat, .log = cohort::stderr_sink()};
   int status = 0;
-  std::string communicator = chosen.communicator;
+  std::string communicator = run.ranks.communicator;
   auto const body = [&](cohort::communicator& world) {
     std::unique_ptr<cohort::communicator> between_gpus;
 #if HAS_NCCL
     if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
     try {
-      if (chosen.preflight) check_hosts(between_gpus ? *between_gpus : world, chosen);
+      if (preflight) check_hosts(between_gpus ? *between_gpus : world, run.output.checkpoints);
       int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
       if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
     } catch (usage_error const& mistake) {
@@ -562,7 +500,7 @@ int launch(options const& chosen, int argc, char** argv,
 #if HAS_MPI
   if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
   if (communicator == "mpi" || communicator == "nccl") {
-    if (chosen.ranks > 1 && !cohort::mpi_started())
+    if (run.ranks.count > 1 && !cohort::mpi_started())
       throw usage_error{one_rank + communicator + "; mpirun starts the ranks"};
     int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
     return failed != 0 ? failed : status;
@@ -573,19 +511,19 @@ int launch(options const& chosen, int argc, char** argv,
 #if HAS_TCP
   if (communicator == "auto" && cohort::tcp_started()) communicator = "tcp";
   if (communicator == "tcp") {
-    if (chosen.ranks > 1) throw usage_error{one_rank + communicator + "; each process is a rank"};
+    if (run.ranks.count > 1) throw usage_error{one_rank + communicator + "; each process is a rank"};
     int const failed = cohort::launch<cohort::tcp>(how, body);
     return failed != 0 ? failed : status;
   }
 #else
   if (communicator == "tcp") throw usage_error{not_built + "the component tcp"};
 #endif
-  if (communicator == "auto") communicator = chosen.ranks > 1 ? "threads" : "self";
-  if (communicator == "self" && chosen.ranks > 1) throw usage_error{one_rank + "self"};
+  if (communicator == "auto") communicator = run.ranks.count > 1 ? "threads" : "self";
+  if (communicator == "self" && run.ranks.count > 1) throw usage_error{one_rank + "self"};
   if (communicator == "self")
     cohort::launch<cohort::self>(how, body);
   else
-    cohort::launch<cohort::threads>(chosen.ranks, how, body);
+    cohort::launch<cohort::threads>(run.ranks.count, how, body);
   return status;
 }
 
@@ -622,7 +560,7 @@ void resume_newest(cohort::training& training, std::string const& checkpoints) {
 }
 
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
-                  std::string const& strategy) {
+                  cohort::strategy_source const& strategy) {
   cohort::communicator const& world = training.world();
   auto const per_second = [&](double count) { return totals.seconds > 0 ? count / totals.seconds : 0; };
   if (fitted.steps > 0)
@@ -631,11 +569,25 @@ void print_totals(cohort::training& training, cohort::fit_report const& fitted, 
                 per_second(static_cast<double>(fitted.examples)), 100 * per_second(totals.wait_seconds));
   if (world.size() > 1)
     std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                strategy.c_str(), static_cast<double>(totals.bytes) / 1e6);
+                std::string(strategy_name(strategy, world)).c_str(), static_cast<double>(totals.bytes) / 1e6);
   std::printf("checksum %s\n", training.checksum().c_str());
   if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
       !text.empty() && fitted.steps > 0)
     std::printf("exchange by rank 0: %s\n", text.c_str());
+}
+
+void write_totals(cohort::io::json_writer& out, cohort::training& training, cohort::fit_report const& fitted,
+                  run_totals const& totals, cohort::strategy_source const& strategy) {
+  cohort::communicator const& world = training.world();
+  double const examples = static_cast<double>(fitted.examples);
+  out.field("seconds", totals.seconds);
+  out.field("samples_per_second", totals.seconds > 0 ? examples / totals.seconds : 0);
+  out.field("wait_seconds", totals.wait_seconds).field("ranks", world.size());
+  out.field("communicator", world.name()).field("strategy", strategy_name(strategy, world));
+  out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
+  out.field("backend", training.backend()).field("steps", fitted.steps).key("loss");
+  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
+  out.field("checksum", training.checksum());
 }
 
 int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving) {
@@ -666,7 +618,7 @@ std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::r
   return std::visit(
       [&]<class T>(T const& how) -> std::uint64_t {
         if constexpr (std::is_same_v<T, cohort::allreduce>)
-          return how.wire ? array : 0;                                      // the rounding errors
+          return how.wire == cohort::element_type::bf16 ? array : 0;        // the rounding errors
         else if constexpr (std::is_same_v<T, cohort::parameter_averaging>)  // velocity, pending mean
           return replica + (how.outer.is_plain() ? 0 : 2 * array) + (how.overlap ? 2 * array : 0);
         else if constexpr (std::is_same_v<T, cohort::threshold_sharing>)
@@ -682,14 +634,16 @@ std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::r
 }  // namespace
 
 void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
-               cohort::strategy_source const& strategy, std::string const& checkpoints, int keep) {
+               cohort::run_document const& run) {
+  std::string const& checkpoints = run.output.checkpoints;
+  int const keep = run.output.keep;
   cohort::preflight_settings what;
   if (!checkpoints.empty()) {
     what.folder = writable_folder(checkpoints, true).string();
     // A new checkpoint is complete before the oldest one is removed. A resumed run has some already.
     cohort::run_memory const memory = training.memory_of(train, how);
     auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
-    std::uint64_t bytes = rank_file_bytes(strategy, memory);
+    std::uint64_t bytes = rank_file_bytes(run.strategy, memory);
     if (training.world().rank() == 0) bytes += memory.parameters + memory.optimizer_state;  // the shared file
     what.disk = static_cast<std::uint64_t>(keep + 1 - present) * bytes;
   }
@@ -719,13 +673,13 @@ void save(cohort::training& trained, std::string const& path) { trained.save(pat
 namespace {
 
 /// Parses the flags and calls `work` with them; handles --help and errors.
-int guarded(program_text const& text, options const& defaults, int argc, char** argv,
-            std::function<int(options&)> const& work) {
+int guarded(program_text const& text, options const& defaults, cohort::training_settings const& original,
+            int argc, char** argv, std::function<int(options const&)> const& work) {
   auto const print_error = [&](std::exception const& problem) {
     std::fprintf(stderr, "%s: %s\n", text.name, problem.what());
   };
   try {
-    options chosen = parse(text, defaults, argc, argv);
+    options const chosen = parse(text, defaults, original, argc, argv);
     if (chosen.help) {
       std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
@@ -748,9 +702,8 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
 
 int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
               std::function<int(options const&, cohort::communicator&)> const& body) {
-  return guarded(text, defaults, argc, argv, [&](options& chosen) {
-    if (chosen.learning_rate == 0) chosen.learning_rate = defaults.learning_rate;
-    return launch(chosen, argc, argv, [&](cohort::communicator& world) {
+  return guarded(text, defaults, {}, argc, argv, [&](options const& chosen) {
+    return launch(chosen.run, chosen.preflight, argc, argv, [&](cohort::communicator& world) {
       require_outputs(chosen, world);
       return body(chosen, world);
     });
@@ -758,15 +711,13 @@ int run_ranks(program_text const& text, options const& defaults, int argc, char*
 }
 
 int run(program const& what, int argc, char** argv) {
-  return guarded(what.text, what.defaults, argc, argv, [&](options& chosen) {
-    if (chosen.learning_rate == 0)
-      chosen.learning_rate = chosen.original ? what.original_learning_rate : what.defaults.learning_rate;
-    factory_for(chosen.backend);  // throws before any work starts
+  return guarded(what.text, what.defaults, what.original, argc, argv, [&](options const& chosen) {
+    factory_for(chosen.run.backend);  // throws before any work starts
     // Loaded after the ranks have joined, so that all end at once, with one status, if a host has no data.
     // Ranks that are threads share the data.
     std::optional<sets> data;
     std::once_flag is_loaded;
-    return launch(chosen, argc, argv, [&](cohort::communicator& world) {
+    return launch(chosen.run, chosen.preflight, argc, argv, [&](cohort::communicator& world) {
       require_outputs(chosen, world);
       std::call_once(is_loaded, [&] { data.emplace(what.data(chosen)); });
       return run_rank(what, chosen, world, *data);

@@ -5,6 +5,7 @@
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/training/settings.hpp>
 #include <cstdint>
 #include <functional>
@@ -36,42 +37,34 @@ struct sets {
 struct program {
   program_text text;
   options defaults;
-  double original_learning_rate = 0;  ///< learning rate with --original
-  int top = 1;                        ///< also reports top-N accuracy
-  int prefetch = 0;                   ///< batches prepared ahead
-  int evaluation_batch = 256;
-  bool normalises = false;  ///< rescales inputs by the statistics of the training set
+  cohort::training_settings original{};  ///< settings with --original
+  bool normalises = false;               ///< rescales inputs by the statistics of the training set
   sets (*data)(options const&);
   cohort::graph (*network)(options const&, sets const&);
-  cohort::training_settings (*settings)(options const&);
+  /// Changes the settings that depend on the learning rate of the flags; null: none.
+  void (*adjust)(options const&, cohort::optimizer_settings&) = nullptr;
   /// Called on every rank after the training.
   void (*afterwards)(cohort::training&, options const&, sets const&) = nullptr;
 };
-
-/// Makes the strategy of this rank; `automatic_strategy`: allreduce for several ranks. Collective.
-///
-/// Errors    setting_error for an invalid setting, and for `no_strategy` with several ranks.
-std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
-                                                cohort::communicator& world);
-
-/// Makes a training with the backend, strategy, seed, workers and threads chosen by flags. `world` must
-/// outlive the training.
-cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
-                               cohort::communicator& world);
-
-/// Makes a training on the backend of this name, auto, onednn, …, with all other settings given.
-///
-/// Errors    usage_error if this program was built without that backend.
-cohort::training make_training(std::string_view backend, cohort::graph net,
-                               cohort::training_settings const& settings, cohort::communicator& world,
-                               std::unique_ptr<cohort::strategy> how);
 
 /// Names of settings in error messages: flags, or the fields of a document.
 struct setting_names {
   char const* backend = "--backend";
   char const* ranks = "--ranks";
   char const* communicator = "--communicator";
+  char const* strategy = "--strategy";
 };
+
+/// Returns the name of the strategy that a run of `world` has.
+std::string_view strategy_name(cohort::strategy_source const& how, cohort::communicator const& world);
+
+/// Makes a training with the document's settings, strategy and backend. `world` must outlive the training.
+/// Collective.
+///
+/// Errors    usage_error if this program was built without that backend, and for `no_strategy` with several
+///           ranks; setting_error for an invalid setting.
+cohort::training make_training(cohort::run_document const& run, cohort::graph net,
+                               cohort::communicator& world, setting_names const& named = {});
 
 /// Throws usage_error if this program was built without the backend of this name.
 void require_backend(std::string_view backend, setting_names const& named = {});
@@ -94,9 +87,6 @@ void require_writable(std::initializer_list<output_place> places);
 
 /// Throws usage_error if a run that does not resume would write to a folder with checkpoints.
 void require_no_checkpoints(output_place const& checkpoints, bool resumes);
-
-/// Returns the autotuner of this program's backends, for `batch` examples per rank.
-std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world);
 
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
@@ -121,28 +111,31 @@ struct run_totals {
 
 /// Prints one line with speed, wait for data, traffic and checksum, and one line about the exchange.
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
-                  std::string const& strategy);
+                  cohort::strategy_source const& strategy);
+
+/// Writes the fields that the reports of all programs have.
+void write_totals(cohort::io::json_writer& out, cohort::training& training, cohort::fit_report const& fitted,
+                  run_totals const& totals, cohort::strategy_source const& strategy);
 
 /// Prints on rank 0 how many checkpoints could not be saved. Returns the exit status of a run that has ended,
 /// the same on every rank: 0, or 1 if its last checkpoint could not be saved. `saving` is null without
 /// checkpoints.
 int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// With --preflight: checks the run before fit, and prints what was found. `strategy`: of the training.
-/// `keep`: the number of checkpoints. Collective.
+/// With --preflight: checks the run before fit, and prints what was found. Collective.
 ///
 /// Errors    setting_error on every rank if the run cannot begin.
 void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
-               cohort::strategy_source const& strategy, std::string const& checkpoints, int keep);
+               cohort::run_document const& run);
 
 /// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// Calls `body` on the ranks that `chosen` requests. The exit status is the result of rank 0 if ranks are
-/// threads, and of this process's rank under MPI or TCP. If the body of a rank throws usage_error, all ranks
-/// end with status 2.
-int launch(options const& chosen, int argc, char** argv,
+/// Calls `body` on the ranks that the document requests. `preflight`: checks hosts and network first. The
+/// exit status is the result of rank 0 if ranks are threads, and of this process's rank under MPI or TCP. If
+/// the body of a rank throws usage_error, all ranks end with status 2.
+int launch(cohort::run_document const& run, bool preflight, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body, setting_names const& named = {});
 
 /// Writes the parameters and the optimizer's state to a file.

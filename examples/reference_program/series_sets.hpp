@@ -20,8 +20,8 @@
 namespace reference_program {
 
 constexpr char const* series_help =
-    R"(synthetic_control.data, or a folder with JapaneseVowels_TRAIN.ts and _TEST.ts; default:
-                   text/synthetic_control.data in $COHORT_DATA, data/ or the cache, otherwise synthetic series)";
+    "synthetic_control.data, or a folder with JapaneseVowels_TRAIN.ts and _TEST.ts; default: "
+    "text/synthetic_control.data in $COHORT_DATA, data/ or the cache, otherwise synthetic series";
 
 /// Series, each with a class. `values`: the rows of all series, one after another.
 struct labelled_series {

@@ -18,8 +18,8 @@
 namespace reference_program {
 
 constexpr char const* text_help =
-    R"(a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache,
-                   otherwise synthetic sentences)";
+    "a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache, otherwise "
+    "synthetic sentences";
 
 /// A text, its tokenizer, and its source.
 struct characters_of_text {
@@ -77,8 +77,9 @@ inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
   std::int64_t const cut = all.size() * 9 / 10;
-  cohort::crop_settings const crops{
-      .length = length, .vocabulary = vocabulary > 0 ? vocabulary : read.tokens.size(), .seed = chosen.seed};
+  cohort::crop_settings const crops{.length = length,
+                                    .vocabulary = vocabulary > 0 ? vocabulary : read.tokens.size(),
+                                    .seed = chosen.run.training.seed};
   cohort::crop_settings fixed = crops;
   fixed.fixed = true;
   sets made{.train = cohort::token_crops(all.part(0, cut), crops),
@@ -98,7 +99,8 @@ void print_sample_of(Source& source, cohort::training const& trained, options co
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
   std::int32_t const start = tokens.find("\n").value_or(0);
   std::vector<std::int32_t> made = cohort::generate_tokens(
-      source, {&start, 1}, {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
+      source, {&start, 1},
+      {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.run.training.seed});
   std::erase_if(made, [&](std::int32_t token) { return token >= tokens.size(); });  // of a larger vocabulary
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
 }

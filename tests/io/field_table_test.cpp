@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A struct with a table of fields is read, written, described by a schema and listed. A field that the table
-// gains is found in all of them.
+// A struct with a table of fields is read, written, described by a schema, listed, and set by flags. A field
+// that the table gains is found in all of them.
 #include <gtest/gtest.h>
 #include <cohort/io/detail/field_codecs.hpp>
 #include <cohort/io/json.hpp>
@@ -166,6 +166,25 @@ TEST(field_table, lists_paths_and_values) {
             "name ; sailors 3; moves standing; boats none; depth none; flags none; key 0; planted 7");
   EXPECT_EQ(list_fields(all_set).back().number, 8);
   EXPECT_EQ(list_fields(all_set).front().number, std::nullopt);
+}
+
+TEST(field_table, lets_flags_set_a_new_field) {
+  ship changed = all_set;
+  field_assignment("planted", "9", "--planted").apply(changed);
+  EXPECT_EQ(changed.planted, 9);
+  field_assignment("moves.constant_speed.speed", "4", "--speed").apply(changed);
+  EXPECT_EQ(changed.moves, movement(constant_speed{4}));
+  field_assignment("name", "a ship", "--name").apply(changed);
+  EXPECT_EQ(changed.name, "a ship");
+  ship const before = changed;
+  try {
+    field_assignment("planted", "-1", "--planted").apply(changed);
+    FAIL() << "accepted";
+  } catch (data_error const& refused) {
+    EXPECT_EQ(refused.why().where, "--planted, $.planted");
+    EXPECT_EQ(refused.why().expected, "an integer from 0 to 2147483647");
+  }
+  EXPECT_EQ(changed, before);
 }
 
 TEST(field_table, omits_fields_that_may_differ_between_ranks) {

@@ -2,8 +2,13 @@
 // covers: optimizer/named_number optimizer/optimizers
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cohort/io/json.hpp>
+#include <cohort/optimizer/detail/optimizer_fields.hpp>
 #include <cohort/optimizer/optimizer_rule.hpp>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 namespace optimizer_rule_test {
@@ -63,18 +68,49 @@ TEST(optimizer_rule, has_the_defaults_of_the_literature) {
   }
 }
 
-TEST(optimizer_rule, is_restored_from_its_name_and_fields) {
+optimizer_rule read(std::string const& json) {
+  cohort::io::json_document const parsed = cohort::io::parse_json(json);
+  optimizer_rule rule;
+  cohort::detail::rule_codec().read(parsed.root(), rule);
+  return rule;
+}
+
+/// One optimizer of each kind with half of each default.
+std::vector<optimizer_rule> changed_rules() {
+  std::vector<optimizer_rule> all;
   for (optimizer_rule const& each : cohort::detail::default_rules) {
     std::vector<named_number> changed;
     for (named_number const& field : each.fields()) changed.push_back({field.name, field.value / 2});
-    optimizer_rule const other =
-        optimizer_rule::from(each.name(), cohort::schedule::cosine{.length = 7}, changed);
-    EXPECT_NE(other, each);
-    auto const fields = other.fields();
-    EXPECT_EQ(fields.size(), changed.size());
-    EXPECT_EQ(optimizer_rule::from(other.name(), other.learning_rate(), {fields.begin(), fields.end()}),
-              other);
-    EXPECT_EQ(optimizer_rule::from(each.name(), each.learning_rate(), {}), each);
+    auto const alternative = cohort::detail::alternative_of<cohort::detail::any_rule>(
+        static_cast<std::size_t>(each.rule()), changed);
+    all.push_back(std::visit([](auto const& rule) { return optimizer_rule(rule); }, alternative));
+    if (each.name() != "no_op")
+      all.back() = all.back().with_learning_rate(cohort::schedule::cosine{.length = 7});
+  }
+  return all;
+}
+
+TEST(optimizer_rule, is_restored_from_its_json) {
+  for (optimizer_rule const& rule : changed_rules()) {
+    cohort::io::json_writer out;
+    cohort::detail::rule_codec().write(out, rule);
+    EXPECT_EQ(read(out.text()), rule) << out.text();
+    auto const& omitted = cohort::detail::default_rules[static_cast<std::size_t>(rule.rule())];
+    EXPECT_EQ(read('"' + std::string(rule.name()) + '"'), omitted);
+    EXPECT_EQ(rule == omitted, rule.name() == "no_op");
+  }
+}
+
+TEST(optimizer_rule, has_a_table_with_every_field) {
+  for (optimizer_rule const& each : cohort::detail::default_rules) {
+    std::vector<std::string_view> expected;
+    if (each.name() != "no_op") expected.push_back("learning_rate");
+    for (named_number const& field : each.fields()) expected.push_back(field.name);
+    std::visit(
+        [&]<class Rule>(Rule const&) {
+          EXPECT_EQ(cohort::detail::names_of_fields<Rule>().all, expected) << each.name();
+        },
+        cohort::detail::alternative_of<cohort::detail::any_rule>(static_cast<std::size_t>(each.rule()), {}));
   }
 }
 
@@ -83,7 +119,7 @@ TEST(optimizer_rule, accepts_a_schedule_for_its_momentum) {
   optimizer_rule const rule = nesterov{.momentum = falling};
   EXPECT_EQ(rule.momentum(), falling);
   EXPECT_EQ(rule.fields().size(), 0U);
-  EXPECT_EQ(optimizer_rule::from("nesterov", 0.1, {}).with_momentum(falling), rule);
+  EXPECT_EQ(optimizer_rule(nesterov{}).with_momentum(falling), rule);
   EXPECT_NO_THROW(rule.check());
   EXPECT_THROW(optimizer_rule(adam{}).with_momentum(falling), cohort::setting_error);
   try {
@@ -104,29 +140,30 @@ TEST(optimizer_rule, names_its_fields_in_order) {
 }
 
 TEST(optimizer_rule, refuses_unknown_names_and_fields) {
-  EXPECT_THROW(optimizer_rule::from("adamant", 0.1, {}), cohort::setting_error);
-  named_number const wrong[] = {{"rho", 0.5}};
-  EXPECT_THROW(optimizer_rule::from("adam", 0.1, wrong), cohort::setting_error);
-  named_number const nameless[] = {{"", 0.5}};
-  EXPECT_THROW(optimizer_rule::from("sgd", 0.1, nameless), cohort::setting_error);
+  for (char const* const json : {R"("adamant")", R"({"adam": {"rho": 0.5}})", R"({"sgd": {"": 0.5}})",
+                                 R"({"no_op": {"learning_rate": 1}})", R"({"sgd": {"learning_rate": -1}})"})
+    EXPECT_THROW(read(json), cohort::data_error) << json;
 }
 
 TEST(optimizer_rule, refuses_an_epsilon_of_zero_and_names_the_field) {
   int with_epsilon = 0;
-  for (optimizer_rule const& each : cohort::detail::default_rules)
-    for (named_number const& field : each.fields()) {
-      if (field.name != "epsilon") continue;
+  auto const check = [&](auto rule) {
+    if constexpr (requires { rule.epsilon; }) {
       ++with_epsilon;
+      std::string const name(optimizer_rule(rule).name());
       for (double const bad : {0.0, -1e-6, 1e-46, __builtin_nan("")}) {  // 1e-46: 0 in float
-        named_number const changed[] = {{"epsilon", bad}};
+        rule.epsilon = bad;
         try {
-          optimizer_rule::from(each.name(), each.learning_rate(), changed).check();
-          FAIL() << each.name() << " accepted " << bad;
+          optimizer_rule(rule).check();
+          FAIL() << name << " accepted " << bad;
         } catch (cohort::setting_error const& e) {
-          EXPECT_EQ(e.why().where, std::string(each.name()) + ".epsilon");
+          EXPECT_EQ(e.why().where, name + ".epsilon");
         }
       }
     }
+  };
+  for (std::size_t kind = 0; kind < cohort::detail::default_rules.size(); ++kind)
+    std::visit(check, cohort::detail::alternative_of<cohort::detail::any_rule>(kind, {}));
   EXPECT_EQ(with_epsilon, 10);
 }
 
@@ -141,7 +178,7 @@ TEST(optimizer_rule, refuses_invalid_values_of_each_field) {
            adam{.beta2 = 1.5}, adam{.epsilon_hat = -1e-9}, adam{.epsilon = 0, .epsilon_hat = 1e-46},
            cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1}, cohort::adadelta{.rho = -0.1},
            cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()}, cohort::lars{.trust = 0},
-           optimizer_rule::from("no_op", 0.5, {})})
+           optimizer_rule(cohort::no_op{}).with_learning_rate(0.5)})
     EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
 }
 

@@ -4,10 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cohort/io/json.hpp>
+#include <cohort/optimizer/detail/optimizer_fields.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
 #include <limits>
 #include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 namespace rate_schedule_test {
@@ -60,7 +65,10 @@ TEST(rate_schedule, has_the_values_of_pytorch) {
       auto all = fields;
       if (one.name != "fixed") all.push_back({"by", what});
       all.push_back({"warm_up_by", what});
-      return rate_schedule::from(one.name, all);
+      auto const& rows = cohort::detail::schedule_rows;
+      auto const kind = std::ranges::find(rows, one.name, &cohort::detail::schedule_row::name) - rows.begin();
+      return cohort::detail::schedule_of(
+          cohort::detail::alternative_of<cohort::detail::any_schedule>(static_cast<std::size_t>(kind), all));
     };
     for (named_number const& field : fields) warmed |= field.name == "warm_up";
     EXPECT_NO_THROW(by(0).check()) << one.name;
@@ -138,29 +146,46 @@ TEST(rate_schedule, starts_with_x_at_0_and_never_waits_for_its_warm_up) {
   for (int x = 0; x < 5; ++x) EXPECT_DOUBLE_EQ(both.value(x, 9), expected[x]);
 }
 
-TEST(rate_schedule, is_restored_from_its_name_and_fields) {
+rate_schedule read(std::string const& json) {
+  cohort::io::json_document const parsed = cohort::io::parse_json(json);
+  rate_schedule rate = 0;
+  cohort::detail::schedule_codec().read(parsed.root(), rate);
+  return rate;
+}
+
+TEST(rate_schedule, is_restored_from_its_json) {
   std::set<std::string> seen;
   for (rate_schedule const& rate : examples()) {
-    auto const fields = rate.fields();
-    EXPECT_EQ(rate_schedule::from(rate.name(), {fields.begin(), fields.end()}), rate) << rate.name();
+    cohort::io::json_writer out;
+    cohort::detail::schedule_codec().write(out, rate);
+    EXPECT_EQ(read(out.text()), rate) << out.text();
     seen.insert(std::string(rate.name()));
   }
-  for (rate_schedule const& rate : cohort::detail::default_schedules) {
+  for (rate_schedule const& rate : cohort::detail::default_schedules)
     EXPECT_TRUE(seen.count(std::string(rate.name()))) << rate.name() << " is in no example";
-    EXPECT_EQ(rate_schedule::from(rate.name(), {}), rate) << rate.name();
-  }
+  EXPECT_EQ(read(R"("exponential")"), rate_schedule(schedule::exponential{}));
+}
+
+TEST(rate_schedule, has_a_table_with_every_field) {
+  std::size_t kind = 0;
+  auto const expect_fields = [&]<class Alternative>(Alternative const&) {
+    auto const& row = cohort::detail::schedule_rows[kind++];
+    std::vector<std::string_view> expected{"values"};
+    if (row.name != "map") expected.assign(row.fields.begin(), std::ranges::find(row.fields, ""));
+    if (row.name != "fixed") expected.push_back("by");
+    expected.insert(expected.end(), {"warm_up", "warm_up_by"});
+    EXPECT_EQ(cohort::detail::names_of_fields<Alternative>().all, expected) << row.name;
+  };
+  while (kind < cohort::detail::schedule_rows.size())
+    std::visit(expect_fields, cohort::detail::alternative_of<cohort::detail::any_schedule>(kind, {}));
 }
 
 TEST(rate_schedule, refuses_unknown_names_and_fields) {
-  EXPECT_THROW(rate_schedule::from("stair", {}), cohort::setting_error);
-  named_number const unknown[] = {{"gamma", 0.5}};
-  EXPECT_THROW(rate_schedule::from("step", unknown), cohort::setting_error);
-  named_number const nameless[] = {{"", 0.5}};
-  EXPECT_THROW(rate_schedule::from("step", nameless), cohort::setting_error);
-  named_number const unit[] = {{"by", 2}};
-  EXPECT_THROW(rate_schedule::from("step", unit), cohort::setting_error);
-  named_number const by[] = {{"by", 1}};
-  EXPECT_THROW(rate_schedule::from("fixed", by), cohort::setting_error);
+  for (char const* const json :
+       {R"("stair")", R"({"stair": {}})", R"({"step": {"gamma": 0.5}})", R"({"step": {"": 0.5}})",
+        R"({"step": {"by": 2}})", R"({"step": {"by": "year"}})", R"({"fixed": {"by": "epoch"}})",
+        R"({"step": {"every": 1.5}})", R"({"map": {"values": []}})", "-1"})
+    EXPECT_THROW(read(json), cohort::data_error) << json;
 }
 
 TEST(rate_schedule, refuses_to_warm_up_twice) {

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cohort/optimizer/detail/optimizer_fields.hpp>
 #include <cohort/optimizer/detail/update_text.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cstring>
 #include <limits>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace update_simd_test {
@@ -32,11 +34,8 @@ std::vector<isa> usable() {
 /// Every optimizer, with this rate if it has one.
 std::vector<optimizer_rule> all_optimizers(cohort::rate_schedule const& rate) {
   std::vector<optimizer_rule> list;
-  for (optimizer_rule const& one : cohort::detail::default_rules) {
-    auto const fields = one.fields();
-    list.push_back(
-        one.name() == "no_op" ? one : optimizer_rule::from(one.name(), rate, {fields.begin(), fields.end()}));
-  }
+  for (optimizer_rule const& one : cohort::detail::default_rules)
+    list.push_back(one.name() == "no_op" ? one : one.with_learning_rate(rate));
   list.push_back(
       nesterov{.learning_rate = rate, .momentum = schedule::step{0.9, 0.5, 3, schedule::unit::step}});
   list.push_back(cohort::lion{.learning_rate = rate, .decay = 0.1});
@@ -337,9 +336,14 @@ TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
     ASSERT_EQ(one.rows.size(), 11U);
     seen.insert(one.name);
     double const rate = one.take("rate"), l2 = one.take("l2");
-    optimizer_rule const rule = optimizer_rule::from(
-        one.name, schedule::step{.initial = rate, .factor = 0.5, .every = 4, .by = schedule::unit::step},
-        one.fields());
+    auto const& rows = cohort::detail::update_rows;
+    auto const kind = std::ranges::find(rows, one.name, &cohort::detail::update_row::name) - rows.begin();
+    optimizer_rule const rule =
+        std::visit([](auto const& alternative) { return optimizer_rule(alternative); },
+                   cohort::detail::alternative_of<cohort::detail::any_rule>(static_cast<std::size_t>(kind),
+                                                                            one.fields()))
+            .with_learning_rate(
+                schedule::step{.initial = rate, .factor = 0.5, .every = 4, .by = schedule::unit::step});
     for (isa const which : usable()) {
       arrays<T> a(rule, 16, 1);
       for (std::size_t i = 0; i < 16; ++i) a.w[i] = i < 6 ? static_cast<T>(one.rows[0].numbers[i]) : T(0);

@@ -7,7 +7,6 @@
 #include <cohort/optimizer/rate_schedule.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace cohort {
@@ -97,7 +96,6 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
 /// Errors    check: setting_error that names the field. `epsilon` or `epsilon_hat` must also be above 0 in
 ///           single precision. Otherwise padding and dead units would compute 0/0.
-///           from: setting_error for an unknown name or field.
 class optimizer_rule {
  public:
   constexpr optimizer_rule() : optimizer_rule(sgd{}) {}
@@ -208,10 +206,6 @@ class optimizer_rule {
     return result;
   }
 
-  /// Returns the optimizer with this name, rate and these fields. A missing field has its default.
-  static optimizer_rule from(std::string_view name, rate_schedule const& rate,
-                             std::span<named_number const> fields);
-
   /// Throws if a field is out of range.
   void check() const;
 
@@ -225,8 +219,6 @@ class optimizer_rule {
   constexpr detail::update_row const& row() const {
     return detail::update_rows[static_cast<std::size_t>(rule_)];
   }
-
-  void set(named_number const& field);
 
   detail::update_rule rule_;
   rate_schedule rate_;

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -62,7 +61,6 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 /// Errors    check: setting_error that names `owner` and the field: a value that is negative or not finite, a
 ///           momentum that is not below 1, a period or length below 1, a map whose keys do not begin at 0 or
 ///           do not increase.
-///           from: setting_error for an unknown name or field.
 class rate_schedule {
  public:
   constexpr rate_schedule(double value) : rate_schedule(schedule::fixed{value}) {}
@@ -127,9 +125,6 @@ class rate_schedule {
     return result;
   }
 
-  /// Returns the schedule with this name and these fields. A missing field has its default.
-  static rate_schedule from(std::string_view name, std::span<named_number const> fields);
-
   /// Throws if a field is out of range. `owner` is the schedule's name in messages; `below_one`: values must
   /// be below 1.
   void check(std::string_view owner = "rate", bool below_one = false) const;
@@ -155,7 +150,6 @@ class rate_schedule {
 
   double value_at(double x) const;
   void check_map(std::string_view owner) const;
-  void set(named_number const& field);
 
   rule rule_ = rule::fixed;
   schedule::unit by_ = schedule::unit::step;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cohort/configuration/run_document.hpp>
-#include <cohort/detail/json_string.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/strategy/detail/strategy_fields.hpp>
@@ -392,59 +391,7 @@ run_document run_document::from_json(std::string_view text, std::string_view nam
 }
 
 void run_document::set(std::string_view path, std::string_view value, std::string_view origin) {
-  auto const refuse = [&](std::string expected, std::string got) {
-    throw data_error({.what = "cannot set a field of the document",
-                      .where = std::string(origin),
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  };
-  std::string text, closing;
-  for (std::string_view rest = path;;) {
-    std::size_t const end = std::min(rest.find('.'), rest.size());
-    std::string_view const name = rest.substr(0, end);
-    if (name.find('[') != name.npos)
-      refuse("a path without indices: a list is set as a whole", std::string(path));
-    if (name.empty() || detail::invalid_utf8_at(name) != name.size())
-      refuse("a path such as training.batch", detail::quote_for_error(path));
-    text += '{';
-    detail::append_quoted(text, name);
-    text += ':';
-    closing += '}';
-    if (end == rest.size()) break;
-    rest.remove_prefix(end + 1);
-  }
-  bool is_text = false;
-  try {
-    io::parse_json(value, origin);
-    text += value;
-  } catch (data_error const& problem) {
-    if (value.starts_with('{') || value.starts_with('[') || value.starts_with('"')) {
-      refusal const& why = problem.why();
-      throw data_error({.what = "cannot set a field of the document: the value is not JSON",
-                        .where = why.where,
-                        .expected = why.expected,
-                        .got = why.got});
-    }
-    if (detail::invalid_utf8_at(value) != value.size()) refuse("UTF-8", detail::quote_for_error(value));
-    detail::append_quoted(text, value);
-    is_text = true;
-  }
-  io::json_document const parsed = io::parse_json(text + closing, origin);
-  run_document changed = *this;
-  try {
-    detail::object_codec<run_document>().read(parsed.root(), changed);
-  } catch (data_error const& problem) {
-    refusal const& why = problem.why();
-    std::size_t const at = why.where.find(", $");
-    bool const is_scalar = !is_text && !value.starts_with('{') && !value.starts_with('[');
-    bool const needs_quotes = is_scalar && why.expected == "a string";
-    throw data_error(
-        {.what = "cannot set a field of the document",
-         .where = std::string(origin) + (at == why.where.npos ? "" : why.where.substr(at)),
-         .expected = needs_quotes ? "a string: '\"" + std::string(value) + "\"'" : std::string(why.expected),
-         .got = why.got});
-  }
-  *this = std::move(changed);
+  detail::field_assignment(path, value, origin).apply(*this);
 }
 
 void run_document::check() const {

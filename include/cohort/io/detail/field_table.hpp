@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// One table of fields per struct. JSON (documents, checkpoints, model files), JSON Schema, the facts that
@@ -202,6 +203,38 @@ struct part_codec {
     fields_schema writer{out};
     write_object_schema(out, [&] { field_table(writer, Part{example}); });
   }
+};
+
+// ---- setting one field ----------------------------------------------------------------------------------
+
+/// A field that a flag or an environment variable sets: its path, such as training.batch, and a value that is
+/// JSON, or else a text. In a choice, the path selects the alternative.
+///
+/// Errors    data_error with `origin`, the name of the flag.
+class field_assignment {
+ public:
+  field_assignment(std::string_view path, std::string_view value, std::string_view origin);
+
+  /// Sets the field.  Errors: also data_error with the path. The struct is unchanged after an error.
+  template <class T>
+  void apply(T& to) const {
+    T changed = to;
+    try {
+      object_codec<T>().read(parsed_.root(), changed);
+    } catch (data_error const& problem) {
+      refuse(problem.why());
+    }
+    to = std::move(changed);
+  }
+
+ private:
+  /// Parses {"training": {"batch": 64}}.
+  io::json_document parse(std::string_view path);
+  [[noreturn]] void refuse(refusal const& why) const;
+
+  std::string value_, origin_;
+  bool is_text_ = false;
+  io::json_document parsed_;
 };
 
 // ---- listing --------------------------------------------------------------------------------------------

@@ -54,6 +54,59 @@ void fields_reader::finish() const {
   if (missing_ >= 0) object_.at(known_[static_cast<std::size_t>(missing_)]);  // throws
 }
 
+field_assignment::field_assignment(std::string_view path, std::string_view value, std::string_view origin)
+    : value_(value), origin_(origin), parsed_(parse(path)) {}
+
+io::json_document field_assignment::parse(std::string_view path) {
+  auto const refuse_path = [&](std::string expected, std::string got) {
+    throw data_error({.what = "cannot set a field of the document",
+                      .where = origin_,
+                      .expected = std::move(expected),
+                      .got = std::move(got)});
+  };
+  std::string text, closing;
+  for (std::string_view rest = path;;) {
+    std::size_t const end = std::min(rest.find('.'), rest.size());
+    std::string_view const name = rest.substr(0, end);
+    if (name.find('[') != name.npos)
+      refuse_path("a path without indices: a list is set as a whole", std::string(path));
+    if (name.empty() || invalid_utf8_at(name) != name.size())
+      refuse_path("a path such as training.batch", quote_for_error(path));
+    text += '{';
+    append_quoted(text, name);
+    text += ':';
+    closing += '}';
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  try {
+    io::parse_json(value_, origin_);
+    text += value_;
+  } catch (data_error const& problem) {
+    if (value_.starts_with('{') || value_.starts_with('[') || value_.starts_with('"')) {
+      refusal const& why = problem.why();
+      throw data_error({.what = "cannot set a field of the document: the value is not JSON",
+                        .where = why.where,
+                        .expected = why.expected,
+                        .got = why.got});
+    }
+    if (invalid_utf8_at(value_) != value_.size()) refuse_path("UTF-8", quote_for_error(value_));
+    append_quoted(text, value_);
+    is_text_ = true;
+  }
+  return io::parse_json(text + closing, origin_);
+}
+
+void field_assignment::refuse(refusal const& why) const {
+  std::size_t const path = why.where.find(", $");
+  bool const is_scalar = !is_text_ && !value_.starts_with('{') && !value_.starts_with('[');
+  bool const needs_quotes = is_scalar && why.expected == "a string";
+  throw data_error({.what = "cannot set a field of the document",
+                    .where = origin_ + (path == why.where.npos ? "" : why.where.substr(path)),
+                    .expected = needs_quotes ? "a string: '\"" + value_ + "\"'" : std::string(why.expected),
+                    .got = why.got});
+}
+
 /// Text of a null, a boolean, a number or a text.
 std::string text_of_scalar(io::json_value value) {
   if (value.is_null()) return "none";

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/io/detail/field_codecs.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
-/// Fields of the optimizer's settings; codecs from the tables of schedules and optimizers.
+/// Fields of the optimizer's settings.
 namespace cohort::detail {
 
 /// A rate: a number, or a schedule.
@@ -22,6 +31,141 @@ struct rule_codec {
   void schema(io::json_writer& out) const { write_reference(out, "rule"); }
   static void define(io::json_writer& out);
 };
+
+// ---- schedules ------------------------------------------------------------------------------------------
+
+inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
+static_assert(names_all(unit_names, schedule::unit::epoch));
+
+template <class Visitor>
+void field_table(Visitor& v, schedule::map::entry& s) {
+  v.field("from", s.from, integer_codec<std::int64_t>{});
+  v.field("value", s.value, real_codec{});
+}
+
+/// The entries of a map that are used.
+struct map_codec {
+  using entries = schedule::map::entry[schedule::map::capacity];
+
+  void read(io::json_value from, entries& value) const;
+  void write(io::json_writer& out, entries const& value) const;
+  void schema(io::json_writer& out) const;
+};
+
+/// A schedule and its warm-up. Without a warm-up, documents contain neither of its fields.
+template <class Schedule>
+struct with_warm_up : Schedule {
+  std::int64_t warm_up = 0;
+  std::optional<schedule::unit> warm_up_by{};  ///< none: epoch
+};
+
+/// All schedules, in the order of schedule_rows.
+using any_schedule = std::variant<
+    with_warm_up<schedule::fixed>, with_warm_up<schedule::step>, with_warm_up<schedule::exponential>,
+    with_warm_up<schedule::inverse>, with_warm_up<schedule::polynomial>, with_warm_up<schedule::sigmoid>,
+    with_warm_up<schedule::map>, with_warm_up<schedule::cosine>, with_warm_up<schedule::one_cycle>>;
+static_assert(std::variant_size_v<any_schedule> == schedule_rows.size());
+
+/// The unit of a warm-up.
+struct warm_up_unit_codec : enum_codec {
+  constexpr warm_up_unit_codec() : enum_codec{unit_names, "units"} {}
+  void read(io::json_value from, std::optional<schedule::unit>& value) const {
+    enum_codec::read(from, value.emplace());
+  }
+  void write(io::json_writer& out, std::optional<schedule::unit> const& value) const {
+    enum_codec::write(out, *value);
+  }
+};
+
+inline constexpr integer_codec<std::int64_t> any_integer{std::numeric_limits<std::int64_t>::min()};
+
+/// A schedule has those of these fields of which its struct has members.
+template <class Visitor, class Schedule>
+void field_table(Visitor& v, with_warm_up<Schedule>& s) {
+  if constexpr (requires { s.value; }) v.field("value", s.value, any_real);
+  if constexpr (requires { s.values; }) v.field("values", s.values, map_codec{});
+  if constexpr (requires { s.initial; }) v.field("initial", s.initial, any_real);
+  if constexpr (requires { s.peak; }) v.field("peak", s.peak, any_real);
+  if constexpr (requires { s.final; }) v.field("final", s.final, any_real);
+  if constexpr (requires { s.factor; }) v.field("factor", s.factor, any_real);
+  if constexpr (requires { s.gamma; }) v.field("gamma", s.gamma, any_real);
+  if constexpr (requires { s.every; }) v.field("every", s.every, integer_codec<std::int64_t>{});
+  if constexpr (requires { s.length; }) v.field("length", s.length, integer_codec<std::int64_t>{});
+  if constexpr (requires { s.power; }) v.field("power", s.power, any_real);
+  if constexpr (requires { s.middle; }) v.field("middle", s.middle, any_integer);
+  if constexpr (requires { s.floor; }) v.field("floor", s.floor, any_real);
+  if constexpr (requires { s.restarts; }) v.field("restarts", s.restarts, boolean_codec{});
+  if constexpr (requires { s.growth; }) v.field("growth", s.growth, any_real);
+  if constexpr (requires { s.rise; }) v.field("rise", s.rise, any_real);
+  if constexpr (requires { s.by; }) v.field("by", s.by, enum_codec{unit_names, "units"});
+  v.field("warm_up", s.warm_up, sparse<integer_codec<std::int64_t>>{});
+  v.field("warm_up_by", s.warm_up_by, sparse<warm_up_unit_codec>{});
+}
+
+// ---- optimizers -----------------------------------------------------------------------------------------
+
+/// All optimizers, in the order of update_rows.
+using any_rule = std::variant<sgd, momentum, nesterov, adam, adamw, amsgrad, adamax, nadam, adabelief,
+                              adagrad, adadelta, rmsprop, lion, lamb, lars, no_op>;
+static_assert(std::variant_size_v<any_rule> == update_rows.size());
+
+template <class T, class Variant>
+inline constexpr bool is_alternative = false;
+template <class T, class... Alternative>
+inline constexpr bool is_alternative<T, std::variant<Alternative...>> =
+    (std::is_same_v<T, Alternative> || ...);
+
+/// An optimizer has those of these fields of which its struct has members.
+template <class Visitor, class Rule>
+requires is_alternative<Rule, any_rule>
+void field_table(Visitor& v, Rule& s) {
+  if constexpr (requires { s.learning_rate; }) v.field("learning_rate", s.learning_rate, schedule_codec{});
+  if constexpr (requires { s.momentum; }) v.field("momentum", s.momentum, schedule_codec{});
+  if constexpr (requires { s.rho; }) v.field("rho", s.rho, real_codec{});
+  if constexpr (requires { s.beta1; }) v.field("beta1", s.beta1, real_codec{});
+  if constexpr (requires { s.beta2; }) v.field("beta2", s.beta2, real_codec{});
+  if constexpr (requires { s.epsilon; }) v.field("epsilon", s.epsilon, real_codec{});
+  if constexpr (requires { s.decay; }) v.field("decay", s.decay, real_codec{});
+  if constexpr (requires { s.initial; }) v.field("initial", s.initial, real_codec{});
+  if constexpr (requires { s.epsilon_hat; }) v.field("epsilon_hat", s.epsilon_hat, real_codec{});
+  if constexpr (requires { s.trust; }) v.field("trust", s.trust, real_codec{});
+}
+
+// ---- numbers --------------------------------------------------------------------------------------------
+
+/// Sets the fields of a schedule or an optimizer that have one of these names.
+struct numbers_reader {
+  std::span<named_number const> numbers;
+
+  template <class T, class Codec>
+  void field(std::string_view name, T& value, Codec const&) {
+    for (named_number const& number : numbers) {
+      if (number.name != name) continue;
+      if constexpr (std::is_same_v<T, std::optional<schedule::unit>>)
+        value = static_cast<schedule::unit>(number.value);
+      else
+        value = static_cast<T>(number.value);
+    }
+  }
+  void field(std::string_view, map_codec::entries& values, map_codec const&);
+};
+
+/// Returns the alternative of any_schedule or any_rule at `index`, with these numbers and else its defaults.
+template <class Variant>
+Variant alternative_of(std::size_t index, std::span<named_number const> numbers) {
+  Variant chosen;
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    (void)((k == index && (chosen.template emplace<k>(), true)) || ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Variant>>());
+  numbers_reader reader{numbers};
+  std::visit([&](auto& alternative) { field_table(reader, alternative); }, chosen);
+  return chosen;
+}
+
+rate_schedule schedule_of(any_schedule const& alternative);
+
+// ---- settings -------------------------------------------------------------------------------------------
 
 /// A gradient normalisation or a constraint, selected by name. Some of them have the field `at`.
 template <class T>

@@ -8,198 +8,119 @@
 
 namespace cohort::detail {
 
-inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
+// ---- schedules ------------------------------------------------------------------------------------------
 
-/// Returns whether a field of a schedule is a unit: a name in documents, a number in the library's tables.
-inline bool is_unit(std::string_view field) { return field == "by" || field == "warm_up_by"; }
+inline constexpr list_codec<object_codec<schedule::map::entry>> map_entries_codec{};
 
-/// Names of the fields of a schedule in documents. A map has a list of entries instead of numbered fields.
-std::vector<std::string_view> schedule_field_names(schedule_row const& row) {
-  std::vector<std::string_view> names;
-  if (row.name == "map")
-    names.push_back("values");
-  else
-    for (std::string_view const one : row.fields)
-      if (!one.empty()) names.push_back(one);
-  if (row.name != "fixed") names.push_back("by");
-  names.push_back("warm_up");
-  names.push_back("warm_up_by");
+void map_codec::read(io::json_value from, entries& value) const {
+  std::vector<schedule::map::entry> used;
+  map_entries_codec.read(from, used);
+  if (used.empty() || used.size() > schedule::map::capacity)
+    from.refuse("a list of 1 to " + std::to_string(schedule::map::capacity) + " entries");
+  used.resize(schedule::map::capacity);
+  std::ranges::copy(used, value);
+}
+void map_codec::write(io::json_writer& out, entries const& value) const {
+  auto const end = std::ranges::find(value, -1, &schedule::map::entry::from);
+  map_entries_codec.write(out, std::vector<schedule::map::entry>(value, end));
+}
+void map_codec::schema(io::json_writer& out) const { map_entries_codec.schema(out); }
+
+void numbers_reader::field(std::string_view, map_codec::entries& values, map_codec const&) {
+  auto const& names = schedule_rows[static_cast<std::size_t>(schedule_rule::map)].fields;
+  for (named_number const& number : numbers) {
+    auto const k = static_cast<std::size_t>(std::ranges::find(names, number.name) - names.begin());
+    if (k == names.size()) continue;
+    if (k % 2 == 0)
+      values[k / 2].from = static_cast<std::int64_t>(number.value);
+    else
+      values[k / 2].value = number.value;
+  }
+}
+
+rate_schedule schedule_of(any_schedule const& alternative) {
+  return std::visit(
+      []<class Schedule>(with_warm_up<Schedule> const& s) -> rate_schedule {
+        rate_schedule const rate = static_cast<Schedule const&>(s);
+        if (s.warm_up == 0) return rate;
+        return schedule::warm_up{s.warm_up, rate, s.warm_up_by.value_or(schedule::unit::epoch)};
+      },
+      alternative);
+}
+
+/// Names of the rows of a table, in a constant.
+template <std::size_t n, class Row>
+constexpr std::array<std::string_view, n> names_in(std::array<Row, n> const& rows) {
+  std::array<std::string_view, n> names;
+  for (std::size_t k = 0; k < n; ++k) names[k] = rows[k].name;
   return names;
 }
+inline constexpr auto schedule_names = names_in(schedule_rows);
+inline constexpr auto rule_names = names_in(update_rows);
 
-/// One entry of a map: the key from which a value applies.
-struct map_entry {
-  std::int64_t from = 0;
-  double value = 0;
-};
-template <class Visitor>
-void field_table(Visitor& v, map_entry& s) {
-  v.field("from", s.from, integer_codec<std::int64_t>{});
-  v.field("value", s.value, real_codec{});
+inline constexpr alternatives_codec<any_schedule> any_schedule_codec{
+    {schedule_names, "schedules", io::json_lines::one}};
+inline constexpr alternatives_codec<any_rule> any_rule_codec{{rule_names, "optimizers"}};
+
+/// Returns the alternative that a value is.
+any_schedule alternative_of(rate_schedule const& value) {
+  auto const index = std::ranges::find(schedule_names, value.name()) - schedule_names.begin();
+  return alternative_of<any_schedule>(static_cast<std::size_t>(index), value.fields());
 }
-inline constexpr list_codec<object_codec<map_entry>> map_entries_codec{};
-
-/// Replaces the numbered fields of a map with the entries of a list.
-void read_map(io::json_value from, std::vector<named_number>& numbers) {
-  std::vector<map_entry> entries;
-  map_entries_codec.read(from, entries);
-  if (entries.empty() || entries.size() > schedule::map::capacity)
-    from.refuse("a list of 1 to " + std::to_string(schedule::map::capacity) + " entries");
-  auto const& names = schedule_rows[static_cast<std::size_t>(schedule_rule::map)].fields;
-  std::erase_if(numbers, [](named_number const& one) { return !is_unit(one.name) && one.name != "warm_up"; });
-  for (std::size_t k = 0; k < entries.size(); ++k) {
-    numbers.push_back({names[2 * k], real(entries[k].from)});
-    numbers.push_back({names[2 * k + 1], entries[k].value});
-  }
+any_rule alternative_of(optimizer_rule const& value) {
+  any_rule chosen = alternative_of<any_rule>(static_cast<std::size_t>(value.rule()), value.fields());
+  std::visit(
+      [&](auto& rule) {
+        if constexpr (requires { rule.learning_rate; }) rule.learning_rate = value.learning_rate();
+        if constexpr (requires { rule.momentum; }) rule.momentum = value.momentum();
+      },
+      chosen);
+  return chosen;
 }
 
 void schedule_codec::read(io::json_value from, rate_schedule& value) const {
+  any_schedule chosen;
   if (from.kind() == io::json_kind::number) {
-    rate_schedule const fixed = from.number();
-    with_path(from, [&] { fixed.check(); });
-    value = fixed;
-    return;
+    chosen = with_warm_up<schedule::fixed>{{from.number()}};
+  } else {
+    chosen = alternative_of(value);
+    any_schedule_codec.read(from, chosen);
   }
-  chosen_name const chosen = read_chosen_name(from, "schedules");
-  std::size_t const index = index_of_name(from, "schedules", chosen.name, names_of_rows(schedule_rows));
-  schedule_row const& row = schedule_rows[index];
-  named_numbers const present = (value.name() == row.name ? value : default_schedules[index]).fields();
-  std::vector<named_number> numbers(present.begin(), present.end());
-  if (chosen.fields) {
-    expect_fields(*chosen.fields, schedule_field_names(row));
-    for (io::json_value const field : chosen.fields->items()) {
-      std::string_view const name = field.key();
-      int unit = 0;
-      if (name == "values") {
-        read_map(field, numbers);
-      } else if (is_unit(name)) {
-        enum_codec{unit_names, "units"}.read(field, unit);
-        numbers.push_back({name, real(unit)});
-      } else {
-        numbers.push_back({name, name == "restarts" ? real(int{field.boolean()}) : field.number()});
-      }
-    }
-  }
-  with_path(from, [&] {
-    rate_schedule const schedule = rate_schedule::from(row.name, numbers);
-    schedule.check();
-    value = schedule;
-  });
+  rate_schedule const rate = schedule_of(chosen);
+  with_path(from, [&] { rate.check(); });
+  value = rate;
 }
 
 void schedule_codec::write(io::json_writer& out, rate_schedule const& value) const {
-  if (value.is_fixed()) {
-    out.value(value.fields().items[0].value);
-    return;
-  }
-  out.begin_object(io::json_lines::one).key(value.name()).begin_object(io::json_lines::one);
-  std::vector<map_entry> entries;
-  for (named_number const& one : value.fields()) {
-    if (one.name.starts_with("from_"))
-      entries.push_back({static_cast<std::int64_t>(one.value)});
-    else if (one.name.starts_with("value_"))
-      entries.back().value = one.value;
-    else if (is_unit(one.name))
-      out.field(one.name, unit_names[static_cast<std::size_t>(one.value)]);
-    else if (one.name == "restarts")
-      out.field(one.name, one.value != 0);
-    else
-      out.field(one.name, one.value);
-  }
-  if (!entries.empty()) map_entries_codec.write(out.key("values"), entries);
-  out.end_object().end_object();
+  value.is_fixed() ? (void)out.value(value.value(0, 0))
+                   : any_schedule_codec.write(out, alternative_of(value));
 }
 
 void schedule_codec::define(io::json_writer& out) {
   out.begin_object().key("anyOf").begin_array();
   real_codec{}.schema(out);
-  write_choice_schema(out, names_of_rows(schedule_rows), [&] {
-    for (schedule_row const& row : schedule_rows) {
-      out.key(row.name);
-      write_object_schema(out, [&] {
-        for (std::string_view const name : schedule_field_names(row)) {
-          out.key(name);
-          if (name == "values")
-            map_entries_codec.schema(out);
-          else if (is_unit(name))
-            write_enum(out, unit_names);
-          else
-            write_type(out, name == "restarts" ? "boolean" : "number");
-        }
-      });
-    }
-  });
+  any_schedule_codec.schema(out);
   out.end_array().end_object();
 }
 
-/// Names of the fields of an optimizer in documents.
-std::vector<std::string_view> rule_field_names(update_row const& row) {
-  std::vector<std::string_view> names;
-  if (row.name != "no_op") names.push_back("learning_rate");
-  if (row.momentum) names.push_back("momentum");
-  for (std::string_view const one : row.fields)
-    if (!one.empty()) names.push_back(one);
-  return names;
-}
+// ---- optimizers -----------------------------------------------------------------------------------------
 
 void rule_codec::read(io::json_value from, optimizer_rule& value) const {
-  chosen_name const chosen = read_chosen_name(from, "optimizers");
-  std::size_t const index = index_of_name(from, "optimizers", chosen.name, names_of_rows(update_rows));
-  update_row const& row = update_rows[index];
-  optimizer_rule const present = value.name() == row.name ? value : default_rules[index];
-  rate_schedule rate = present.learning_rate();
-  rate_schedule momentum = row.momentum ? present.momentum() : rate_schedule(0);
-  std::vector<named_number> numbers;
-  for (named_number const& one : present.fields())
-    if (one.name != "momentum") numbers.push_back(one);
-  if (chosen.fields) {
-    expect_fields(*chosen.fields, rule_field_names(row));
-    for (io::json_value const field : chosen.fields->items()) {
-      if (field.key() == "learning_rate")
-        schedule_codec().read(field, rate);
-      else if (field.key() == "momentum")
-        schedule_codec().read(field, momentum);
-      else
-        numbers.push_back({field.key(), field.number()});
-    }
-  }
-  with_path(from, [&] {
-    optimizer_rule rule = optimizer_rule::from(row.name, rate, numbers);
-    if (row.momentum) rule = rule.with_momentum(momentum);
-    rule.check();
-    value = rule;
-  });
+  any_rule chosen = alternative_of(value);
+  any_rule_codec.read(from, chosen);
+  optimizer_rule const rule =
+      std::visit([](auto const& settings) { return optimizer_rule(settings); }, chosen);
+  with_path(from, [&] { rule.check(); });
+  value = rule;
 }
 
 void rule_codec::write(io::json_writer& out, optimizer_rule const& value) const {
-  if (value.name() == "no_op") {
-    out.value(value.name());
-    return;
-  }
-  out.begin_object().key(value.name()).begin_object();
-  schedule_codec().write(out.key("learning_rate"), value.learning_rate());
-  if (value.has_momentum()) schedule_codec().write(out.key("momentum"), value.momentum());
-  for (named_number const& one : value.fields())
-    if (one.name != "momentum") out.field(one.name, one.value);
-  out.end_object().end_object();
+  any_rule_codec.write(out, alternative_of(value));
 }
 
-void rule_codec::define(io::json_writer& out) {
-  write_choice_schema(out, names_of_rows(update_rows), [&] {
-    for (update_row const& row : update_rows) {
-      out.key(row.name);
-      write_object_schema(out, [&] {
-        for (std::string_view const name : rule_field_names(row)) {
-          out.key(name);
-          if (name == "learning_rate" || name == "momentum")
-            schedule_codec().schema(out);
-          else
-            real_codec{}.schema(out);
-        }
-      });
-    }
-  });
-}
+void rule_codec::define(io::json_writer& out) { any_rule_codec.schema(out); }
+
+// ---- limits ---------------------------------------------------------------------------------------------
 
 /// The name of each kind, in their order, and a value of each kind with its default.
 inline std::vector<std::string_view> names_of(gradient_normalisation const&) {

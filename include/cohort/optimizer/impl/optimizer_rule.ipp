@@ -34,37 +34,4 @@ void optimizer_rule::check() const {
   }
 }
 
-void optimizer_rule::set(named_number const& field) {
-  if (has_momentum() && field.name == "momentum") {
-    momentum_ = field.value;
-    return;
-  }
-  for (std::size_t k = 0; k < numbers_.size(); ++k) {
-    if (row().fields[k].empty() || row().fields[k] != field.name) continue;
-    numbers_[k] = field.value;
-    return;
-  }
-  std::string known = has_momentum() ? "momentum" : "";
-  for (std::string_view const one : row().fields)
-    if (!one.empty()) known += (known.empty() ? "" : ", ") + std::string(one);
-  throw setting_error({.what = "unknown field of an optimizer",
-                       .where = {"optimizer ", name()},
-                       .expected = known.empty() ? "no field" : "one of " + known,
-                       .got = {field.name}});
-}
-
-optimizer_rule optimizer_rule::from(std::string_view name, rate_schedule const& rate,
-                                    std::span<named_number const> fields) {
-  for (optimizer_rule result : detail::default_rules) {
-    if (result.name() != name) continue;
-    result.rate_ = rate;
-    for (named_number const& field : fields) result.set(field);
-    return result;
-  }
-  std::string expected;
-  for (detail::update_row const& row : detail::update_rows)
-    expected += (expected.empty() ? "" : ", ") + std::string(row.name);
-  throw setting_error({.what = "unknown optimizer", .expected = {"one of ", expected}, .got = {name}});
-}
-
 }  // namespace cohort

@@ -78,51 +78,6 @@ double rate_schedule::value_at(double x) const {
   return n[0];
 }
 
-rate_schedule rate_schedule::from(std::string_view name, std::span<named_number const> fields) {
-  for (rate_schedule result : detail::default_schedules) {
-    if (result.name() != name) continue;
-    for (named_number const& field : fields) result.set(field);
-    return result;
-  }
-  std::string expected;
-  for (detail::schedule_row const& known : detail::schedule_rows)
-    expected += (expected.empty() ? "" : ", ") + std::string(known.name);
-  throw setting_error({.what = "unknown schedule", .expected = {"one of ", expected}, .got = {name}});
-}
-
-void rate_schedule::set(named_number const& field) {
-  auto const unit = [&] {
-    detail::require_setting(field.value == 0 || field.value == 1, name(), field.name,
-                            "0 (steps) or 1 (epochs)", field.value);
-    return static_cast<schedule::unit>(field.value);
-  };
-  if (field.name == "by" && rule_ != rule::fixed) {
-    by_ = unit();
-    return;
-  }
-  if (field.name == "warm_up_by") {
-    warm_up_by_ = unit();
-    return;
-  }
-  if (field.name == "warm_up") {
-    warm_up_ = field.value;
-    return;
-  }
-  for (std::size_t k = 0; k < numbers_.size() && !row().fields[k].empty(); ++k) {
-    if (row().fields[k] != field.name) continue;
-    numbers_[k] = field.value;
-    return;
-  }
-  std::string known;
-  for (std::size_t k = 0; k < numbers_.size() && !row().fields[k].empty(); ++k)
-    known += std::string(row().fields[k]) + ", ";
-  if (rule_ != rule::fixed) known += "by, ";
-  throw setting_error({.what = "unknown field of a schedule",
-                       .where = {"schedule ", name()},
-                       .expected = {"one of ", known, "warm_up, warm_up_by"},
-                       .got = {field.name}});
-}
-
 void rate_schedule::check(std::string_view owner, bool below_one) const {
   for (named_number const& field : fields()) {
     std::string_view const name = field.name;
