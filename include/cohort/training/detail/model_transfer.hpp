@@ -3,6 +3,7 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <memory>
 #include <optional>
 
 namespace cohort::detail {
@@ -21,6 +22,8 @@ model_content consensus_model(training_state& run, bool optimizer_state);
 
 /// See encoder_in.
 std::optional<table_encoder> encoder_of(model_file const& from);
+/// Returns the pipeline in a model file; null if the file has none.  Errors: data_error.
+std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from);
 /// Returns the preparation of the data in a model file.  Errors: data_error.
 data_preparation preparation_in(model_file const& from, graph_view net);
 

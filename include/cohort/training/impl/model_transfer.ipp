@@ -41,10 +41,10 @@ std::vector<std::vector<std::string>> features_from(std::string const& json, std
 /// Adds the maps of inputs and targets, the encoder, the pipeline and the names of the features, if there are
 /// any. The names are those of the encoder if there is one.
 void add_preparation(training_state const& run, model_content& to) {
-  auto const& [rescaling, encoder, pipeline, features] = run.preparation;
+  auto const& [pipeline, encoder, rescaling, features] = run.preparation;
   if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
   if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
-  if (!pipeline.empty()) to.add_metadata(pipeline_key, pipeline);
+  if (pipeline) to.add_metadata(pipeline_key, pipeline->to_json());
   if (!encoder && !features.empty()) to.add_metadata(features_key, json_of(features));
 }
 
@@ -54,6 +54,30 @@ std::optional<table_encoder> encoder_of(model_file const& from) {
   if (found == metadata.end()) return std::nullopt;
   io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
   return table_encoder_from_json(parsed.root());
+}
+
+/// A pipeline in a program without the component transform.
+class unread_pipeline final : public row_pipeline {
+ public:
+  explicit unread_pipeline(std::string json) : json_(std::move(json)) {}
+  data_table apply(data_table const& rows) const override {
+    throw setting_error({.what = "this program cannot apply the pipeline of the model",
+                         .where = rows.name(),
+                         .expected = "#include <cohort/transform/keep_pipeline.hpp> and the component transform",
+                         .got = "a program without them"});
+  }
+  std::string to_json() const override { return json_; }
+
+ private:
+  std::string json_;
+};
+
+std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from) {
+  auto const& metadata = from.file().metadata();
+  auto const found = metadata.find(pipeline_key);
+  if (found == metadata.end()) return nullptr;
+  if (!read_row_pipeline) return std::make_shared<unread_pipeline const>(found->second);
+  return read_row_pipeline(found->second, from.file().name() + ", " + pipeline_key);
 }
 
 data_preparation preparation_in(model_file const& from, graph_view net) {
@@ -69,7 +93,7 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
     }
   }
   made.encoder = encoder_of(from);
-  if (auto const found = metadata.find(pipeline_key); found != metadata.end()) made.pipeline = found->second;
+  made.pipeline = pipeline_of(from);
   if (auto const found = metadata.find(features_key); found != metadata.end())
     made.feature_names = features_from(found->second, from.file().name() + ", " + features_key,
                                        net.with_role(layer_role::input).size());
