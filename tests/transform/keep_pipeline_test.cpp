@@ -113,9 +113,10 @@ TEST(keep_pipeline, predict_refuses_rows_that_a_filter_removes) {
     run.predict(measured("x,kind\n0.7,a\n-2,b\n0.1,b\n"));
     FAIL() << "predictions and rows differ in number";
   } catch (data_error const& refusal) {
-    EXPECT_EQ(std::string(refusal.what()),
-              "a filter of the kept pipeline removes a row (new.csv, row 2): expected rows that pass the filters; "
-              "kept_pipeline(run)->apply(rows) returns those that do, got 2 of 3 rows");
+    EXPECT_EQ(
+        std::string(refusal.what()),
+        "a filter of the kept pipeline removes a row (new.csv, row 2): expected rows that pass the filters; "
+        "kept_pipeline(run)->apply(rows) returns those that do, got 2 of 3 rows");
   }
 }
 

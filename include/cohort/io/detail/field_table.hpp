@@ -204,6 +204,21 @@ struct part_codec {
   }
 };
 
+/// A value as one line of JSON.
+template <class T>
+std::string line_of(T const& value) {
+  io::json_writer out;
+  object_codec<T>().write(out, value);
+  return out.text();
+}
+/// Reads an object that has all fields of T.
+template <class T>
+T read_complete(io::json_value value) {
+  T result;
+  object_codec<T>().read(value, result, true);
+  return result;
+}
+
 // ---- listing --------------------------------------------------------------------------------------------
 
 /// One field of a value: optimizer.rule.learning_rate 0.1. Of a choice, the field itself has the name of the

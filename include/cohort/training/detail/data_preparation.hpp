@@ -24,8 +24,8 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// The reader of the component transform; null in a program without this component.
 [[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
 
-/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`, and
-/// batches by `rescaling`. A step may be absent. Model files contain it.
+/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
+/// and batches by `rescaling`. Each step may be absent. Model files contain the steps.
 struct data_preparation {
   std::shared_ptr<row_pipeline const> pipeline{};
   std::optional<table_encoder> encoder{};

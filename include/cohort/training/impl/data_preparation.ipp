@@ -8,10 +8,11 @@ namespace cohort::detail {
 [[noreturn]] void refuse_removed_row(data_table const& rows, data_table const& prepared) {
   int row = 0;
   while (row < prepared.rows() && prepared.row_number(row) == rows.row_number(row)) ++row;
-  throw data_error({.what = "a filter of the kept pipeline removes a row",
-                    .where = {rows.name(), ", row ", rows.row_number(row)},
-                    .expected = "rows that pass the filters; kept_pipeline(run)->apply(rows) returns those that do",
-                    .got = {prepared.rows(), " of ", rows.rows(), " rows"}});
+  throw data_error(
+      {.what = "a filter of the kept pipeline removes a row",
+       .where = {rows.name(), ", row ", rows.row_number(row)},
+       .expected = "rows that pass the filters; kept_pipeline(run)->apply(rows) returns those that do",
+       .got = {prepared.rows(), " of ", rows.rows(), " rows"}});
 }
 
 arrays data_preparation::inputs(data_table const& rows) const {

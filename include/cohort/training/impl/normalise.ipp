@@ -115,10 +115,10 @@ table_encoder const& training::encoder() const& {
 }
 
 predictions training::predict(data_table const& rows) const {
-  detail::data_preparation const& how = state_->preparation;
-  dataset const unscaled(how.inputs(rows));
+  detail::data_preparation const& steps = state_->preparation;
+  dataset const unscaled(steps.inputs(rows));
   detail::check_inputs(*state_, unscaled, "predict");
-  dataset const examples = normalised(unscaled, {how.rescaling.inputs, {}});
+  dataset const examples = normalised(unscaled, {steps.rescaling.inputs, {}});
   batch all;
   all.count = rows.rows();
   detail::resize_batch(all, examples.describe(), all.count);
@@ -127,7 +127,7 @@ predictions training::predict(data_table const& rows) const {
   example_view scratch;  // unused: the rows are in memory
   detail::batch_writer(examples.describe()).gather(examples.model(), all.indices, scratch, all);
   std::vector<tensor_view> inputs;
-  for (named_tensor const& one : all.inputs) inputs.push_back(one.view(all.count));
+  for (named_tensor const& input : all.inputs) inputs.push_back(input.view(all.count));
   return std::move(state_->predict_rescaled({}, 1, inputs)[0]);
 }
 

@@ -99,14 +99,15 @@ void check_feature_names(dataset const& data, std::vector<std::vector<std::strin
   }
 }
 
-/// Requires rows that the kept pipeline has prepared, and the columns of the kept encoder and of the last fit.
+/// Requires rows that the kept pipeline has prepared, and columns as of the kept encoder and of the last fit.
 void check_features(training_state const& run, dataset const& data, char const* call) {
   for (tensor_description const& one : data.describe().inputs)
     if (run.preparation.pipeline && !one.feature_names.empty() && !one.is_prepared)
-      throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
-                           .where = {call, ", ", one.name},
-                           .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
-                           .got = "rows as in a file"});
+      throw setting_error(
+          {.what = "the rows are not prepared by the pipeline of the model",
+           .where = {call, ", ", one.name},
+           .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
+           .got = "rows as in a file"});
   if (run.preparation.encoder)
     check_feature_names(data, run.preparation.encoder->feature_names(), "the kept encoder", call);
   check_feature_names(data, run.preparation.feature_names, "the training", call);
