@@ -334,7 +334,7 @@ void resume(cohort::training& training, run_document const& run, document_data c
          .got = data.where});
   };
   if (kept_pipeline(training) != data.pipeline) refuse("pipeline");
-  if (data.encoder && to_json(training.encoder()) != to_json(*data.encoder)) refuse("encoder");
+  if (data.encoder && training.encoder() != *data.encoder) refuse("encoder");
 }
 
 /// Runs one rank. Returns its exit status.

@@ -113,7 +113,7 @@ inline void require_same(cohort::encoder_settings const& document, cohort::table
     inputs.push_back(one.name);
     if (one.indexed) indexed.push_back(one.name);
     has_other = has_other || one.other;
-    imputes = imputes || one.imputed;
+    imputes = imputes || one.fill;
   }
   if (document.target != fitted.target())
     refuse("target", fitted.target().empty() ? "a model with a target" : fitted.target(), document.target);
@@ -136,16 +136,6 @@ struct table_preparation {
   std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};
 };
-
-/// The model's pipeline, or one that is fitted to the training rows; nothing if the document has none.
-inline std::optional<cohort::fitted_pipeline> pipeline_of(cohort::table_source const& from,
-                                                          table_preparation const& learned,
-                                                          cohort::data_table const& training,
-                                                          cohort::transform_settings const& rows) {
-  if (learned.pipeline) return learned.pipeline;
-  if (from.transform) return cohort::fitted_pipeline(*from.transform, training, rows);
-  return std::nullopt;
-}
 
 /// Throws setting_error if document and model prepare rows in different ways.
 inline void require_same(cohort::table_source const& from, table_preparation const& learned) {
@@ -200,7 +190,8 @@ inline document_data load(cohort::table_source const& from, table_preparation co
         rows, 1 - from.test_fraction,
         {.seed = from.split_seed, .stratified_by = from.stratified ? from.encode.target : std::string()});
   cohort::transform_settings const checks{.bad = from.bad};
-  auto const pipeline = pipeline_of(from, learned, parts ? parts->training : rows, checks);
+  std::optional<cohort::fitted_pipeline> pipeline = learned.pipeline;
+  if (!pipeline && from.transform) pipeline.emplace(*from.transform, parts ? parts->training : rows, checks);
   cohort::transform_report report;
   auto const prepared = [&](cohort::data_table const& table, std::string const& file) {
     if (!pipeline) return table;

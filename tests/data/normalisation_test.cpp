@@ -167,9 +167,10 @@ TEST(normalisation, round_trips_bitwise_through_json) {
   EXPECT_EQ(normalisation::from_json(fitted.to_json(), "model"), fitted);
   for (char const* text :
        {"", "{}", R"({"inputs": []})", R"({"inputs": [], "targets": [], "masks": []})",
-        R"({"inputs": 1, "targets": []})", R"({"inputs": [[[1]]], "targets": []})",
-        R"({"inputs": [[[1, 0, 0]]], "targets": []})", R"({"inputs": [[[0, 1]]], "targets": []})",
-        R"({"inputs": [[{"scale": 1, "offset": 0}]], "targets": []})"})
+        R"({"inputs": 1, "targets": []})", R"({"inputs": [[{"scale": 1}]], "targets": []})",
+        R"({"inputs": [[{"scale": 1, "offset": 0, "unit": 0}]], "targets": []})",
+        R"({"inputs": [[{"scale": 0, "offset": 1}]], "targets": []})",
+        R"({"inputs": [[[1, 0]]], "targets": []})"})
     EXPECT_THROW(normalisation::from_json(text, "model"), data_error) << text;
 }
 

@@ -294,13 +294,14 @@ TEST(normalise, names_a_model_file_with_invalid_maps) {
   training run = trainer<narrow>(line, settings);
   model_content content(run.network());
   content.add_parameters(run.parameters());
-  content.add_metadata("data/normalisation", normalisation{{{{2, 0}}}, {}}.to_json());
+  content.add_metadata("data/preparation",
+                       R"({"normalisation":)" + normalisation{{{{2, 0}}}, {}}.to_json() + '}');
   save_model(folder / "model", content);
   run.normalise(normalisation{{{{2, 0}, {3, 0}}}, {}});
   for (auto const& read : {std::function<void()>([&] { run.load(folder / "model"); }),
                            std::function<void()>([&] { load_trained<narrow>(folder / "model"); })}) {
     std::string const why = refusal_of<data_error>(read);
-    EXPECT_NE(why.find("data/normalisation"), why.npos) << why;
+    EXPECT_NE(why.find("data/preparation"), why.npos) << why;
     EXPECT_NE(why.find("expected 2 maps, got 1"), why.npos) << why;
   }
   EXPECT_EQ(run.normalisation().inputs[0].size(), 2U);

@@ -92,12 +92,13 @@ TEST(table_columns, are_stored_in_models_and_checkpoints) {
 TEST(table_columns, in_a_damaged_model_are_refused) {
   scratch_folder const folder;
   training const run = trainer<narrow>(regression(2));
-  for (char const* const text : {"[]", "7", R"(["x","z"])", "[[1,2]]"}) {
+  for (char const* const text : {R"([["x"],["z"]])", "7", R"(["x","z"])", "[[1,2]]"}) {
     model_content content(run.network());
-    content.add_parameters(run.parameters()).add_metadata("data/features", text);
+    content.add_parameters(run.parameters())
+        .add_metadata("data/preparation", std::string(R"({"features":)") + text + '}');
     save_model(folder / "model", content);
     std::string const refusal = refusal_of<data_error>([&] { load_trained<narrow>(folder / "model"); });
-    EXPECT_NE(refusal.find("data/features"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("data/preparation"), std::string::npos) << refusal;
   }
 }
 

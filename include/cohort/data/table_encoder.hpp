@@ -4,12 +4,17 @@
 #include <cohort/data/data_table.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cohort::io {
 class json_value;
+}
+
+namespace cohort::detail {
+struct encoder_codec;
 }
 
 namespace cohort {
@@ -41,9 +46,9 @@ struct encoded_column {
   bool is_text = false;
   bool indexed = false;
   bool other = false;
-  bool imputed = false;
-  double fill = 0;                        ///< in place of a missing number, if imputed
+  std::optional<double> fill{};           ///< in place of a missing number; nullopt: an error
   std::vector<std::string> vocabulary{};  ///< sorted
+  bool operator==(encoded_column const&) const = default;
   int width() const { return is_text ? static_cast<int>(vocabulary.size()) + (other ? 1 : 0) : 1; }
 };
 
@@ -87,10 +92,10 @@ class table_encoder {
   std::vector<std::string> const& label_names() const& { return label_names_; }
   std::vector<std::string> const& label_names() const&& = delete;  // keep the encoder in a variable
 
-  friend std::string to_json(table_encoder const& encoder);
-  friend table_encoder table_encoder_from_json(io::json_value value);
+  bool operator==(table_encoder const&) const = default;
 
  private:
+  friend struct detail::encoder_codec;
   table_encoder() = default;
 
   arrays encoded(data_table const& table, bool with_target) const;

@@ -157,10 +157,14 @@ class training {
   /// Errors    setting_error if there is none.
   table_encoder const& encoder() const&;
   table_encoder const& encoder() const&& = delete;  // keep the run in a variable
-  /// Returns the network's first output for each row of a table, which the kept encoder encodes. The target's
-  /// column is ignored. Thread-safe.
+  /// Returns the network's first output for each row of a table: rows as in a file, to which the kept
+  /// pipeline is applied first, or rows that it has prepared. The kept encoder encodes them; without an
+  /// encoder the inputs are the columns of the last fit, by name. The target's column is ignored.
+  /// Thread-safe.
   ///
-  /// Errors    those of encoder and of table_encoder::inputs.
+  /// Errors    those of fitted_pipeline::apply and table_encoder::inputs, or of data_table::examples.
+  ///           data_error with the first row that a filter of the pipeline removes. setting_error for a run
+  ///           without encoder that was not trained on a table.
   predictions predict(data_table const& rows) const;
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.

@@ -14,14 +14,13 @@ namespace cohort {
 ///     run.fit(prepared.apply(training).examples({.target = "answer"}));
 ///     run.save("model.safetensors");
 ///     ...
-///     data_table const ready = kept_pipeline(loaded)->apply(rows);  // in the schema of the training rows
+///     loaded.predict(rows);  // in the schema of the training rows
 ///
-/// If the run also keeps a table_encoder, the encoder reads the rows that the pipeline has prepared.
+/// predict(rows) applies the pipeline and then the table_encoder, if the run keeps one. Data sets for fit,
+/// evaluate, … are made of prepared rows: kept_pipeline(loaded)->apply(rows).
 void keep(training& run, fitted_pipeline const& rows);
 
 /// Returns the pipeline that was kept or loaded; nothing if there is none.
-///
-/// Errors    data_error if the pipeline in the model file is damaged.
 std::optional<fitted_pipeline> kept_pipeline(training const& run);
 
 /// Returns the pipeline in a model file; nothing if the file has none.

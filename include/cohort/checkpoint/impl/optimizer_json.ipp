@@ -2,24 +2,6 @@
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/optimizer/detail/optimizer_fields.hpp>
 
-namespace cohort::detail {
-
-template <class T>
-std::string line_of(T const& value) {
-  io::json_writer out;
-  object_codec<T>().write(out, value);
-  return out.text();
-}
-
-template <class T>
-T read_complete(io::json_value value) {
-  T result;
-  object_codec<T>().read(value, result, true);
-  return result;
-}
-
-}  // namespace cohort::detail
-
 namespace cohort {
 
 std::string to_json(optimizer_settings const& settings) { return detail::line_of(settings); }

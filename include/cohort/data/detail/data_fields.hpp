@@ -7,9 +7,12 @@
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/data/windows.hpp>
 #include <cohort/io/detail/field_codecs.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
-/// Fields of the settings of data sets.
+/// Fields of the settings of data sets, and of what encoders and normalisations have learned.
 namespace cohort::detail {
 
 inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
@@ -24,6 +27,53 @@ void field_table(Visitor& v, normalisation_settings& s) {
   v.field("inputs", s.inputs, enum_codec{rescaling_names});
   v.field("targets", s.targets, enum_codec{rescaling_names});
 }
+
+/// The scale of a map that can be inverted.
+struct scale_codec {
+  static void read(io::json_value from, double& value) {
+    value = from.number();
+    if (value == 0) from.refuse("a scale other than 0");
+  }
+  static void write(io::json_writer& out, double value) { out.value(value); }
+};
+
+template <class Visitor>
+void field_table(Visitor& v, channel_scaling& s) {
+  v.field("scale", s.scale, mandatory<scale_codec>{});
+  v.field("offset", s.offset, mandatory<real_codec>{any_real});
+}
+inline constexpr list_codec<list_codec<object_codec<channel_scaling>>> maps_codec{};
+
+template <class Visitor>
+void field_table(Visitor& v, normalisation& s) {
+  v.field("inputs", s.inputs, maps_codec);
+  v.field("targets", s.targets, maps_codec);
+}
+
+/// Texts in ascending order.
+struct vocabulary_codec : list_codec<text_codec> {
+  static void read(io::json_value from, std::vector<std::string>& value);
+};
+
+template <class Visitor>
+void field_table(Visitor& v, encoded_column& s) {
+  v.field("name", s.name, mandatory<text_codec>{});
+  v.field("is_text", s.is_text, sparse<boolean_codec>{});
+  v.field("indexed", s.indexed, sparse<boolean_codec>{});
+  v.field("other", s.other, sparse<boolean_codec>{});
+  v.field("fill", s.fill, sparse<nullable_codec<real_codec>>{{any_real}});
+  v.field("vocabulary", s.vocabulary, sparse<vocabulary_codec>{});
+}
+
+/// An encoder, or none.
+struct encoder_codec {
+  static void read(io::json_value from, std::optional<table_encoder>& value);
+  static void write(io::json_writer& out, std::optional<table_encoder> const& value);
+
+ private:
+  template <class Visitor>
+  static void fields(Visitor& v, table_encoder& s);
+};
 
 template <class Visitor>
 void field_table(Visitor& v, encoder_settings& s) {

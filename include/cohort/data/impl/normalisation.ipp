@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cohort/data/detail/data_fields.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
-#include <cohort/io/json_writer.hpp>
 #include <memory>
 #include <utility>
 
@@ -60,47 +60,15 @@ class normalised_view final : public dataset_interface {
   data_description description_;
 };
 
-void write_maps(io::json_writer& out, char const* name,
-                std::vector<std::vector<channel_scaling>> const& maps) {
-  out.key(name).begin_array();
-  for (std::vector<channel_scaling> const& part : maps) {
-    out.begin_array();
-    for (channel_scaling const& one : part) out.begin_array().value(one.scale).value(one.offset).end_array();
-    out.end_array();
-  }
-  out.end_array();
-}
-
-std::vector<std::vector<channel_scaling>> read_maps(io::json_value list) {
-  std::vector<std::vector<channel_scaling>> maps;
-  for (io::json_value const part : list.items()) {
-    maps.emplace_back();
-    for (io::json_value const one : part.items()) {
-      if (one.size() != 2) one.refuse("a scale and an offset");
-      if (one.at(0).number() == 0) one.at(0).refuse("a scale other than 0");
-      maps.back().push_back({one.at(0).number(), one.at(1).number()});
-    }
-  }
-  return maps;
-}
-
 }  // namespace cohort::detail
 
 namespace cohort {
 
-std::string normalisation::to_json() const {
-  io::json_writer out;
-  out.begin_object();
-  detail::write_maps(out, "inputs", inputs);
-  detail::write_maps(out, "targets", targets);
-  return out.end_object().text();
-}
+std::string normalisation::to_json() const { return detail::line_of(*this); }
 
 normalisation normalisation::from_json(std::string_view text, std::string const& where) {
   io::json_document const parsed = io::parse_json(text, where);
-  io::json_value const root = parsed.root();
-  root.expect_only({"inputs", "targets"});
-  return {detail::read_maps(root.at("inputs")), detail::read_maps(root.at("targets"))};
+  return detail::read_complete<normalisation>(parsed.root());
 }
 
 dataset normalised(dataset const& data, normalisation const& how) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/data/detail/column_check.hpp>
+#include <cohort/data/detail/data_fields.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json_value.hpp>
-#include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <memory>
 #include <utility>
@@ -144,11 +144,11 @@ template <class T>
 void encode_numbers(data_table const& table, encoded_column const& column, float* to, std::size_t step) {
   std::span<T const> const from = table.numbers<T>(column.name);
   for (std::size_t row = 0; row < from.size(); ++row, to += step) {
-    if (!is_finite(from[row]) && !column.imputed)
+    if (!is_finite(from[row]) && !column.fill)
       refuse_value(table, "a value is missing", column.name, row,
                    "a number (encoder_settings::impute replaces missing ones)", "none");
-    *to =
-        is_finite(from[row]) ? as_float(table, column.name, row, from[row]) : static_cast<float>(column.fill);
+    *to = is_finite(from[row]) ? as_float(table, column.name, row, from[row])
+                               : static_cast<float>(*column.fill);
   }
 }
 
@@ -184,7 +184,6 @@ table_encoder::table_encoder(data_table const& training, encoder_settings const&
         column.other = settings.other;
         column.vocabulary = detail::texts_that_occur(training.texts(name));
       } else if (settings.impute != imputation::refuse) {
-        column.imputed = true;
         column.fill = detail::fill_of<real>(training, name, settings);
       }
     }
@@ -318,74 +317,65 @@ arrays table_encoder::encoded(data_table const& table, bool with_target) const {
 
 std::string to_json(table_encoder const& encoder) {
   io::json_writer out;
-  auto const write_texts = [&](char const* name, std::vector<std::string> const& texts) {
-    out.key(name).begin_array();
-    for (std::string const& text : texts) out.value(text);
-    out.end_array();
-  };
-  out.begin_object().key("columns").begin_array();
-  for (encoded_column const& column : encoder.columns_) {
-    out.begin_object().field("name", column.name);
-    if (column.is_text) {
-      out.field("indexed", column.indexed).field("other", column.other);
-      write_texts("vocabulary", column.vocabulary);
-    } else if (column.imputed) {
-      out.field("fill", column.fill);
-    }
-    out.end_object();
-  }
-  out.end_array();
-  if (!encoder.target_.empty()) {
-    out.field("target", encoder.target_).field("classes", encoder.classes_);
-    write_texts("label_names", encoder.label_names_);
-  }
-  return out.end_object().text();
+  detail::encoder_codec::write(out, encoder);
+  return out.text();
 }
 
 table_encoder table_encoder_from_json(io::json_value value) {
-  auto const read_texts = [](io::json_value list) {
-    std::vector<std::string> texts;
-    if (list.kind() != io::json_kind::array) list.refuse("a list of texts");
-    for (io::json_value const one : list.items()) {
-      texts.emplace_back(one.string());
-      if (texts.size() > 1 && !(texts[texts.size() - 2] < texts.back()))
-        one.refuse("texts in ascending order");
-    }
-    return texts;
-  };
-  table_encoder encoder;
-  value.expect_only({"columns", "target", "classes", "label_names"});
-  if (value.at("columns").kind() != io::json_kind::array) value.at("columns").refuse("a list of columns");
-  for (io::json_value const one : value.at("columns").items()) {
-    encoded_column column{.name = std::string(one.at("name").string())};
-    for (encoded_column const& other : encoder.columns_)
-      if (other.name == column.name) one.at("name").refuse("a name that no other column has");
-    column.is_text = one.find("vocabulary").has_value();
-    if (column.is_text) {
-      one.expect_only({"name", "indexed", "other", "vocabulary"});
-      column.indexed = one.at("indexed").boolean();
-      column.other = one.at("other").boolean();
-      column.vocabulary = read_texts(one.at("vocabulary"));
-      if (column.vocabulary.empty() && !column.other) one.at("vocabulary").refuse("at least 1 text");
-    } else {
-      one.expect_only({"name", "fill"});
-      column.imputed = one.find("fill").has_value();
-      if (column.imputed) column.fill = one.at("fill").number();
-    }
-    encoder.columns_.push_back(std::move(column));
-  }
-  if (value.at("columns").size() == 0) value.at("columns").refuse("at least 1 column");
-  if (auto const target = value.find("target")) {
-    encoder.target_ = target->string();
-    if (encoder.target_.empty()) target->refuse("the name of a column");
-    encoder.label_names_ = read_texts(value.at("label_names"));
-    encoder.classes_ = static_cast<int>(value.at("classes").integer(0, 1 << 24));
-    if (!encoder.label_names_.empty() && std::ssize(encoder.label_names_) != encoder.classes_)
-      value.at("classes").refuse("the number of label names");
-  } else {
-    value.expect_only({"columns"});
-  }
-  return encoder;
+  std::optional<table_encoder> encoder;
+  detail::encoder_codec::read(value, encoder);
+  return *std::move(encoder);
 }
 
 }  // namespace cohort
+
+namespace cohort::detail {
+
+void vocabulary_codec::read(io::json_value from, std::vector<std::string>& value) {
+  texts_codec.read(from, value);
+  auto const twice = std::ranges::adjacent_find(value, std::ranges::greater_equal());
+  if (twice != value.end())
+    from.at(static_cast<std::size_t>(twice - value.begin()) + 1).refuse("texts in ascending order");
+}
+
+template <class Visitor>
+void encoder_codec::fields(Visitor& v, table_encoder& s) {
+  v.field("columns", s.columns_, mandatory<list_codec<object_codec<encoded_column>>>{});
+  v.field("target", s.target_, sparse<text_codec>{});
+  v.field("classes", s.classes_, sparse<integer_codec<int>>{{0, 1 << 24}});
+  v.field("label_names", s.label_names_, sparse<vocabulary_codec>{});
+}
+
+void encoder_codec::read(io::json_value from, std::optional<table_encoder>& value) {
+  table_encoder encoder;
+  fields_reader reader(from);
+  fields(reader, encoder);
+  reader.finish();
+  io::json_value const columns = from.at("columns");
+  if (encoder.columns_.empty()) columns.refuse("at least 1 column");
+  for (std::size_t c = 0; c < encoder.columns_.size(); ++c) {
+    encoded_column const& column = encoder.columns_[c];
+    for (std::size_t other = 0; other < c; ++other)
+      if (encoder.columns_[other].name == column.name)
+        columns.at(c).at("name").refuse("a name that no other column has");
+    bool const is_valid = column.is_text ? !column.fill && (column.other || !column.vocabulary.empty())
+                                         : !column.indexed && !column.other && column.vocabulary.empty();
+    if (!is_valid) columns.at(c).refuse("numbers, or texts with a vocabulary");
+  }
+  bool const has_target = !encoder.target_.empty(), has_names = !encoder.label_names_.empty();
+  if (!has_target && (encoder.classes_ > 0 || has_names))
+    from.refuse("the name of a target with these classes");
+  if (has_names && std::ssize(encoder.label_names_) != encoder.classes_)
+    from.at("label_names").refuse(text_of({"names of ", encoder.classes_, " classes"}));
+  value = std::move(encoder);
+}
+
+void encoder_codec::write(io::json_writer& out, std::optional<table_encoder> const& value) {
+  table_encoder encoder = *value;
+  fields_writer writer{out};
+  out.begin_object();
+  fields(writer, encoder);
+  out.end_object();
+}
+
+}  // namespace cohort::detail

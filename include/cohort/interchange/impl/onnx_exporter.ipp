@@ -219,9 +219,9 @@ void onnx_exporter::add_encoded_input() {
 std::string onnx_exporter::encoded_number(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::f32, {1});
-  if (!column.imputed) return value;
+  if (!column.fill) return value;
   std::string const missing = emit("Or", {emit("IsNaN", {value}), emit("IsInf", {value})});
-  return emit("Where", {missing, number(column.fill), value});
+  return emit("Where", {missing, number(*column.fill), value});
 }
 
 /// For a string without a slot, the runtime reports an error: OneHotEncoder because `zeros` is 0, and Gather

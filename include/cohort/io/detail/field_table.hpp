@@ -205,6 +205,21 @@ struct part_codec {
   }
 };
 
+/// A value as one line of JSON.
+template <class T>
+std::string line_of(T const& value) {
+  io::json_writer out;
+  object_codec<T>().write(out, value);
+  return out.text();
+}
+/// Reads an object that has all fields of T.
+template <class T>
+T read_complete(io::json_value value) {
+  T result;
+  object_codec<T>().read(value, result, true);
+  return result;
+}
+
 // ---- setting one field ----------------------------------------------------------------------------------
 
 /// A field that a flag or an environment variable sets: its path, such as training.batch, and a value that is

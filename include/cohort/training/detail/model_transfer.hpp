@@ -3,13 +3,12 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <optional>
+#include <memory>
 
 namespace cohort::detail {
 
 /// Metadata keys of a model file for the preparation of the data.
-inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder",
-                            *pipeline_key = "data/pipeline", *features_key = "data/features";
+inline constexpr char const *preparation_key = "data/preparation", *pipeline_key = "data/pipeline";
 
 /// Copies this rank's parameters, optimizer state, position and plateau state to `to`.
 void add_replica(training_state& run, model_content& to);
@@ -19,8 +18,10 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool optimizer_state);
 
-/// See encoder_in.
-std::optional<table_encoder> encoder_of(model_file const& from);
+/// Returns the preparation of the data in a model file, without the pipeline.  Errors: data_error.
+data_preparation steps_after_pipeline(model_file const& from);
+/// Returns the pipeline in a model file; null if the file has none.  Errors: data_error.
+std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from);
 /// Returns the preparation of the data in a model file.  Errors: data_error.
 data_preparation preparation_in(model_file const& from, graph_view net);
 

@@ -35,9 +35,6 @@ void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<
 ///           the loss, and if the classes have names, not fewer.
 void check_dataset(training_state const& run, dataset const& data, char const* call);
 
-/// Throws setting_error if the run keeps a pipeline, but the rows `rows` are not prepared.
-void require_prepared(training_state const& run, bool is_prepared, char const* call, std::string const& rows);
-
 /// The names of the features of each input; nothing if no input has names.
 std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
 /// Compares the columns of a table with the columns of another one. `whose`: name of the other table in the

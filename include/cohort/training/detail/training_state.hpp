@@ -3,7 +3,6 @@
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/detail/rescale.hpp>
-#include <cohort/data/table_encoder.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/optimizer/plateau.hpp>
@@ -11,6 +10,7 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/training/detail/data_preparation.hpp>
 #include <cohort/training/detail/non_finite_reports.hpp>
 #include <cohort/training/detail/predictor.hpp>
 #include <cohort/training/detail/rescaled_parts.hpp>
@@ -36,15 +36,6 @@ struct saved_listener {
   std::string state;
   element_type type = element_type::f32;
   buffer array{};
-};
-
-/// Preparation of a run's data before the network, as stored in model files.
-struct data_preparation {
-  normalisation rescaling{};  ///< normalisation of inputs and targets; see training::normalise
-  std::optional<table_encoder> encoder{};
-  std::string pipeline{};  ///< JSON of a fitted_pipeline; empty: none
-  /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
-  std::vector<std::vector<std::string>> feature_names{};
 };
 
 /// Examples of an epoch, and their order, in the files of a checkpoint.
@@ -84,6 +75,10 @@ struct training_state {
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
                                    std::span<tensor_view const> inputs,
                                    std::span<tensor_view const> masks = {});
+  /// The same for inputs that are checked and rescaled.
+  std::vector<predictions> predict_rescaled(std::span<int const> layers, std::size_t outputs,
+                                            std::span<tensor_view const> inputs,
+                                            std::span<tensor_view const> masks = {});
   /// Maps the outputs of losses with rescaled targets back. `layers`: the nodes whose outputs `made` holds.
   void rescale_back(std::span<int const> layers, std::vector<predictions>& made) const;
   /// Returns the maps of the target with index `which`; none if this target is not rescaled.

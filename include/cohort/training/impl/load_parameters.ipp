@@ -13,6 +13,8 @@ void load_parameters(training& into, model_file const& from) {
   run.preparation = std::move(preparation);
 }
 
-std::optional<table_encoder> encoder_in(model_file const& from) { return detail::encoder_of(from); }
+std::optional<table_encoder> encoder_in(model_file const& from) {
+  return detail::steps_after_pipeline(from).encoder;
+}
 
 }  // namespace cohort

@@ -1,79 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/data/detail/data_fields.hpp>
 #include <cohort/io/json.hpp>
-#include <cohort/io/json_writer.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/load.hpp>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace cohort::detail {
 
-std::string json_of(std::vector<std::vector<std::string>> const& lists) {
-  io::json_writer out;
-  out.begin_array();
-  for (std::vector<std::string> const& list : lists) {
-    out.begin_array();
-    for (std::string const& text : list) out.value(text);
-    out.end_array();
-  }
-  return out.end_array().text();
+template <class Visitor>
+void field_table(Visitor& v, data_preparation& s) {
+  v.field("encoder", s.encoder, sparse<encoder_codec>{});
+  v.field("normalisation", s.rescaling, sparse<object_codec<normalisation>>{});
+  v.field("features", s.feature_names, sparse<list_codec<list_codec<text_codec>>>{});
 }
 
-/// Reads the names of the features of a network's inputs.  Errors: data_error.
-std::vector<std::vector<std::string>> features_from(std::string const& json, std::string const& where,
-                                                    std::size_t inputs) {
-  io::json_document const parsed = io::parse_json(json, where);
-  io::json_value const root = parsed.root();
-  if (root.kind() != io::json_kind::array || root.size() != inputs)
-    root.refuse(text_of({"a list of ", inputs, " lists of texts"}));
-  std::vector<std::vector<std::string>> lists;
-  for (io::json_value const list : root.items()) {
-    if (list.kind() != io::json_kind::array) list.refuse("a list of texts");
-    std::vector<std::string>& names = lists.emplace_back();
-    for (io::json_value const one : list.items()) names.emplace_back(one.string());
-  }
-  return lists;
-}
-
-/// Adds the maps of inputs and targets, the encoder, the pipeline and the names of the features, if there are
-/// any. The names are those of the encoder if there is one.
+/// Adds the preparation, if there is one. The names of the features are those of the encoder if there is one.
 void add_preparation(training_state const& run, model_content& to) {
-  auto const& [rescaling, encoder, pipeline, features] = run.preparation;
-  if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
-  if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
-  if (!pipeline.empty()) to.add_metadata(pipeline_key, pipeline);
-  if (!encoder && !features.empty()) to.add_metadata(features_key, json_of(features));
+  data_preparation steps = run.preparation;
+  if (steps.encoder) steps.feature_names.clear();
+  if (std::string text = line_of(steps); text != "{}") to.add_metadata(preparation_key, std::move(text));
+  if (steps.pipeline) to.add_metadata(pipeline_key, steps.pipeline->to_json());
 }
 
-std::optional<table_encoder> encoder_of(model_file const& from) {
+data_preparation steps_after_pipeline(model_file const& from) {
   auto const& metadata = from.file().metadata();
-  auto const found = metadata.find(encoder_key);
-  if (found == metadata.end()) return std::nullopt;
-  io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
-  return table_encoder_from_json(parsed.root());
+  auto const found = metadata.find(preparation_key);
+  data_preparation steps;
+  if (found == metadata.end()) return steps;
+  std::string const& text = found->second;
+  io::json_document const parsed = io::parse_json(text, from.file().name() + ", " + preparation_key,
+                                                  {.max_bytes = text.size(), .max_values = text.size()});
+  object_codec<data_preparation>().read(parsed.root(), steps);
+  return steps;
+}
+
+/// A pipeline in a program without the component transform.
+class unread_pipeline final : public row_pipeline {
+ public:
+  explicit unread_pipeline(std::string json) : json_(std::move(json)) {}
+  data_table apply(data_table const& rows) const override {
+    throw setting_error(
+        {.what = "this program cannot apply the pipeline of the model",
+         .where = rows.name(),
+         .expected = "#include <cohort/transform/keep_pipeline.hpp> and the component transform",
+         .got = "a program without them"});
+  }
+  std::string to_json() const override { return json_; }
+
+ private:
+  std::string json_;
+};
+
+std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from) {
+  auto const& metadata = from.file().metadata();
+  auto const found = metadata.find(pipeline_key);
+  if (found == metadata.end()) return nullptr;
+  if (!read_row_pipeline) return std::make_shared<unread_pipeline const>(found->second);
+  return read_row_pipeline(found->second, from.file().name() + ", " + pipeline_key);
 }
 
 data_preparation preparation_in(model_file const& from, graph_view net) {
-  data_preparation made;
-  auto const& metadata = from.file().metadata();
-  if (auto const found = metadata.find(normalisation_key); found != metadata.end()) {
-    std::string const where = from.file().name() + ", " + normalisation_key;
-    made.rescaling = normalisation::from_json(found->second, where);
-    try {
-      check_normalisation(net, made.rescaling);
-    } catch (error const& why) {
-      throw data_error({.what = "a model's normalisation is damaged", .where = where, .got = {why.what()}});
-    }
+  data_preparation steps = steps_after_pipeline(from);
+  std::size_t const inputs = net.with_role(layer_role::input).size();
+  try {
+    check_normalisation(net, steps.rescaling);
+    if (!steps.feature_names.empty() && steps.feature_names.size() != inputs)
+      throw shape_error({.what = "the names of the features do not fit the network",
+                         .expected = {inputs, " lists"},
+                         .got = {steps.feature_names.size()}});
+  } catch (error const& why) {
+    throw data_error({.what = "a model's preparation of the data is damaged",
+                      .where = {from.file().name(), ", ", preparation_key},
+                      .got = {why.what()}});
   }
-  made.encoder = encoder_of(from);
-  if (auto const found = metadata.find(pipeline_key); found != metadata.end()) made.pipeline = found->second;
-  if (auto const found = metadata.find(features_key); found != metadata.end())
-    made.feature_names = features_from(found->second, from.file().name() + ", " + features_key,
-                                       net.with_role(layer_role::input).size());
-  return made;
+  steps.pipeline = pipeline_of(from);
+  return steps;
 }
 
 void load_preparation(training& run, model_file const& from) {

@@ -5,6 +5,7 @@
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/data_table.hpp>
+#include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -13,6 +14,7 @@
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training.hpp>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -113,13 +115,20 @@ table_encoder const& training::encoder() const& {
 }
 
 predictions training::predict(data_table const& rows) const {
-  detail::require_prepared(*state_, rows.is_prepared(), "predict", rows.name());
-  arrays const encoded = encoder().inputs(rows);  // f32 arrays, contiguous
+  detail::data_preparation const& steps = state_->preparation;
+  dataset const unscaled(steps.inputs(rows));
+  detail::check_inputs(*state_, unscaled, "predict");
+  dataset const examples = normalised(unscaled, {steps.rescaling.inputs, {}});
+  batch all;
+  all.count = rows.rows();
+  detail::resize_batch(all, examples.describe(), all.count);
+  all.indices.resize(static_cast<std::size_t>(all.count));
+  std::iota(all.indices.begin(), all.indices.end(), 0);
+  example_view scratch;  // unused: the rows are in memory
+  detail::batch_writer(examples.describe()).gather(examples.model(), all.indices, scratch, all);
   std::vector<tensor_view> inputs;
-  for (std::size_t which = 0; which < encoded.describe().inputs.size(); ++which)
-    inputs.push_back({encoded.rows()[which].first, element_type::f32,
-                      encoded.describe().inputs[which].example.batched(static_cast<int>(encoded.size()))});
-  return predict(inputs);
+  for (named_tensor const& input : all.inputs) inputs.push_back(input.view(all.count));
+  return std::move(state_->predict_rescaled({}, 1, inputs)[0]);
 }
 
 }  // namespace cohort

@@ -65,15 +65,6 @@ void check_masks(graph_view net, data_description const& has) {
   }
 }
 
-void require_prepared(training_state const& run, bool is_prepared, char const* call,
-                      std::string const& rows) {
-  if (run.preparation.pipeline.empty() || is_prepared) return;
-  throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
-                       .where = {call, ", ", rows},
-                       .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
-                       .got = "rows as in a file"});
-}
-
 /// Formats the first 8 names: "lily, rose, tulip".
 std::string text_of_names(std::span<std::string const> names) {
   constexpr std::size_t most = 8;
@@ -108,10 +99,15 @@ void check_feature_names(dataset const& data, std::vector<std::vector<std::strin
   }
 }
 
-/// Compares the columns of tables with those of the kept encoder and of the last fit.
+/// Requires rows that the kept pipeline has prepared, and columns as of the kept encoder and of the last fit.
 void check_features(training_state const& run, dataset const& data, char const* call) {
   for (tensor_description const& one : data.describe().inputs)
-    if (!one.feature_names.empty()) require_prepared(run, one.is_prepared, call, one.name);
+    if (run.preparation.pipeline && !one.feature_names.empty() && !one.is_prepared)
+      throw setting_error(
+          {.what = "the rows are not prepared by the pipeline of the model",
+           .where = {call, ", ", one.name},
+           .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
+           .got = "rows as in a file"});
   if (run.preparation.encoder)
     check_feature_names(data, run.preparation.encoder->feature_names(), "the kept encoder", call);
   check_feature_names(data, run.preparation.feature_names, "the training", call);

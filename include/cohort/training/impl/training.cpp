@@ -4,6 +4,7 @@
 #include <cohort/training/impl/checkpoint_listener.ipp>
 #include <cohort/training/impl/checkpoints.ipp>
 #include <cohort/training/impl/csv_text.ipp>
+#include <cohort/training/impl/data_preparation.ipp>
 #include <cohort/training/impl/early_stopping_listener.ipp>
 #include <cohort/training/impl/evaluate.ipp>
 #include <cohort/training/impl/evaluation_listener.ipp>

@@ -21,10 +21,15 @@ std::vector<predictions> training_state::predict(std::span<int const> layers, st
                                                  std::span<tensor_view const> inputs,
                                                  std::span<tensor_view const> masks) {
   check_inputs(net, inputs, masks);
-  finish_late();
   rescaled_parts copies;  // separate for each call, because other threads may predict concurrently
-  std::vector<predictions> made =
-      inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);
+  return predict_rescaled(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);
+}
+
+std::vector<predictions> training_state::predict_rescaled(std::span<int const> layers, std::size_t outputs,
+                                                          std::span<tensor_view const> inputs,
+                                                          std::span<tensor_view const> masks) {
+  finish_late();
+  std::vector<predictions> made = inference->predict(layers, outputs, inputs, masks);
   if (preparation.rescaling.targets.empty()) return made;
   rescale_back(layers.empty() ? std::span<int const>(graph_view(net).outputs()) : layers, made);
   return made;

@@ -80,19 +80,28 @@ struct value_codec {
   static void read(io::json_value from, io::json_value& value) { value = from; }
 };
 
+/// The fields of what a step has learned about a column. `has_text`: of impute in a column of texts.
+template <class Visitor>
+void learned_fields(Visitor& v, fitted_column& s, transform_step const& step, bool has_text) {
+  v.field("column", s.column, text_codec{});
+  if (std::holds_alternative<pipeline::categories>(step)) {
+    v.field("values", s.values, texts_codec);
+  } else if (std::holds_alternative<pipeline::normalise>(step)) {
+    v.field("zero", s.zero, any_real);
+    v.field("unit", s.unit, any_real);
+  } else if (has_text) {
+    v.field("text", s.text, text_codec{});
+  } else {
+    v.field("number", s.number, any_real);
+  }
+}
+
 void write_learned(io::json_writer& out, pipeline_program const& program, std::size_t step,
                    table_schema const& schema) {
-  auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
-  for (fitted_column const& one : *program.fitted[step]) {
-    out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
-    if (std::holds_alternative<pipeline::categories>(program.how.steps[step]))
-      texts_codec.write(out.key("values"), one.values);
-    else if (!impute)
-      out.field("zero", one.zero).field("unit", one.unit);
-    else if (schema.find(one.column)->has_numbers())
-      out.field("number", one.number);
-    else
-      out.field("text", std::string_view(one.text));
+  fields_writer writer{out};
+  for (fitted_column learned : *program.fitted[step]) {
+    out.begin_object(io::json_lines::one);
+    learned_fields(writer, learned, program.how.steps[step], !schema.find(learned.column)->has_numbers());
     out.end_object();
   }
 }
@@ -106,24 +115,13 @@ fitted_column read_learned(io::json_value value, pipeline_program const& program
                            std::string const& column) {
   fitted_column made;
   fields_reader reader(value, true);
-  transform_step const& of = program.how.steps[step];
-  auto const* const categories = std::get_if<pipeline::categories>(&of);
-  reader.field("column", made.column, text_codec{});
-  if (categories) {
-    reader.field("values", made.values, texts_codec);
-  } else if (std::holds_alternative<pipeline::normalise>(of)) {
-    reader.field("zero", made.zero, any_real);
-    reader.field("unit", made.unit, any_real);
-  } else if (value.find("text")) {
-    reader.field("text", made.text, text_codec{});
-    expect_no_nul(value.at("text"), made.text);
-  } else {
-    reader.field("number", made.number, any_real);
-  }
+  auto const text = value.find("text");
+  learned_fields(reader, made, program.how.steps[step], text.has_value());
   reader.finish();
+  if (text) expect_no_nul(*text, made.text);
   if (made.column != column) value.at("column").refuse(quote_for_error(column));
   if (!(made.unit > 0) || !is_finite(1 / made.unit)) value.at("unit").refuse("a number above 0");
-  if (categories) {
+  if (auto const* const categories = std::get_if<pipeline::categories>(&program.how.steps[step])) {
     for (std::string const& one : made.values) expect_no_nul(value.at("values"), one);
     if (made.values.empty()) value.at("values").refuse("at least 1 text");
     bool const has_other = !categories->other.empty();

@@ -2,22 +2,49 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/transform/keep_pipeline.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+class kept_rows final : public row_pipeline {
+ public:
+  explicit kept_rows(fitted_pipeline rows) : rows_(std::move(rows)) {}
+  data_table apply(data_table const& rows) const override { return rows_.apply(rows); }
+  std::string to_json() const override { return cohort::to_json(rows_); }
+  fitted_pipeline const& rows() const { return rows_; }
+
+ private:
+  fitted_pipeline rows_;
+};
+
+std::shared_ptr<row_pipeline const> read_kept_rows(std::string_view json, std::string_view name) {
+  return std::make_shared<kept_rows const>(fitted_pipeline::from_json(json, name));
+}
+
+/// Set before main, so that models which the program loads have pipelines.
+[[maybe_unused]] bool const reads_row_pipelines = (read_row_pipeline = read_kept_rows, true);
+
+std::optional<fitted_pipeline> pipeline_in(std::shared_ptr<row_pipeline const> const& kept) {
+  if (!kept) return std::nullopt;
+  // A model that was loaded before a shared library with this component has only the text.
+  auto const* const known = dynamic_cast<kept_rows const*>(kept.get());
+  return known ? known->rows() : fitted_pipeline::from_json(kept->to_json(), pipeline_key);
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 
-void keep(training& run, fitted_pipeline const& rows) { run.state().preparation.pipeline = to_json(rows); }
+void keep(training& run, fitted_pipeline const& rows) {
+  run.state().preparation.pipeline = std::make_shared<detail::kept_rows const>(rows);
+}
 
 std::optional<fitted_pipeline> kept_pipeline(training const& run) {
-  std::string const& text = run.state().preparation.pipeline;
-  if (text.empty()) return std::nullopt;
-  return fitted_pipeline::from_json(text, detail::pipeline_key);
+  return detail::pipeline_in(run.state().preparation.pipeline);
 }
 
 std::optional<fitted_pipeline> pipeline_in(model_file const& from) {
-  auto const& metadata = from.file().metadata();
-  auto const found = metadata.find(detail::pipeline_key);
-  if (found == metadata.end()) return std::nullopt;
-  return fitted_pipeline::from_json(found->second, from.file().name() + ", " + detail::pipeline_key);
+  return detail::pipeline_in(detail::pipeline_of(from));
 }
 
 }  // namespace cohort

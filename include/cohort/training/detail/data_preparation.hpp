@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/data_table.hpp>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The step that prepares rows before they are encoded: a fitted_pipeline of the component transform.
+class row_pipeline {
+ public:
+  virtual ~row_pipeline() = default;
+  virtual data_table apply(data_table const& rows) const = 0;
+  virtual std::string to_json() const = 0;
+};
+
+/// Reads a row_pipeline from JSON. `name`: for messages.  Errors: data_error.
+using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view json, std::string_view name);
+/// The reader of the component transform; null in a program without this component.
+[[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
+
+/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
+/// and batches by `rescaling`. Each step may be absent. Model files contain the steps.
+struct data_preparation {
+  std::shared_ptr<row_pipeline const> pipeline{};
+  std::optional<table_encoder> encoder{};
+  normalisation rescaling{};
+  /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
+  std::vector<std::vector<std::string>> feature_names{};
+
+  /// Returns the inputs of rows as in a file, or of rows that the pipeline has prepared; not yet rescaled.
+  /// Without an encoder, they are the columns of the last fit.
+  ///
+  /// Errors    those of the steps; data_error with the row that a filter of the pipeline removes;
+  ///           setting_error if there is neither an encoder nor names of columns.
+  arrays inputs(data_table const& rows) const;
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
+#include <cohort/training/detail/data_preparation.hpp>
+
+namespace cohort::detail {
+
+/// Throws data_error with the first of `rows` that is not in `prepared`.
+[[noreturn]] void refuse_removed_row(data_table const& rows, data_table const& prepared) {
+  int row = 0;
+  while (row < prepared.rows() && prepared.row_number(row) == rows.row_number(row)) ++row;
+  throw data_error(
+      {.what = "a filter of the kept pipeline removes a row",
+       .where = {rows.name(), ", row ", rows.row_number(row)},
+       .expected = "rows that pass the filters; kept_pipeline(run)->apply(rows) returns those that do",
+       .got = {prepared.rows(), " of ", rows.rows(), " rows"}});
+}
+
+arrays data_preparation::inputs(data_table const& rows) const {
+  data_table const prepared = pipeline && !rows.is_prepared() ? pipeline->apply(rows) : rows;
+  if (prepared.rows() != rows.rows()) refuse_removed_row(rows, prepared);
+  if (encoder) return encoder->inputs(prepared);
+  if (feature_names.size() == 1) return prepared.examples({.inputs = feature_names[0]});
+  throw setting_error({.what = "this run does not know the columns of its tables",
+                       .where = rows.name(),
+                       .expected = "keep(encoder) or fit on a table first, or a model file of such a run",
+                       .got = "neither"});
+}
+
+}  // namespace cohort::detail
