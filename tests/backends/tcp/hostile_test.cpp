@@ -156,9 +156,18 @@ TEST(hostile_connections, that_are_idle_are_closed_for_newer_ones) {
   std::thread attackers([&] {
     std::vector<stranger> idle;
     for (int k = 0; k < 300; ++k) idle.emplace_back(target, detail::tls_identity());
-    int closed = 0;  // the ranks accept 64 and 4 per rank at once, then 100 per second
-    for (int k = 0; k < 44; ++k) closed += idle[static_cast<std::size_t>(k)].send_and_wait({}, 8s);
-    EXPECT_EQ(closed, 44);
+    // The ranks accept 64 and 4 per rank at once, then 100 per second. On a busy machine, connections reach
+    // them in another order than these were made in.
+    int closed = 0;
+    for (auto const end = std::chrono::steady_clock::now() + 30s;
+         closed < 44 && std::chrono::steady_clock::now() < end;) {
+      for (auto next = idle.begin(); next != idle.end();) {
+        bool const is_closed = next->send_and_wait({}, 2ms);
+        closed += is_closed;
+        next = is_closed ? idle.erase(next) : next + 1;
+      }
+    }
+    EXPECT_GE(closed, 44);
     ends = true;
   });
   on_tcp_ranks(job, {.deadline = 60s}, [&](communicator& world) {
