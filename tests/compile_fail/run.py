@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the compiler rejects a program with the expected text, or that it accepts the corrected twins of programs.
 
-    run.py FILE COMPILER [INCLUDE;INCLUDE;...]
-    run.py FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together to save time
+    run.py HEADERS FILE COMPILER [INCLUDE;INCLUDE;...]
+    run.py HEADERS FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together to save time
+    run.py HEADERS precompile COMPILER [INCLUDE;INCLUDE;...]       precompiles <cohort/cohort.hpp> in the folder HEADERS,
+                                                                   which makes the other checks faster
 
 FILE contains `#ifdef MUST_FAIL ... #else ... #endif`: code that must not compile, and the corrected twin. Comments in FILE state
     // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)
@@ -20,12 +22,20 @@ QUOTATION = re.compile(r"^ +(\d+ )?\|")
 
 
 def compiled(source, compiler, includes, *flags):
-    command = [compiler, "-std=c++20", "-fsyntax-only", *(f"-I{path}" for path in includes), *flags, source]
+    command = [compiler, "-std=c++20", *(f"-I{path}" for path in includes), *flags, source]
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
     return run.returncode, run.stdout
 
 
-def complaints(source, compiler, includes):
+def precompile(header, compiler, includes):
+    os.makedirs(os.path.dirname(header), exist_ok=True)
+    with open(header, "w", encoding="utf-8") as file:
+        file.write("#include <cohort/cohort.hpp>\n")
+    status, output = compiled(header, compiler, includes, "-x", "c++-header", "-o", f"{header}.gch")
+    return [] if status == 0 else [f"the output was:\n{output}"]
+
+
+def complaints(source, compiler, includes, precompiled):
     with open(source, encoding="utf-8") as file:
         text = file.read()
     expected = re.findall(r"^// expect: (.+?)\s*$", text, re.MULTILINE)
@@ -38,7 +48,9 @@ def complaints(source, compiler, includes):
     if not expected:
         return ["it has no `// expect: TEXT`"]
 
-    status, output = compiled(source, compiler, includes, "-DMUST_FAIL")
+    if "#define" in text:  # before the headers
+        precompiled = []
+    status, output = compiled(source, compiler, includes, "-fsyntax-only", *precompiled, "-DMUST_FAIL")
     if status == 0:
         return ["it compiles"]
     found = [f"the output lacks: {text}" for text in expected if text not in output]
@@ -50,7 +62,7 @@ def complaints(source, compiler, includes):
     return found
 
 
-def complaints_of_twins(sources, compiler, includes):
+def complaints_of_twins(sources, compiler, includes, precompiled):
     headers, parts = set(), []
     for number, source in enumerate(sources):
         with open(source, encoding="utf-8") as file:
@@ -60,14 +72,20 @@ def complaints_of_twins(sources, compiler, includes):
         together = os.path.join(folder, "twins.cpp")
         with open(together, "w", encoding="utf-8") as file:
             file.write("\n".join([*sorted(headers), *parts]))
-        status, output = compiled(together, compiler, includes)
+        status, output = compiled(together, compiler, includes, "-fsyntax-only", *precompiled)
     return [f"a corrected twin does not compile:\n{output}"] if status != 0 else []
 
 
 def main():
-    sources, compiler, includes = sys.argv[1].split(";"), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""
-    check, what = (complaints_of_twins, sources) if len(sources) > 1 else (complaints, sources[0])
-    found = check(what, compiler, [path for path in includes.split(";") if path])
+    header, sources, compiler = os.path.join(sys.argv[1], "cohort.hpp"), sys.argv[2].split(";"), sys.argv[3]
+    includes = [path for path in (sys.argv[4] if len(sys.argv) > 4 else "").split(";") if path]
+    precompiled = ["-include", header]
+    if sources == ["precompile"]:
+        found = precompile(header, compiler, includes)
+    elif len(sources) > 1:
+        found = complaints_of_twins(sources, compiler, includes, precompiled)
+    else:
+        found = complaints(sources[0], compiler, includes, precompiled)
     for complaint in found:
         print(f"{sources[0]}: {complaint}")
     return 1 if found else 0

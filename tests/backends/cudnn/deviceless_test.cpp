@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// label: slow libraries
+// label: slow long libraries
 // The installed libraries, without a GPU: cuDNN plans every convolution of the conformance ladder and of the
 // reference networks for six GPUs, and cuBLASLt accepts the descriptions of products.
 #include <gtest/gtest.h>

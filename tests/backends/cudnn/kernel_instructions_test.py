@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# label: slow
+# label: slow long
 """The kernels' machine code keeps within budgets: instructions per element, registers and spilled registers.
 
 Needs NVRTC and nvdisasm (CUDA's tools, or the pip package nvidia-cuda-nvdisasm); without them, and for
