@@ -58,11 +58,11 @@ class compilation(unittest.TestCase):
 
     maxDiff = None
 
-    def complaint_of_all(self, compiler, *flags, backwards=False):
-        """The compiler's output for a program that includes all public headers."""
+    def complaint_of_all(self, compiler, *flags, backwards=False, implementation=False):
+        """The compiler's output for a program that includes all public headers, and those with the implementation if asked."""
         folders = [ROOT / "include", *(ROOT / "backends" / name / "include" for name in self.built)]
         names = [str(path.relative_to(folder)) for folder in folders for path in sorted(folder.rglob("*.hpp"))
-                 if path.parent.name != "detail" and path.name != "src.hpp"]
+                 if path.parent.name != "detail" and (implementation or path.name != "src.hpp")]
         self.assertGreater(len(names), 100)
         includes = [flag for name in (reversed(names) if backwards else names) for flag in ("-include", name)]
         return complaint(compiler, [*self.flags, *flags, "-fsyntax-only", *includes, "-x", "c++"], "/dev/null")

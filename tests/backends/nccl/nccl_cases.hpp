@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <cohort/nccl.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -33,7 +33,7 @@ std::string padding_text(padding const& p) {
 }
 
 /// Text of a field's value; empty for a boolean that is true and for a shape that equals the output's.
-std::string field_text(field_info const& info, double const* from, shape const& output) {
+std::string text_of(field_info const& info, double const* from, shape const& output) {
   switch (info.type) {
     case field_type::integer:
       return integer_text(from[0]);
@@ -68,7 +68,7 @@ std::string layer_text(graph_view net, int id) {
     double const* const from = net.fields(id) + info.first_slot;
     if (!info.required && std::equal(from, from + info.slots, net.kind(id).defaults + info.first_slot))
       continue;
-    std::string const value = field_text(info, from, net[id].output), name(info.name);
+    std::string const value = text_of(info, from, net[id].output), name(info.name);
     if (info.type == field_type::boolean)
       add(value.empty() ? name : value + ' ' + name);
     else if (!value.empty())

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans and parameters of the reference backends.
-#include <cohort/backend/reference.hpp>
-#include <cohort/training/impl/backend_handle.tpp>
+#include <cohort/training/own_backend.hpp>
 
 namespace cohort {
 
