@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
-#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/communicator/preflight.hpp>
@@ -21,7 +20,6 @@
 #include <cohort/monitoring/timeline.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/machine_peaks.hpp>
-#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/training/checkpoint_listener.hpp>

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +18,6 @@
 namespace cohort {
 class checkpoint_listener;
 class communicator;
-class strategy;
 class training;
 }  // namespace cohort
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
-// parts: error execution tensor codec io optimizer
+// parts: detail error execution tensor codec io optimizer
 // The same cases with a compiler that may reorder sums, as a consumer's flags may allow.
 #include "threshold_simd_test.cpp"
 

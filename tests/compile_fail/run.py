@@ -48,7 +48,7 @@ def complaints(source, compiler, includes, precompiled):
     if not expected:
         return ["it has no `// expect: TEXT`"]
 
-    if "#define" in text:  # before the headers
+    if "#define" in text:  # a macro before the headers may change them
         precompiled = []
     status, output = compiled(source, compiler, includes, "-fsyntax-only", *precompiled, "-DMUST_FAIL")
     if status == 0:

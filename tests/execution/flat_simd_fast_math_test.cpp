@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
-// parts: error execution io tensor optimizer
+// parts: detail error execution io tensor optimizer
 // Compiled with -ffast-math, as a consumer may do. The compiler then assumes that NaN and infinity do not
 // occur.
 #include <gtest/gtest.h>

@@ -157,6 +157,30 @@ TEST(graph_json, reads_layers_in_any_order_and_keeps_their_names) {
   EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
 }
 
+/// A layer's name selects its settings and parameters, so a reader must not give it to another layer.
+TEST(graph_json, keeps_names_that_would_be_generated_for_other_layers) {
+  for (std::string const layers :
+       {R"({"relu": {"name": "relu_1", "inputs": ["relu_2"]}}, {"relu": {"name": "relu_2", "inputs": ["in"]}},
+           {"dense": {"units": 2, "inputs": ["relu_1"]}})",
+        R"({"relu": {"name": "relu_1", "inputs": ["in"]}}, {"relu": {"name": "relu_2", "inputs": ["relu_1"]}},
+           {"softmax": {"name": "softmax_1", "inputs": ["relu_1"]}}, {"add": {"inputs": ["relu_2", "softmax_1"]}})",
+        R"({"relu": {"name": "relu_1", "inputs": ["in"]}}, {"relu": {"name": "relu_2", "inputs": ["in"]}},
+           {"concatenate": {"inputs": ["relu_2", "relu_1"]}})"}) {
+    graph const net = from_json(R"({"format": "cohort graph", "version": 2, "layers": [
+        {"input": {"extents": [5], "name": "in"}}, )"
+                                + layers + "]}");
+    bool const is_chain = layers.find(R"(["relu_2"]}}, {"relu")") != std::string::npos;
+    int const first = net.view().find("relu_1"), second = net.view().find("relu_2");
+    ASSERT_GE(first, 0);
+    ASSERT_GE(second, 0);
+    EXPECT_EQ(net.view().inputs(first)[0], is_chain ? second : net.view().find("in")) << layers;
+    EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
+    EXPECT_EQ(from_json(to_json(net)).view().name(first), "relu_1");
+    if (layers.find("concatenate") != std::string::npos)
+      EXPECT_EQ(net.view().name(net.view().inputs(net.view().size() - 1)[0]), "relu_2");
+  }
+}
+
 TEST(graph_json, reads_an_explicit_name_equal_to_the_generated_one) {
   graph const net = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 2, .name = "dense_1"} | dense{.units = 2, .name = "fc"};

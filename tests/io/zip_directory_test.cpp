@@ -140,6 +140,22 @@ TEST(zip_directory, reads_what_zip_writer_writes) {
   }
 }
 
+TEST(zip_directory, zip_writer_marks_names_of_utf_8) {
+  scratch_folder const folder;
+  for (std::string const name : {"\xc3\xa4", "\xe4"}) {
+    {
+      io::file_writer file(folder / "a.zip");
+      zip_writer archive(file);
+      archive.begin({.name = name});
+      archive.finish();
+      file.commit();
+    }
+    std::string const bytes = io::read_text(folder / "a.zip");
+    bool const is_utf8 = (bytes.at(7) & 8) != 0;  // bit 11 of the flags
+    EXPECT_EQ(is_utf8, name.size() == 2) << name.size();
+  }
+}
+
 TEST(zip_directory, finds_data_behind_4_GiB) {
   scratch_folder const folder;
   constexpr std::uint64_t large = std::uint64_t{5} << 30;

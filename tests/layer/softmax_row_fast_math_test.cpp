@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
-// parts: error execution io tensor layer optimizer layer/host_kernels graph backend
+// parts: detail error execution io tensor layer optimizer layer/host_kernels graph backend
 // Softmax and attention in a program that is compiled with -ffast-math. The compiler then reorders sums and
 // assumes that NaN and infinity do not occur.
 #include <gtest/gtest.h>

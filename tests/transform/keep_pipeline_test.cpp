@@ -120,22 +120,44 @@ TEST(keep_pipeline, predict_refuses_rows_that_a_filter_removes) {
   }
 }
 
-TEST(keep_pipeline, a_program_without_the_component_saves_the_pipeline_but_cannot_apply_it) {
+TEST(keep_pipeline, a_program_saves_a_pipeline_without_the_component_but_applies_it_only_with_it) {
   scratch_folder const folder;
   training run = trainer<narrow>(small);
   keep(run, pipeline_of_rows());
   run.save(folder / "model");
   auto* const reader = std::exchange(detail::read_row_pipeline, nullptr);
   training loaded = load_trained<narrow>(folder / "model");
-  detail::read_row_pipeline = reader;
   loaded.save(folder / "again");
-  EXPECT_EQ(pipeline_in(model_file::open(folder / "again")).value(), pipeline_of_rows());
-  EXPECT_EQ(kept_pipeline(loaded).value(), pipeline_of_rows());
+  fitted_pipeline const pipeline = pipeline_of_rows();
+  data_table const rows = parse_table("x,kind\n1,a\n", "rows.csv", format_of(pipeline.description().schema));
   try {
-    loaded.predict(measured("x,kind\n1,a\n"));
+    loaded.predict(rows);
     FAIL() << "the rows are not prepared";
   } catch (setting_error const& refusal) {
     EXPECT_NE(std::string(refusal.what()).find("keep_pipeline.hpp"), std::string::npos) << refusal.what();
+  }
+  detail::read_row_pipeline = reader;  // as if a shared library with the component were loaded now
+  EXPECT_EQ(pipeline_in(model_file::open(folder / "again")).value(), pipeline_of_rows());
+  EXPECT_EQ(kept_pipeline(loaded).value(), pipeline_of_rows());
+  training known = load_trained<narrow>(folder / "model");
+  data_table const ready = pipeline.apply(rows);
+  for (training* const each : {&loaded, &known}) each->keep(table_encoder(ready, {.target = "kind"}));
+  EXPECT_EQ(loaded.predict(rows).values, known.predict(rows).values);
+}
+
+TEST(keep_pipeline, refuses_a_model_with_an_unknown_preparation) {
+  scratch_folder const folder;
+  training const run = trainer<narrow>(small);
+  model_content content(run.network());
+  content.add_parameters(run.parameters()).add_metadata("data/encoder", "{}");
+  save_model(folder / "model", content);
+  try {
+    load_trained<narrow>(folder / "model");
+    FAIL() << "expected data_error";
+  } catch (data_error const& problem) {
+    EXPECT_EQ(std::string(problem.what()),
+              "the model file has an unknown step that prepares data (" + (folder / "model")
+                  + "): expected data/preparation or data/pipeline, got data/encoder");
   }
 }
 

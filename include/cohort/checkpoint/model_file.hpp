@@ -72,8 +72,7 @@ class model_file {
   template <layer... UserLayers>
   graph network() const {
     graph made = from_json<UserLayers...>(metadata("graph"), file_.name() + " graph");
-    if (std::string const hash = detail::hash_text(detail::serialised_hash(made));
-        hash != metadata("graph_hash"))
+    if (std::string const hash = detail::hash_text(made.hash()); hash != metadata("graph_hash"))
       refuse_metadata("graph_hash", "the graph's hash " + hash);
     return made;
   }

@@ -78,6 +78,7 @@ class builder {
   constexpr void derive_mask(node& made, double const* values, std::vector<int>& inputs);
   constexpr void share_parameters(int id, int owner);
   constexpr void store_name(node& made, std::string_view name);
+  constexpr void drop_generated_names();
   constexpr void check_names();
   constexpr void check_divisors();
 

@@ -15,10 +15,6 @@ namespace detail {
 /// Returns the text of a hash in files: 16 hexadecimal digits.
 std::string hash_text(std::uint64_t hash);
 
-/// Returns the hash of the graph that from_json(to_json(net)) returns: a name that equals the generated one
-/// is read as if no name were given.
-std::uint64_t serialised_hash(graph_view net);
-
 /// Parses a network with the built-in kinds and `user_kinds`; see from_json.
 ///
 /// Errors    setting_error if two kinds have the same name.

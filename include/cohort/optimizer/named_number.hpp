@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// One field of a setting, in the form used by text formats and hashes.
+/// One field of a setting, in the form used by hashes and kernels.
 struct named_number {
   std::string_view name;
   double value = 0;

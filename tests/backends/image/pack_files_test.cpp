@@ -107,7 +107,7 @@ TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   auto const whole = bytes_of(made);
   std::filesystem::remove(made[1]);
   put(made[3] + ".partial", content(3));
-  put(made[3] + ".partial.k3Xz9a", content(4));
+  put(made[3] + ".partial-4711-0", content(4));
   auto const old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(5);
   std::filesystem::last_write_time(made[0], old);
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3), made);

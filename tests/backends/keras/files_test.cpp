@@ -183,7 +183,7 @@ TEST(keras_archives, with_compressed_entries_are_refused) {
   std::string const where = " (" + file.path + ", byte ";
   std::string const entry = "cannot read the zip archive: the entry \"metadata.json\" ";
   file.write(archive_of({{"metadata.json", "x", 8, 1 << 30}}));
-  EXPECT_EQ(refusal_of(file.path), entry + "claims more bytes than deflate can produce" + where
+  EXPECT_EQ(refusal_of(file.path), entry + "has a size that deflate cannot produce" + where
                                        + "0): expected at most 1032 bytes from 1, got 1073741824");
   file.write(archive_of({{"metadata.json", "x", 8, 1032}}));
   EXPECT_EQ(refusal_of(file.path),

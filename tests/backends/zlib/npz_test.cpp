@@ -151,7 +151,7 @@ TEST(npz, refuses_entries_that_claim_too_much) {
   std::memcpy(&packed, whole.data() + entry + 20, 4);
   std::string const from = " from " + std::to_string(packed);
   EXPECT_EQ(refused(changed(whole, entry + 24, 0xfffffff0, 4)),
-            weights_entry + "claims more bytes than deflate can produce" + at + "at most "
+            weights_entry + "has a size that deflate cannot produce" + at + "at most "
                 + std::to_string(packed * 1032) + " bytes" + from + ", got 4294967280");
   EXPECT_EQ(refused(whole, 2600),
             "cannot read the .npz file: the entry \"count.npy\" is too large (x.npz, byte "

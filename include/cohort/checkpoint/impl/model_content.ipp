@@ -85,7 +85,7 @@ namespace cohort {
 
 model_content::model_content(graph_view net)
     : net_(net),
-      network_hash_(detail::serialised_hash(net)),
+      network_hash_(net.hash()),
       metadata_{{"format", std::string(detail::model_format)},
                 {"format_version", std::string(detail::model_format_version)},
                 {"library_version", std::string(library_version)},

@@ -59,7 +59,7 @@ bool model_file::has_parameters() const {
 }
 
 void model_file::check_network(graph_view net, parameter_set const& into) const {
-  std::string const wanted = detail::hash_text(detail::serialised_hash(net));
+  std::string const wanted = detail::hash_text(net.hash());
   if (wanted == metadata("graph_hash")) return;
   auto const found = first_difference(into, detail::parameter_tensors(into), true);
   refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,

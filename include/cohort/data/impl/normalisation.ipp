@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <cohort/data/detail/data_fields.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/error/exceptions.hpp>

@@ -146,6 +146,7 @@ constexpr void builder::sort_nodes() {
   }
   nodes_ = std::move(nodes);
   edges_ = std::move(edges);
+  drop_generated_names();
   check_names();
   check_divisors();
 }
@@ -252,6 +253,17 @@ constexpr void builder::store_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
   characters_.insert(characters_.end(), name.begin(), name.end());
+}
+
+/// A given name that equals the generated one counts as not given, so that both ways describe the same network.
+constexpr void builder::drop_generated_names() {
+  graph_view const net = view();
+  for (int id = 0; id < net.size(); ++id) {
+    std::string_view const given = net.given_name(id);
+    node& named = nodes_[static_cast<std::size_t>(id)];
+    named.name_size = 0;
+    if (!net.has_name(id, given)) named.name_size = static_cast<int>(given.size());
+  }
 }
 
 /// Reports a given name that equals another given or generated name. Generated names depend on the node

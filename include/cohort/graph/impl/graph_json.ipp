@@ -35,14 +35,6 @@ std::string hash_text(std::uint64_t hash) {
   return text;
 }
 
-std::uint64_t serialised_hash(graph_view net) {
-  std::vector<node> nodes(net.nodes.begin(), net.nodes.end());
-  for (int id = 0; id < net.size(); ++id)
-    if (net.given_name(id) == generated_name(net.kind(id), net[id].ordinal))
-      nodes[static_cast<std::size_t>(id)].name_size = 0;
-  return graph_view{nodes, net.values, net.edges, net.characters}.hash();
-}
-
 graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> user_kinds) {
   std::vector<kind const*> const kinds = known_kinds(user_kinds);
   io::json_document const document = io::parse_json(text, name);
@@ -55,7 +47,7 @@ graph read_graph(std::string_view text, std::string_view name, std::span<kind co
   graph net = read_layers(root.at("layers"), kinds,
                           "a built-in kind of layer, or a user-defined layer whose type is passed, as in "
                           "load_trained<onednn, my_layer>(path)");
-  std::string const hash = hash_text(serialised_hash(net));
+  std::string const hash = hash_text(graph_view(net).hash());
   if (auto const expected = root.find("hash"); expected && expected->string() != hash)
     expected->refuse("the hash of these layers, " + quote_for_error(hash));
   return net;
@@ -68,7 +60,7 @@ namespace cohort {
 std::string to_json(graph_view net) {
   io::json_writer out(2);
   out.begin_object().field("format", detail::graph_format).field("version", detail::graph_format_version);
-  out.field("hash", detail::hash_text(detail::serialised_hash(net)));
+  out.field("hash", detail::hash_text(net.hash()));
   detail::write_layers(out.key("layers"), net, detail::layer_form::full);
   return out.end_object().text();
 }

@@ -170,7 +170,7 @@ class layers_reader {
     cohort::kind const* kind;
     std::optional<io::json_value> fields;  // none: only the kind is given
     std::string name{};
-    bool is_named = false;  // by another name than the generated one
+    bool is_named = false;  // in the text
     layer_settings_text settings{};
     std::vector<std::size_t> inputs{};   // indices of layers in the text
     std::optional<std::size_t> owner{};  // layer whose parameters are shared
@@ -218,7 +218,7 @@ class layers_reader {
     auto const given = layer.find("name");
     if (given) {
       if (given->string().empty()) given->refuse("a name that is not empty");
-      layer.is_named = given->string() != layer.name;
+      layer.is_named = true;
       layer.name = given->string();
     }
     auto const [known, is_new] = by_name_.emplace(layer.name, layers_.size());

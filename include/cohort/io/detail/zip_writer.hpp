@@ -18,7 +18,7 @@ class zip_writer {
 
   /// Begins an entry. The caller then writes `packed` bytes to the file.
   ///
-  /// Before    name, method, crc, packed and size are set.
+  /// Before    name, of at most 65,535 bytes, method, crc, packed and size are set.
   void begin(zip_entry entry);
   /// Writes the directory.
   void finish();

@@ -141,7 +141,7 @@ void zip_directory::find_data(std::uint64_t directory) {
       refuse(one, "is stored with different compressed and uncompressed sizes", std::to_string(one.packed),
              std::to_string(one.size));
     if (one.method == 8 && one.size > one.packed * largest_ratio)
-      refuse(one, "claims more bytes than deflate can produce",
+      refuse(one, "has a size that deflate cannot produce",
              "at most " + std::to_string(one.packed * largest_ratio) + " bytes from "
                  + std::to_string(one.packed),
              std::to_string(one.size));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <initializer_list>
 #include <string>
@@ -21,7 +22,8 @@ void append_numbers(std::string& to, std::initializer_list<zip_number> numbers) 
 /// Appends the fields that the local header and the directory share. `extra`: bytes after the name; 0: the
 /// sizes are 32-bit fields.
 void append_shared_fields(std::string& to, zip_entry const& entry, std::uint64_t extra) {
-  constexpr std::uint64_t utf8_name = 0x800, first_day = 33;  // 1 January 1980
+  constexpr std::uint64_t first_day = 33;  // 1 January 1980
+  std::uint64_t const utf8_name = invalid_utf8_at(entry.name) == entry.name.size() ? 0x800 : 0;
   auto const field = [&](std::uint64_t size) { return extra > 0 ? zip_format::full : size; };
   append_numbers(to, {{extra > 0 ? 45U : 20U, 2},  // version of the format
                       {utf8_name, 2},

@@ -77,7 +77,10 @@ struct warm_up_unit_codec : enum_codec {
   }
 };
 
-inline constexpr integer_codec<std::int64_t> any_integer{std::numeric_limits<std::int64_t>::min()};
+/// Integers that a double represents: schedules compute with doubles.
+inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;
+inline constexpr integer_codec<std::int64_t> any_integer{-largest_integer, largest_integer};
+inline constexpr integer_codec<std::int64_t> duration{0, largest_integer};
 
 /// A schedule has those of these fields of which its struct has members.
 template <class Visitor, class Schedule>
@@ -89,8 +92,8 @@ void field_table(Visitor& v, with_warm_up<Schedule>& s) {
   if constexpr (requires { s.final; }) v.field("final", s.final, any_real);
   if constexpr (requires { s.factor; }) v.field("factor", s.factor, any_real);
   if constexpr (requires { s.gamma; }) v.field("gamma", s.gamma, any_real);
-  if constexpr (requires { s.every; }) v.field("every", s.every, integer_codec<std::int64_t>{});
-  if constexpr (requires { s.length; }) v.field("length", s.length, integer_codec<std::int64_t>{});
+  if constexpr (requires { s.every; }) v.field("every", s.every, duration);
+  if constexpr (requires { s.length; }) v.field("length", s.length, duration);
   if constexpr (requires { s.power; }) v.field("power", s.power, any_real);
   if constexpr (requires { s.middle; }) v.field("middle", s.middle, any_integer);
   if constexpr (requires { s.floor; }) v.field("floor", s.floor, any_real);
@@ -98,7 +101,7 @@ void field_table(Visitor& v, with_warm_up<Schedule>& s) {
   if constexpr (requires { s.growth; }) v.field("growth", s.growth, any_real);
   if constexpr (requires { s.rise; }) v.field("rise", s.rise, any_real);
   if constexpr (requires { s.by; }) v.field("by", s.by, enum_codec{unit_names, "units"});
-  v.field("warm_up", s.warm_up, sparse<integer_codec<std::int64_t>>{});
+  v.field("warm_up", s.warm_up, sparse<integer_codec<std::int64_t>>{duration});
   v.field("warm_up_by", s.warm_up_by, sparse<warm_up_unit_codec>{});
 }
 

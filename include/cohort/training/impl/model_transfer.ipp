@@ -27,6 +27,12 @@ void add_preparation(training_state const& run, model_content& to) {
 
 data_preparation steps_after_pipeline(model_file const& from) {
   auto const& metadata = from.file().metadata();
+  for (auto const& [key, text] : metadata)
+    if (key.starts_with("data/") && key != preparation_key && key != pipeline_key)
+      throw data_error({.what = "the model file has an unknown step that prepares data",
+                        .where = from.file().name(),
+                        .expected = {preparation_key, " or ", pipeline_key},
+                        .got = key});
   auto const found = metadata.find(preparation_key);
   data_preparation steps;
   if (found == metadata.end()) return steps;
@@ -37,11 +43,12 @@ data_preparation steps_after_pipeline(model_file const& from) {
   return steps;
 }
 
-/// A pipeline in a program without the component transform.
+/// A pipeline that the program loaded without the component transform, or before it.
 class unread_pipeline final : public row_pipeline {
  public:
-  explicit unread_pipeline(std::string json) : json_(std::move(json)) {}
+  unread_pipeline(std::string json, std::string name) : json_(std::move(json)), name_(std::move(name)) {}
   data_table apply(data_table const& rows) const override {
+    if (read_row_pipeline) return read_row_pipeline(json_, name_)->apply(rows);
     throw setting_error(
         {.what = "this program cannot apply the pipeline of the model",
          .where = rows.name(),
@@ -51,15 +58,16 @@ class unread_pipeline final : public row_pipeline {
   std::string to_json() const override { return json_; }
 
  private:
-  std::string json_;
+  std::string json_, name_;
 };
 
 std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from) {
   auto const& metadata = from.file().metadata();
   auto const found = metadata.find(pipeline_key);
   if (found == metadata.end()) return nullptr;
-  if (!read_row_pipeline) return std::make_shared<unread_pipeline const>(found->second);
-  return read_row_pipeline(found->second, from.file().name() + ", " + pipeline_key);
+  std::string name = from.file().name() + ", " + pipeline_key;
+  if (!read_row_pipeline) return std::make_shared<unread_pipeline const>(found->second, std::move(name));
+  return read_row_pipeline(found->second, name);
 }
 
 data_preparation preparation_in(model_file const& from, graph_view net) {

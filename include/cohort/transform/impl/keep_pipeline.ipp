@@ -6,29 +6,29 @@
 
 namespace cohort::detail {
 
-class kept_rows final : public row_pipeline {
+class kept_fitted_pipeline final : public row_pipeline {
  public:
-  explicit kept_rows(fitted_pipeline rows) : rows_(std::move(rows)) {}
-  data_table apply(data_table const& rows) const override { return rows_.apply(rows); }
-  std::string to_json() const override { return cohort::to_json(rows_); }
-  fitted_pipeline const& rows() const { return rows_; }
+  explicit kept_fitted_pipeline(fitted_pipeline kept) : pipeline_(std::move(kept)) {}
+  data_table apply(data_table const& rows) const override { return pipeline_.apply(rows); }
+  std::string to_json() const override { return cohort::to_json(pipeline_); }
+  fitted_pipeline const& pipeline() const { return pipeline_; }
 
  private:
-  fitted_pipeline rows_;
+  fitted_pipeline pipeline_;
 };
 
-std::shared_ptr<row_pipeline const> read_kept_rows(std::string_view json, std::string_view name) {
-  return std::make_shared<kept_rows const>(fitted_pipeline::from_json(json, name));
+std::shared_ptr<row_pipeline const> read_kept_pipeline(std::string_view json, std::string_view name) {
+  return std::make_shared<kept_fitted_pipeline const>(fitted_pipeline::from_json(json, name));
 }
 
-/// Set before main, so that models which the program loads have pipelines.
-[[maybe_unused]] bool const reads_row_pipelines = (read_row_pipeline = read_kept_rows, true);
+/// Set when the program, or the shared library that contains this component, starts.
+[[maybe_unused]] bool const reads_row_pipelines = (read_row_pipeline = read_kept_pipeline, true);
 
 std::optional<fitted_pipeline> pipeline_in(std::shared_ptr<row_pipeline const> const& kept) {
   if (!kept) return std::nullopt;
   // A model that was loaded before a shared library with this component has only the text.
-  auto const* const known = dynamic_cast<kept_rows const*>(kept.get());
-  return known ? known->rows() : fitted_pipeline::from_json(kept->to_json(), pipeline_key);
+  auto const* const known = dynamic_cast<kept_fitted_pipeline const*>(kept.get());
+  return known ? known->pipeline() : fitted_pipeline::from_json(kept->to_json(), pipeline_key);
 }
 
 }  // namespace cohort::detail
@@ -36,7 +36,7 @@ std::optional<fitted_pipeline> pipeline_in(std::shared_ptr<row_pipeline const> c
 namespace cohort {
 
 void keep(training& run, fitted_pipeline const& rows) {
-  run.state().preparation.pipeline = std::make_shared<detail::kept_rows const>(rows);
+  run.state().preparation.pipeline = std::make_shared<detail::kept_fitted_pipeline const>(rows);
 }
 
 std::optional<fitted_pipeline> kept_pipeline(training const& run) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/zip_file.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
@@ -16,16 +17,17 @@ zip_file::zip_file(std::string path)
 
 std::vector<std::byte> zip_file::read(std::uint64_t index, std::size_t max_bytes) const {
   zip_entry const& entry = entries()[static_cast<std::size_t>(index)];
-  if (entry.size > max_bytes)
+  if (std::uint64_t const largest = std::max(entry.size, entry.packed); largest > max_bytes)
     throw data_error({.what = "the file is too large",
                       .where = {path_, ", ", entry.name},
                       .expected = {"at most ", max_bytes, " bytes"},
-                      .got = {entry.size}});
+                      .got = {largest}});
   std::vector<std::byte> packed(static_cast<std::size_t>(entry.packed)), memory;
   if (read_at(file_, path_, entry.data, packed.data(), packed.size()) < packed.size())
     directory_.refuse(entry, "ends after the end of the archive, which has become shorter");
   bool const is_stored = contents_of_entry(directory_, entry, packed, memory).data() == packed.data();
-  return is_stored ? packed : memory;
+  if (is_stored) return packed;
+  return memory;
 }
 
 /// Reads a file, and calls use(bytes) for each block of it.
@@ -48,12 +50,14 @@ void write_zip(std::string const& path, std::string const& folder, std::span<std
     });
     entry.packed = entry.size;
     archive.begin(entry);
-    std::uint32_t crc = 0;
+    zip_entry packed;
     read_blocks(source, block, [&](std::span<char const> bytes) {
-      crc = zip_crc32(std::as_bytes(bytes), crc);
+      packed.crc = zip_crc32(std::as_bytes(bytes), packed.crc);
+      packed.size += bytes.size();
       file.write(bytes.data(), bytes.size());
     });
-    if (crc != entry.crc) throw file_error({.what = "the file changed while it was packed", .where = source});
+    if (packed.size != entry.size || packed.crc != entry.crc)
+      throw file_error({.what = "the file changed while it was packed", .where = source});
   }
   archive.finish();
   file.commit();
