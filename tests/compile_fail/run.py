@@ -35,7 +35,7 @@ def precompile(header, compiler, includes):
     return [] if status == 0 else [f"the output was:\n{output}"]
 
 
-def complaints(source, compiler, includes, precompiled):
+def complaints(source, compiler, includes, precompiled=()):
     with open(source, encoding="utf-8") as file:
         text = file.read()
     expected = re.findall(r"^// expect: (.+?)\s*$", text, re.MULTILINE)
@@ -49,7 +49,7 @@ def complaints(source, compiler, includes, precompiled):
         return ["it has no `// expect: TEXT`"]
 
     if "#define" in text:  # a macro before the headers may change them
-        precompiled = []
+        precompiled = ()
     status, output = compiled(source, compiler, includes, "-fsyntax-only", *precompiled, "-DMUST_FAIL")
     if status == 0:
         return ["it compiles"]
@@ -62,7 +62,7 @@ def complaints(source, compiler, includes, precompiled):
     return found
 
 
-def complaints_of_twins(sources, compiler, includes, precompiled):
+def complaints_of_twins(sources, compiler, includes, precompiled=()):
     headers, parts = set(), []
     for number, source in enumerate(sources):
         with open(source, encoding="utf-8") as file:

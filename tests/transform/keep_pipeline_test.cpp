@@ -145,22 +145,6 @@ TEST(keep_pipeline, a_program_saves_a_pipeline_without_the_component_but_applies
   EXPECT_EQ(loaded.predict(rows).values, known.predict(rows).values);
 }
 
-TEST(keep_pipeline, refuses_a_model_with_an_unknown_preparation) {
-  scratch_folder const folder;
-  training const run = trainer<narrow>(small);
-  model_content content(run.network());
-  content.add_parameters(run.parameters()).add_metadata("data/encoder", "{}");
-  save_model(folder / "model", content);
-  try {
-    load_trained<narrow>(folder / "model");
-    FAIL() << "expected data_error";
-  } catch (data_error const& problem) {
-    EXPECT_EQ(std::string(problem.what()),
-              "the model file has an unknown step that prepares data (" + (folder / "model")
-                  + "): expected data/preparation or data/pipeline, got data/encoder");
-  }
-}
-
 TEST(keep_pipeline, names_the_file_of_a_damaged_pipeline) {
   scratch_folder const folder;
   training const run = trainer<narrow>(small);

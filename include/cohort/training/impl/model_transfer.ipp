@@ -27,12 +27,6 @@ void add_preparation(training_state const& run, model_content& to) {
 
 data_preparation steps_after_pipeline(model_file const& from) {
   auto const& metadata = from.file().metadata();
-  for (auto const& [key, text] : metadata)
-    if (key.starts_with("data/") && key != preparation_key && key != pipeline_key)
-      throw data_error({.what = "the model file has an unknown step that prepares data",
-                        .where = from.file().name(),
-                        .expected = {preparation_key, " or ", pipeline_key},
-                        .got = key});
   auto const found = metadata.find(preparation_key);
   data_preparation steps;
   if (found == metadata.end()) return steps;
