@@ -255,7 +255,7 @@ constexpr void builder::store_name(node& made, std::string_view name) {
   characters_.insert(characters_.end(), name.begin(), name.end());
 }
 
-/// A given name that equals the generated one counts as not given, so that both ways describe the same network.
+/// A given name that equals the generated one counts as not given: both ways describe the same network.
 constexpr void builder::drop_generated_names() {
   graph_view const net = view();
   for (int id = 0; id < net.size(); ++id) {
