@@ -122,7 +122,7 @@ TEST(keep_pipeline, predict_refuses_rows_that_a_filter_removes) {
 
 TEST(keep_pipeline, a_program_saves_a_pipeline_without_the_component_but_applies_it_only_with_it) {
   scratch_folder const folder;
-  training run = trainer<narrow>(small);
+  training run = trainer<narrow>(column);
   keep(run, pipeline_of_rows());
   run.save(folder / "model");
   auto* const reader = std::exchange(detail::read_row_pipeline, nullptr);
