@@ -381,6 +381,17 @@ class tests_of_headers(unittest.TestCase):
                 found[str(path).rpartition("/include/cohort/")[2].removesuffix(".hpp")] = path, names
         return found
 
+    def test_modules_form_no_cycle(self):
+        """A header and its implementation files are one module."""
+        edges = {}
+        for path, text in sources(*(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include")
+                                    for kind in ("hpp", "ipp", "tpp", "inc"))):
+            if path.name != "src.hpp":
+                edges.setdefault(module_of(str(path).rpartition("/include/")[2]), set()).update(
+                    module_of(name[1:-1]) for name in includes(text) if name.startswith("<cohort/"))
+        self.assertGreater(len(edges), 300)
+        self.assertEqual(cycle_in(edges), [])
+
     def test_every_public_header_has_its_test_or_one_that_covers_it(self):
         headers, covered, complaints = self.headers(), {}, []
         for path, text in sources("tests/**/*_test.cpp"):

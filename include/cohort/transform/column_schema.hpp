@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/data/read_table.hpp>
 #include <cohort/transform/detail/implementation.hpp>
 #include <cstdint>
@@ -20,6 +21,13 @@ namespace cohort {
 ///            2026-11-25, 2026-11-25T22:30, 2026-11-25 22:30:07.5Z, 2026-11-25T22:30:07+01:00. Without an
 ///            offset it is UTC.
 enum class column_type : std::uint8_t { number, integer, category, text, time };
+
+namespace detail {
+
+inline constexpr std::array<std::string_view, 5> column_type_names{"number", "integer", "category", "text",
+                                                                   "time"};
+
+}  // namespace detail
 
 /// Name, type and valid values of a column.
 struct column_schema {

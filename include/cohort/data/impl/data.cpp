@@ -11,6 +11,7 @@
 #include <cohort/data/impl/column_check.ipp>
 #include <cohort/data/impl/concat.ipp>
 #include <cohort/data/impl/continued_crops.ipp>
+#include <cohort/data/impl/data_fields.ipp>
 #include <cohort/data/impl/data_table.ipp>
 #include <cohort/data/impl/dataset.ipp>
 #include <cohort/data/impl/description.ipp>

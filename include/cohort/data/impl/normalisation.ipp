@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/data/detail/data_fields.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/json.hpp>
 #include <memory>
 #include <utility>
 
@@ -62,13 +60,6 @@ class normalised_view final : public dataset_interface {
 }  // namespace cohort::detail
 
 namespace cohort {
-
-std::string normalisation::to_json() const { return detail::line_of(*this); }
-
-normalisation normalisation::from_json(std::string_view text, std::string const& where) {
-  io::json_document const parsed = io::parse_json(text, where);
-  return detail::read_complete<normalisation>(parsed.root());
-}
 
 dataset normalised(dataset const& data, normalisation const& how) {
   if (how.empty()) return data;

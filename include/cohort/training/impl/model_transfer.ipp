@@ -46,7 +46,7 @@ class unread_pipeline final : public row_pipeline {
     throw setting_error(
         {.what = "this program cannot apply the pipeline of the model",
          .where = rows.name(),
-         .expected = "#include <cohort/transform/keep_pipeline.hpp> and the component transform",
+         .expected = "the header cohort/transform/keep_pipeline.hpp and the component transform",
          .got = "a program without them"});
   }
   std::string to_json() const override { return json_; }

@@ -39,7 +39,7 @@
 #include <cohort/training/impl/scoped_consensus.ipp>
 #include <cohort/training/impl/score_listener.ipp>
 #include <cohort/training/impl/separate_steps.ipp>
-#include <cohort/training/impl/settings.ipp>
+#include <cohort/training/impl/settings_fields.ipp>
 #include <cohort/training/impl/stateful_layers.ipp>
 #include <cohort/training/impl/step_runner.ipp>
 #include <cohort/training/impl/stop_on_signal.ipp>

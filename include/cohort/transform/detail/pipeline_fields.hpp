@@ -8,8 +8,6 @@
 /// Fields of pipelines: schemas and steps.
 namespace cohort::detail {
 
-inline constexpr std::array<std::string_view, 5> column_type_names{"number", "integer", "category", "text",
-                                                                   "time"};
 inline constexpr std::array<std::string_view, 4> replacement_names{"mean", "median", "most_frequent",
                                                                    "constant"};
 /// Names of the alternatives of transform_step, in their order.

@@ -5,7 +5,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/column_schema.hpp>
-#include <cohort/transform/detail/pipeline_fields.hpp>
 #include <utility>
 
 namespace cohort::detail {

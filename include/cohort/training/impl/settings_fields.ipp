@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/training/detail/settings_fields.hpp>
-#include <cohort/training/settings.hpp>
 
 namespace cohort::detail {
 
