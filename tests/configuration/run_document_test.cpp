@@ -191,6 +191,18 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
       "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
+/// Schedules compute with doubles.
+TEST(run_document, refuses_steps_of_a_schedule_that_a_double_does_not_represent) {
+  for (std::string const schedule :
+       {R"("step": {"every": 9007199254740993})", R"("cosine": {"length": 9007199254740993})",
+        R"("sigmoid": {"middle": -9007199254740993})", R"("fixed": {"warm_up": 9007199254740993})",
+        R"("map": {"values": [{"from": 9007199254740993, "value": 0.1}]})"}) {
+    std::string const message =
+        refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {)" + schedule + "}}}}"));
+    EXPECT_NE(message.find("9007199254740992"), std::string::npos) << schedule << ": " << message;
+  }
+}
+
 TEST(run_document, refuses_fields_of_a_choice_without_fields) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "

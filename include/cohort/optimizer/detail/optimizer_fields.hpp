@@ -6,7 +6,6 @@
 #include <cohort/optimizer/plateau.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -37,9 +36,14 @@ struct rule_codec {
 inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
 static_assert(names_all(unit_names, schedule::unit::epoch));
 
+/// Integers that a double represents: schedules compute with doubles.
+inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;
+inline constexpr integer_codec<std::int64_t> any_integer{-largest_integer, largest_integer};
+inline constexpr integer_codec<std::int64_t> duration{0, largest_integer};
+
 template <class Visitor>
 void field_table(Visitor& v, schedule::map::entry& s) {
-  v.field("from", s.from, integer_codec<std::int64_t>{});
+  v.field("from", s.from, duration);
   v.field("value", s.value, real_codec{});
 }
 
@@ -76,11 +80,6 @@ struct warm_up_unit_codec : enum_codec {
     enum_codec::write(out, *value);
   }
 };
-
-/// Integers that a double represents: schedules compute with doubles.
-inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;
-inline constexpr integer_codec<std::int64_t> any_integer{-largest_integer, largest_integer};
-inline constexpr integer_codec<std::int64_t> duration{0, largest_integer};
 
 /// A schedule has those of these fields of which its struct has members.
 template <class Visitor, class Schedule>
