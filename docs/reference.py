@@ -28,7 +28,7 @@ PAGES = {
               "and settings. `.settings` of layers with parameters: see [layer_settings](settings.md#layer_settings).",
     "losses": "Layers that end a branch of the network. The training minimises the sum of all losses. Every loss also has `.name`, after "
               "the fields below.",
-    "optimizers": "Values of `training_settings::optimizer`, `bias_rule` and of `layer_override`. A rate is a number or a "
+    "optimizers": "Values of `optimizer_settings::rule`, `bias_rule` and of `layer_override`. A rate is a number or a "
                 "[schedule](schedules.md). g is the mean gradient with its penalties, w −= u; m̂ and v̂ are bias-corrected.",
     "schedules": "Values of an optimizer's rate and momentum.",
     "values": "Values of fields of the [settings](settings.md): initialisers, constraints, clipping, the parts of strategies, and all "
