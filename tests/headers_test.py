@@ -21,9 +21,11 @@ LONGEST = 280  # seconds a header may take
 
 
 # Headers that many others include, from the smallest to the largest. A header that includes some of them is
-# compiled with the largest one precompiled.
-COMMON = ("cohort/error/exceptions.hpp", "cohort/layer/kind.hpp", "cohort/plan/parameter_set.hpp", "cohort/data/dataset.hpp",
-          "cohort/plan/parameter_update.hpp", "cohort/training/training.hpp")
+# compiled with the largest one precompiled, so that the compiler parses a fifth of the text.
+COMMON = ("cohort/detail/build_check.hpp", "cohort/error/exceptions.hpp", "cohort/data/batch.hpp",
+          "cohort/layer/detail/layer_traits.hpp", "cohort/data/arrays.hpp", "cohort/communicator/communicator.hpp",
+          "cohort/plan/arena_passes.hpp", "cohort/plan/parameter_set.hpp", "cohort/training/training.hpp",
+          "cohort/cudnn/detail/compute_stream.hpp")
 
 
 def complaint(compiler, flags, *source):
@@ -80,21 +82,22 @@ class headers(compilation):
         files = [path for path in files if path.name != "src.hpp"]
         self.assertGreater(len(files), 200)
         known = {}
+        common = [name for name in COMMON if any(str(path).endswith(f"/include/{name}") for path in files)]
         with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             flags = [*self.flags, "-fsyntax-only", "-x", "c++"]
 
             def precompile(number):
                 header = pathlib.Path(folder) / f"{number}.hpp"
-                header.write_text(f"#include <{COMMON[number]}>\n", encoding="utf-8")
+                header.write_text(f"#include <{common[number]}>\n", encoding="utf-8")
                 return complaint(self.compiler, [*self.flags], "-x", "c++-header", header, "-o", f"{header}.gch")
 
             def alone(path):
-                found = [number for number, name in enumerate(COMMON) if name in includes(path, known)]
+                found = [number for number, name in enumerate(common) if name in includes(path, known)]
                 first = ["-include", f"{folder}/{found[-1]}.hpp", "-Winvalid-pch"] if found else []
                 return complaint(self.compiler, [*flags, *first, "-include", path], "/dev/null").replace(
                     "/dev/null", str(path.relative_to(ROOT)), 1)
 
-            found = [*pool.map(precompile, range(len(COMMON))), *pool.map(alone, sorted(files))]
+            found = [*pool.map(precompile, range(len(common))), *pool.map(alone, sorted(files))]
         self.assertEqual("".join(found), "")
 
 

@@ -176,8 +176,9 @@ TEST(graph_json, keeps_names_that_would_be_generated_for_other_layers) {
     EXPECT_EQ(net.view().inputs(first)[0], is_chain ? second : net.view().find("in")) << layers;
     EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
     EXPECT_EQ(from_json(to_json(net)).view().name(first), "relu_1");
-    if (layers.find("concatenate") != std::string::npos)
+    if (layers.find("concatenate") != std::string::npos) {
       EXPECT_EQ(net.view().name(net.view().inputs(net.view().size() - 1)[0]), "relu_2");
+    }
   }
 }
 

@@ -32,7 +32,7 @@ example example_of(image_records const& data, std::int64_t i) {
 }
 
 TEST(image_records, read_records_of_caffe_on_spark) {
-  record_set const records({std::string(COHORT_SOURCE_DIR) + "/tests/golden/sequence_files/caffe_on_spark"},
+  record_set const records({COHORT_SOURCE_DIR "/tests/golden/sequence_files/caffe_on_spark"},
                            sequence_file(gzip::inflate), {.cache = ""});
   image_records const data = image_records::of_caffe_on_spark(
       records, {.height = 1, .width = 2, .labels = {"ant", "cat"}, .keyed = true});
