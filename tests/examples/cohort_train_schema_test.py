@@ -3,7 +3,9 @@
 """The JSON Schema of run documents accepts all documents that the reader accepts, and refuses every mutation that the reader refuses."""
 import copy
 import json
+import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -125,6 +127,23 @@ class schema(unittest.TestCase):
         done = cls.read(document)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def test_page_lists_the_fields_of_each_data_set(self):
+        page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
+        sets = next(form for form in self.schema["properties"]["data"]["anyOf"] if "properties" in form)["properties"]
+
+        def listed(heading):
+            table = re.split(r"\n##+ ", page.split(f"\n{heading}\n")[1])[0]
+            cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
+            return sorted(name for cell in cells for name in re.findall(r"`([\w.]+)`", cell))
+
+        for name in ("idx", "table", "text", "series", "images"):
+            self.assertEqual(listed(f"### {name}"), sorted(sets[name]["properties"]), name)
+        self.assertEqual(listed("### digits, mnist"),
+                         sorted(f"{name}.{field}" for name in ("digits", "mnist") for field in sets[name]["properties"]))
+        self.assertEqual(listed("### Format of a table"), sorted(sets["table"]["properties"]["format"]["properties"]))
+        records = [name.removeprefix("records.") for name in listed("## Records: shards and databases") if name.startswith("records.")]
+        self.assertEqual(sorted(records), sorted(sets["records"]["properties"]))
 
     def accepts(self, document):
         ours = accepts(self.schema, document, self.schema)

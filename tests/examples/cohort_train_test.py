@@ -567,7 +567,8 @@ class cohort_train(unittest.TestCase):
                 return
             self.assertEqual(done.returncode, 0, done.stderr)
         sections = set(json.loads(done.stdout)) - {"version"}
-        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)), sections)
+        table = page.split("\n## Sections\n")[1].split("\n## ")[0]
+        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)), sections)
 
     # ---- errors --------------------------------------------------------------------------------------------
     def refused(self, *flags, document=SMALL, status=2, **how):
