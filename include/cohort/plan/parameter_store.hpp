@@ -98,7 +98,9 @@ class parameter_store final : public parameter_set {
     for (auto const& c : copies_) bytes += backend_.bytes(c.wanted);
     return bytes;
   }
-  std::string updated_by() const override { return std::string(B::name).append(", ").append(passes_->name()); }
+  std::string updated_by() const override {
+    return std::string(B::name).append(", ").append(passes_->name());
+  }
   std::uint64_t layout_hash() const override {
     std::uint64_t hash = detail::purpose_of(name_of(type_), passes_->space() ? "device" : "host");
     for (std::size_t p = 0; p < table_.size(); ++p)
