@@ -161,8 +161,8 @@ TEST(rate_schedule, is_restored_from_its_json) {
     EXPECT_EQ(read(out.text()), rate) << out.text();
     seen.insert(std::string(rate.name()));
   }
-  for (rate_schedule const& rate : cohort::detail::default_schedules)
-    EXPECT_TRUE(seen.count(std::string(rate.name()))) << rate.name() << " is in no example";
+  for (auto const& row : cohort::detail::schedule_rows)
+    EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " is in no example";
   EXPECT_EQ(read(R"("exponential")"), rate_schedule(schedule::exponential{}));
 }
 

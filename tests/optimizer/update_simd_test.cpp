@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/optimizer/detail/optimizer_fields.hpp>
-#include <cohort/optimizer/detail/update_text.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cstring>
 #include <limits>
@@ -444,19 +443,6 @@ TYPED_TEST(update_simd, sums_squares_of_a_sum_in_double) {
     double const got = cohort::square_sum(which, parts, 3, n);
     EXPECT_NEAR(got / expected, 1, 1e-12) << name_of(which);
     EXPECT_EQ(cohort::square_sum(which, parts, 3, std::size_t{0}), 0);
-  }
-}
-
-TEST(update_text, contains_the_source_of_each_formula) {
-  std::string const text = cohort::detail::update_text;
-  EXPECT_NE(text.find("struct adagrad"), std::string::npos);
-  EXPECT_NE(text.find("s[0] = s[0] + g * g;"), std::string::npos);
-  EXPECT_EQ(text.find('#'), std::string::npos);
-  for (auto const& row : cohort::detail::update_rows) {
-    // These equal sgd, momentum and adamw at other rates.
-    bool const has_formula = row.name != "no_op" && row.name != "lars" && row.name != "lamb";
-    EXPECT_EQ(text.find("struct " + std::string(row.name) + ' ') != std::string::npos, has_formula)
-        << row.name;
   }
 }
 

@@ -118,7 +118,6 @@ TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
     agreement const rest = made.synchronise();
     EXPECT_EQ(stops.size() + (rest.all.stop ? 1U : 0U), 1U);
     EXPECT_FALSE(rest.all.save);
-    EXPECT_EQ(made.steps(), 0);
     made.end();
   });
 }

@@ -13,12 +13,12 @@ namespace cohort {
 /// Shapes    the first axis of inputs and outputs is the batch, in the file as in Cohort. Exception: an input
 ///           X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents are
 ///           known.
-/// Before    the file may be untrusted. A file with recurrent operators needs the headers of their layers, as
-///           load_trained does: cohort/layer/recurrent.hpp.
+/// Before    the file may be untrusted.
 /// After     layers have the names of the file's nodes, or of their outputs if nodes have no names; layers
 ///           that compute outputs of the graph have the names of these. Operators on constants are computed
-///           at import. Layers that compute with constants of the file, such as a normalisation, are frozen:
-///           `settings.layers`. Dropout is omitted. A softmax stays an ordinary layer: to train, add a loss.
+///           at import. Layers that compute with constants of the file, such as a normalisation, are frozen
+///           by `settings.optimizer.layers`. Dropout is omitted. A softmax stays an ordinary layer: to train,
+///           add a loss.
 /// Errors    file_error; data_error for bytes that are not an ONNX file; graph_error with node and reason if
 ///           Cohort cannot express a node: docs/onnx.md. Nothing is approximated.
 /// Exact     to rounding, the outputs equal those that ONNX specifies.

@@ -182,14 +182,4 @@ constexpr rate_schedule::rate_schedule(schedule::warm_up const& s) : rate_schedu
   warm_up_by_ = s.by;
 }
 
-namespace detail {
-
-/// All schedules with their defaults, in the order of schedule_rows.
-inline constexpr std::array<rate_schedule, schedule_rows.size()> default_schedules{
-    schedule::fixed{},   schedule::step{},       schedule::exponential{},
-    schedule::inverse{}, schedule::polynomial{}, schedule::sigmoid{},
-    schedule::map{},     schedule::cosine{},     schedule::one_cycle{}};
-
-}  // namespace detail
-
 }  // namespace cohort

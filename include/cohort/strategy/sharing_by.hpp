@@ -3,7 +3,6 @@
 #include <cohort/codec/compressor.hpp>
 #include <cohort/strategy/detail/asynchronous_sharing.hpp>
 #include <cohort/strategy/detail/gradient_sharing.hpp>
-#include <cohort/strategy/detail/sharing_text.hpp>
 #include <cohort/strategy/detail/update_sharing.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
 #include <memory>
@@ -12,6 +11,14 @@
 #include <utility>
 
 namespace cohort {
+
+namespace detail {
+
+/// Returns the text of a sharing strategy: its compressor and settings. Its hash identifies the run in
+/// messages and in checkpoints with pending messages, so the text must not change.
+std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
+
+}  // namespace detail
 
 /// Exchanges only those entries of the accumulated gradients that a compressor selects. The rest stays in
 /// each rank's residual for later steps.

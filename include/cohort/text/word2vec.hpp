@@ -68,9 +68,6 @@ class word2vec {
   /// Errors    setting_error for hierarchical softmax, whose rows do not belong to words.
   word_vectors output_vectors() const;
 
-  word_vocabulary const& words() const;
-  word2vec_settings const& settings() const;
-
   /// Writes matrices, optimizer state and position to a safetensors file. Not collective. All ranks have the
   /// same contents, so only one rank must call save.
   ///

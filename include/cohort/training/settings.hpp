@@ -111,8 +111,6 @@ struct fit_report {
   std::int64_t skipped = 0;
   bool stopped = false;   ///< stopped by a vote before the end of the last epoch
   fit_history history{};  ///< one row for each complete epoch
-
-  double samples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
 };
 
 }  // namespace cohort

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <numeric>
 #include <utility>
 #include <vector>
 

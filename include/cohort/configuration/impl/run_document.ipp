@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>

@@ -182,13 +182,14 @@ class part_rows {
   std::map<std::size_t, part> open_;
 };
 
+constexpr std::size_t runs_at_once = 64;  // sorted files that are merged at once
+
 /// Calls visit(entry) for all keys in ascending order.
 template <class Visit>
-void for_each_key(prediction_layout const& layout, std::size_t most_runs, Visit visit,
-                  std::function<void()> const& progress) {
+void for_each_key(prediction_layout const& layout, Visit visit, std::function<void()> const& progress) {
   std::vector<std::string> runs;
   for (std::size_t c = 0; c < layout.chunks.size(); ++c) runs.push_back(layout.part(c, key_run_suffix));
-  runs = reduce_key_runs(std::move(runs), layout.folder() + "/merge", most_runs, progress);
+  runs = reduce_key_runs(std::move(runs), layout.folder() + "/merge", runs_at_once, progress);
   merged_key_runs merged(runs);
   key_entry now, former;
   std::int64_t count = 0;
@@ -232,14 +233,13 @@ class row_writer {
   std::string text_;
 };
 
-void merge_csv(prediction_layout const& layout, std::function<void()> const& progress,
-               std::size_t most_runs) {
+void merge_csv(prediction_layout const& layout, std::function<void()> const& progress) {
   row_writer to(layout.path, progress);
   to.add(layout.header());
   if (layout.sorted()) {
     part_rows rows(layout, std::string(csv_suffix));
     for_each_key(
-        layout, most_runs,
+        layout,
         [&](key_entry const& one) {
           std::size_t const c = layout.chunk_of(one.row);
           if (one.bytes > rows.size(c))
@@ -257,8 +257,7 @@ void merge_csv(prediction_layout const& layout, std::function<void()> const& pro
   to.file().commit();
 }
 
-void merge_npy(prediction_layout const& layout, std::function<void()> const& progress,
-               std::size_t most_runs) {
+void merge_npy(prediction_layout const& layout, std::function<void()> const& progress) {
   std::vector<merged_array> const arrays = merged_arrays_of(layout);
   std::vector<std::unique_ptr<row_writer>> to;
   std::vector<std::unique_ptr<part_rows>> rows;
@@ -272,7 +271,7 @@ void merge_npy(prediction_layout const& layout, std::function<void()> const& pro
   }
   if (layout.sorted())
     for_each_key(
-        layout, most_runs,
+        layout,
         [&](key_entry const& one) {
           std::size_t const c = layout.chunk_of(one.row);
           auto const local = static_cast<std::uint64_t>(one.row - layout.chunks[c].row);
@@ -291,12 +290,11 @@ void merge_npy(prediction_layout const& layout, std::function<void()> const& pro
   for (auto const& one : to) one->file().commit();
 }
 
-void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress,
-                       std::size_t most_runs) {
+void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress) {
   if (layout.format == prediction_format::csv)
-    merge_csv(layout, progress, most_runs);
+    merge_csv(layout, progress);
   else
-    merge_npy(layout, progress, most_runs);
+    merge_npy(layout, progress);
 }
 
 }  // namespace cohort::detail

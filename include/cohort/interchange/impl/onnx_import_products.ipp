@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>

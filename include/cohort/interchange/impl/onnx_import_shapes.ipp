@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
 #include <limits>

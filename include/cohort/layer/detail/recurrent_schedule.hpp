@@ -49,8 +49,6 @@ class recurrent_schedule {
   int rows(int k) const { return first_[at(k) + 1] - first_[at(k)]; }
   /// Number of all rows, with all padding.
   int rows() const { return rows_; }
-  /// Number of the steps' rows, with the padding of the steps only.
-  int rows_of_steps() const { return first_[at(steps_)]; }
 
   // The following arrays have one element per row.
 
@@ -74,7 +72,7 @@ class recurrent_schedule {
 
   int steps_ = 0;
   int rows_ = 0;
-  std::vector<int> live_, first_, inputs_, outputs_, repeats_, examples_, counts_, next_;
+  std::vector<int> live_, first_, inputs_, outputs_, repeats_, examples_, counts_;
   std::vector<std::uint8_t> restarts_;
 };
 

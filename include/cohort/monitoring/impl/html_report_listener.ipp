@@ -25,7 +25,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
 #include <tuple>
 #include <type_traits>
 #include <utility>

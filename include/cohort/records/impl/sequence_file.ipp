@@ -80,8 +80,8 @@ class sequence_file_indexer {
     read(&found, 1);
     return found;
   }
-  std::int64_t big_endian(int bytes) {
-    return read_big_endian(bytes, [this] { return byte(); });
+  std::int64_t big_endian() {
+    return read_big_endian(4, [this] { return byte(); });
   }
   std::int64_t variable() {
     return read_variable([this] { return byte(); });
@@ -107,7 +107,7 @@ class sequence_file_indexer {
     if (blocks_ && !compressed_)
       refuse("its head is damaged", "blocks that are compressed", "blocks without compression");
     if (compressed_) require_codec(text());
-    std::int64_t const pairs = big_endian(4);
+    std::int64_t const pairs = big_endian();
     if (pairs < 0 || pairs > most_metadata)
       refuse("its metadata is damaged", {"0 to ", most_metadata, " pairs"}, {pairs});
     for (std::int64_t k = 0; k < 2 * pairs; ++k) text();
@@ -134,9 +134,9 @@ class sequence_file_indexer {
   }
 
   void read_record() {
-    std::int64_t const bytes = big_endian(4);
+    std::int64_t const bytes = big_endian();
     if (bytes == -1) return read_sync();
-    std::int64_t const of_key = big_endian(4);
+    std::int64_t const of_key = big_endian();
     std::uint64_t const begin = file_.position(), rest = file_.size() - begin;
     if (of_key < 0 || bytes < of_key)
       refuse("the lengths of a record are damaged", {"a key of 0 to ", bytes, " bytes"}, {of_key});
@@ -164,7 +164,7 @@ class sequence_file_indexer {
   }
 
   void read_block() {
-    if (std::int64_t const mark = big_endian(4); mark != -1)
+    if (std::int64_t const mark = big_endian(); mark != -1)
       refuse("a block does not begin with a sync mark", {-1}, {mark});
     read_sync();
     std::int64_t const records = variable();

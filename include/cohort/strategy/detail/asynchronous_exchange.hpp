@@ -84,8 +84,6 @@ class asynchronous_exchange : public compressed_exchange<C> {
     std::copy(not_applied.begin(), not_applied.end(), all_.begin());
   }
 
-  /// Returns the number of steps since the last synchronisation; 0 if no message is in flight.
-  std::int64_t steps() const { return steps_; }
   message_ages const& ages() const { return ages_; }
 
   void step(step_info now, agreement& agreed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/detail/text.hpp>
-#include <cohort/strategy/detail/sharing_text.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cstddef>
 
 namespace cohort::detail {

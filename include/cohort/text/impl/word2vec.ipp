@@ -38,8 +38,6 @@ word_vectors word2vec::output_vectors() const {
   return {state_->words.words(), state_->settings.width, {values.begin(), values.end()}};
 }
 
-word_vocabulary const& word2vec::words() const { return state_->words; }
-word2vec_settings const& word2vec::settings() const { return state_->settings; }
 void word2vec::save(std::string const& path) const { state_->save(path); }
 void word2vec::load(std::string const& path) { state_->load(path); }
 

@@ -17,6 +17,8 @@ namespace cohort::detail {
 
 struct training_state;
 
+/// Errors    setting_error unless `batch` is at least 1.
+void check_batch_size(int batch, char const* where);
 /// Errors    setting_error unless `batch` and `accumulate` are at least 1 and `accumulate` is at most
 ///           `batch`.
 void check_batch(fit_settings const& how);

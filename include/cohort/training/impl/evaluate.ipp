@@ -68,11 +68,7 @@ void training::evaluate(dataset const& data, std::initializer_list<evaluator*> r
 
 void training::evaluate(dataset const& data, std::span<loss_report const> reports,
                         evaluation_settings const& how) {
-  if (how.batch < 1)
-    throw setting_error({.what = "the batch size is not positive",
-                         .where = "evaluate",
-                         .expected = "at least 1",
-                         .got = {how.batch}});
+  detail::check_batch_size(how.batch, "evaluate");
   detail::check_common_steps(*state_, "evaluate");
   detail::check_dataset(*state_, data, "evaluate");
   detail::check_class_names(*state_, data, state_->class_names, "evaluate");

@@ -2,15 +2,17 @@
 #include <cohort/communicator/all_or_none.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/loss_meter.hpp>
-#include <cohort/training/detail/loss_of.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <vector>
+#include <cohort/training/training.hpp>
 
-namespace cohort::detail {
+namespace cohort {
 
-double loss_of(training_state& run, batch_view data) {
+double training::loss_of(batch_view const& given) {
+  using namespace detail;
+  training_state& run = *state_;
+  batch_view data = given;
   check_common_steps(run, "loss_of");
   activity_scope const evaluating(run, rank_progress::activity::evaluating);
   loss_meter meter(run.net, run.element());
@@ -28,4 +30,4 @@ double loss_of(training_state& run, batch_view data) {
   return meter.mean(*run.world);
 }
 
-}  // namespace cohort::detail
+}  // namespace cohort

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members of training that prepare the data.
-#include <algorithm>
 #include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/arrays.hpp>

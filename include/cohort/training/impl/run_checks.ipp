@@ -21,12 +21,14 @@
 
 namespace cohort::detail {
 
+void check_batch_size(int batch, char const* where) {
+  if (batch < 1)
+    throw setting_error(
+        {.what = "the batch size is not positive", .where = where, .expected = "at least 1", .got = {batch}});
+}
+
 void check_batch(fit_settings const& how) {
-  if (how.batch < 1)
-    throw setting_error({.what = "the batch size is not positive",
-                         .where = "fit",
-                         .expected = "at least 1",
-                         .got = {how.batch}});
+  check_batch_size(how.batch, "fit");
   if (how.accumulate < 1 || how.accumulate > how.batch)
     throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
                          .where = "fit, accumulate",

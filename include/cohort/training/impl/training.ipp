@@ -6,7 +6,6 @@
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/detail/fit_loop.hpp>
 #include <cohort/training/detail/fit_memory.hpp>
-#include <cohort/training/detail/loss_of.hpp>
 #include <cohort/training/detail/named_parameters.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/step_runner.hpp>
@@ -113,8 +112,6 @@ fit_report training::fit(dataset const& data, fit_settings const& how) {
 step_report training::train_on(batch_view const& data, int accumulate) {
   return detail::step_runner(*state_).train_on(data, accumulate);
 }
-
-double training::loss_of(batch_view const& data) { return detail::loss_of(*state_, data); }
 
 epoch_report training::end_epoch() { return detail::step_runner(*state_).end_epoch(); }
 

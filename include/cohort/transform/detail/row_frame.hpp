@@ -66,7 +66,6 @@ class row_removal {
   row_removal(row_frame& frame, transform_settings const& how, transform_report& report)
       : frame_(frame), how_(how), report_(report), flags_(frame.rows()) {}
 
-  bool is_removed(std::size_t row) const { return flags_[row] != 0; }
   /// Marks a row that a filter removes.
   void filter(std::size_t row);
   /// Marks a row that does not match the schema.

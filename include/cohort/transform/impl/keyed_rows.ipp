@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <bit>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/transform/detail/keyed_rows.hpp>

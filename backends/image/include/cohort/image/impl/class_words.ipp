@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/class_words.hpp>

@@ -167,7 +167,6 @@ class keras_translation {
   void expect_no_mask(keras_value const& v);
   keras_value const& only(call const& c) const;
   int channels_of(keras_value const& v) const;
-  bool images_first() const { return images_first_; }
   bool is_channel_axis(int axis, keras_value const& v) const;
 
   // ---- parameters ----
@@ -236,8 +235,7 @@ class keras_translation {
   values multi_head_attention(call const& c);
   values luong_attention(call const& c);
 
-  keras_value make_dense(call const& c, keras_value const& x, int units, bool bias, weight_place kernel,
-                         weight_place bias_place);
+  keras_value make_dense(call const& c, keras_value const& x, int units, bool bias, weight_place bias_place);
   struct recurrent_result {
     std::vector<keras_value> outputs;  // the output, then the states
     bool returns_sequences = false;
@@ -246,7 +244,7 @@ class keras_translation {
   recurrent_result make_recurrent(call const& c, std::string const& class_name, keras_fields const& fields,
                                   keras_fields const& cell, keras_value const& x, values const& initial,
                                   std::set<std::size_t> const& wanted, std::string_view suffix,
-                                  std::string const& part, int first_index, bool reverse);
+                                  std::string const& part, bool reverse);
   template <class L>
   recurrent_result record_recurrent(L layer, keras_fields const& fields, keras_value const& x,
                                     values const& initial, std::set<std::size_t> const& wanted,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/attention.hpp>

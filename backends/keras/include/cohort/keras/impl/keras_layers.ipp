@@ -412,7 +412,7 @@ keras_translation::values keras_translation::prelu_layer(call const& c) {
 // ---- dense layers ----------------------------------------------------------------------------------------
 
 keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units, bool bias,
-                                          weight_place kernel, weight_place bias_place) {
+                                          weight_place bias_place) {
   std::vector<int> dims = x.dims;
   int const width = dims.back();
   dims.back() = units;
@@ -421,12 +421,12 @@ keras_value keras_translation::make_dense(call const& c, keras_value const& x, i
     if (images_first_)
       refuse("Keras applies this dense layer to the columns of images, Cohort to their channels",
              "data_format channels_last", "data_format channels_first");
-    id = record(conv2d{.filters = units, .kernel = 1, .bias = bias}, {id_of(x)}, kernel.part);
+    id = record(conv2d{.filters = units, .kernel = 1, .bias = bias}, {id_of(x)});
   } else {
-    id = record(dense{.units = units, .bias = bias}, {id_of(x)}, kernel.part);
+    id = record(dense{.units = units, .bias = bias}, {id_of(x)});
   }
   override_layer(id, c.fields, "kernel", "bias");
-  weigh(id, "weights", kernel, {width, units}, {1, 0}, x.order);
+  weigh(id, "weights", {}, {width, units}, {1, 0}, x.order);
   if (bias) weigh(id, "bias", bias_place, {units});
   return value(id, std::move(dims));
 }
@@ -434,7 +434,7 @@ keras_value keras_translation::make_dense(call const& c, keras_value const& x, i
 keras_translation::values keras_translation::dense_layer(call const& c) {
   bool const bias = c.fields.flag({"use_bias", "bias"}, true);
   keras_value const made =
-      make_dense(c, only(c), c.fields.integer({"units", "output_dim"}), bias, {}, {.index = 1});
+      make_dense(c, only(c), c.fields.integer({"units", "output_dim"}), bias, {.index = 1});
   return {activate(made, c.fields.object({"activation"}), c)};
 }
 
@@ -462,7 +462,7 @@ keras_translation::values keras_translation::einsum_dense(call const& c) {
   if (!bias_axes.empty() && bias_axes != std::string(1, output.back()))
     refuse("the bias of a dense layer is along its units", std::string(1, output.back()), bias_axes);
   keras_value const made = make_dense(c, x, static_cast<int>(units.integer(1, keras_limits::largest_extent)),
-                                      !bias_axes.empty(), {}, {.index = 1});
+                                      !bias_axes.empty(), {.index = 1});
   return {activate(made, c.fields.object({"activation"}), c)};
 }
 

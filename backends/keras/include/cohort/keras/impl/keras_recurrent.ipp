@@ -79,7 +79,7 @@ keras_translation::recurrent_result keras_translation::record_recurrent(L layer,
 keras_translation::recurrent_result keras_translation::make_recurrent(
     call const& c, std::string const& class_name, keras_fields const& fields, keras_fields const& cell,
     keras_value const& x, values const& initial, std::set<std::size_t> const& wanted, std::string_view suffix,
-    std::string const& part, int first_index, bool reverse) {
+    std::string const& part, bool reverse) {
   if (x.dims.size() != 2)
     refuse("a recurrent layer reads a sequence", "steps and features", keras_text(x.dims));
   int const units = cell.integer({"units", "output_dim"}), channels = x.dims[1];
@@ -154,7 +154,7 @@ keras_translation::recurrent_result keras_translation::make_recurrent(
     std::vector<std::size_t> const gate_of =
         rows == 4 ? std::vector<std::size_t>{0, 2, 1, 3} : std::vector<std::size_t>{0, 1, 2};
     for (std::size_t k = 0; k < gate_of.size(); ++k) {
-      int const at = first_index + 3 * static_cast<int>(k);
+      int const at = 3 * static_cast<int>(k);
       weigh(id, "weights", {part, at}, {channels, units}, {1, 0}, {},
             gate_of[k] * u * static_cast<std::size_t>(channels));
       weigh(id, "recurrent_weights", {part, at + 1}, {units, units}, {1, 0}, {}, gate_of[k] * u * u);
@@ -162,17 +162,17 @@ keras_translation::recurrent_result keras_translation::make_recurrent(
     }
     return made;
   }
-  weigh(id, "weights", {part, first_index}, {channels, rows * units}, {1, 0});
-  weigh(id, "recurrent_weights", {part, first_index + 1}, {units, rows * units}, {1, 0});
+  weigh(id, "weights", {part, 0}, {channels, rows * units}, {1, 0});
+  weigh(id, "recurrent_weights", {part, 1}, {units, rows * units}, {1, 0});
   if (!bias) return made;
   if (!reset_after) {
-    weigh(id, "bias", {part, first_index + 2}, {rows * units});
+    weigh(id, "bias", {part, 2}, {rows * units});
     return made;
   }
   // Keras stores the biases of the input and of the state in one array.
   has_other_groups_ = true;
   for (std::size_t which = 0; which < 2; ++which)
-    weigh(id, which == 0 ? "bias" : "recurrent_bias", {part, first_index + 2}, {2, rows * units},
+    weigh(id, which == 0 ? "bias" : "recurrent_bias", {part, 2}, {2, rows * units},
           [which](std::vector<float> const& from) {
             auto const half = static_cast<std::ptrdiff_t>(from.size() / 2);
             return which == 0 ? std::vector<float>(from.begin(), from.begin() + half)
@@ -235,7 +235,7 @@ keras_translation::values keras_translation::recurrent(call const& c) {
   if (reverse && f.flag({"return_sequences"}, false))
     refuse("Keras returns the outputs of go_backwards in reversed order, Cohort at their steps",
            "Bidirectional, or return_sequences False", "go_backwards and return_sequences");
-  recurrent_result made = make_recurrent(c, class_name, f, cell, x, initial, c.wanted, {}, part, 0, reverse);
+  recurrent_result made = make_recurrent(c, class_name, f, cell, x, initial, c.wanted, {}, part, reverse);
   if (is_first_call()) cell.expect_read(!how_.training || c.inference);
   return made.outputs;
 }
@@ -299,7 +299,7 @@ keras_translation::values keras_translation::bidirectional(call const& c) {
                              values const& start, std::set<std::size_t> const& wanted, char const* name,
                              bool reverse) {
     std::string const part = std::string(reverse ? "backward_layer" : "forward_layer") + "/cell";
-    recurrent_result made = make_recurrent(c, class_name, of, cell, x, start, wanted, name, part, 0, reverse);
+    recurrent_result made = make_recurrent(c, class_name, of, cell, x, start, wanted, name, part, reverse);
     if (is_first_call())
       for (keras_fields const* const read : {&of, &cell}) read->expect_read(!how_.training || c.inference);
     // Keras sets the outputs of masked steps to 0 here.

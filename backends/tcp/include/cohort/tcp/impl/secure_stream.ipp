@@ -8,14 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 namespace cohort::detail {
 
