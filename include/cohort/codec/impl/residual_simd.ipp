@@ -6,21 +6,8 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/codec/detail/residual_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 void refuse_residual(std::uint64_t element) {
   throw numeric_error({.what = "a residual is not finite",

@@ -8,19 +8,7 @@
 /// The functions of bf16_simd_variants.inc, compiled for each instruction set.
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/execution/detail/bf16_simd_variants.inc>
-}
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/execution/detail/bf16_simd_variants.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/execution/detail/bf16_simd_variants.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/execution/detail/bf16_simd_variants.inc>
+#include <cohort/detail/simd_variants.inc>
 
 }  // namespace cohort::detail

@@ -7,24 +7,11 @@ namespace cohort {
 
 namespace detail {
 
-namespace baseline_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
 namespace scalar_f64 {
 #include <cohort/execution/detail/flat_simd.inc>
 }
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/execution/detail/flat_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 }  // namespace detail
 

@@ -17,21 +17,8 @@ constexpr std::size_t attention_padded(std::size_t elements) { return (elements 
 /// distance of 2^n bytes would map to few cache sets.
 constexpr std::size_t attention_row(std::size_t keys) { return attention_padded(keys) + 16; }
 
-namespace baseline_f32 {
-#include <cohort/layer/detail/attention_simd.inc>
-}  // namespace baseline_f32
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/layer/detail/attention_simd.inc>
-}  // namespace avx2_f32
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/layer/detail/attention_simd.inc>
-}  // namespace avx512_f32
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/layer/detail/attention_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 attention_passes attention_passes_of([[maybe_unused]] isa which, bool narrow) {
 #if defined(__x86_64__) || defined(__i386__)

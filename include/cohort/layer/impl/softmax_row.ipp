@@ -6,20 +6,8 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/layer/detail/softmax_simd.inc>
-}
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/layer/detail/softmax_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/layer/detail/softmax_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/layer/detail/softmax_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 softmax_sums<float> softmax_in_vectors([[maybe_unused]] isa which, float const* x, float* p,
                                        std::size_t count) {

@@ -8,24 +8,11 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
 namespace scalar_f64 {
 #include <cohort/optimizer/detail/update_simd.inc>
 }
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/optimizer/detail/update_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 update_constants constants_of(optimizer_rule const& rule, update_scalars const& now) {
   update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};

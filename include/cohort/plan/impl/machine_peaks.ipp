@@ -11,20 +11,8 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/plan/detail/fma_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -6,21 +6,8 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/prediction/detail/decoder_passes.inc>
-}  // namespace baseline_f32
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/prediction/detail/decoder_passes.inc>
-}  // namespace avx2_f32
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/prediction/detail/decoder_passes.inc>
-}  // namespace avx512_f32
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/prediction/detail/decoder_passes.inc>
+#include <cohort/detail/simd_variants.inc>
 
 decoder_passes decoder_passes_for([[maybe_unused]] isa which) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -4,21 +4,8 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-#include <cohort/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-#include <cohort/detail/end_simd.inc>
-#endif
+#define COHORT_SIMD_BODY <cohort/onednn/detail/winograd_simd.inc>
+#include <cohort/detail/simd_variants.inc>
 
 void winograd_input([[maybe_unused]] isa which, float const* const* pixels, std::size_t channels, float* to,
                     std::size_t step) {
