@@ -58,7 +58,7 @@ void print(std::span<float const> pixels, std::span<std::int32_t const> labels,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 2) {
+  if (argc != 2 || *argv[1] == '-') {
     std::fputs("usage: 03_predict MODEL_FILE\n", stderr);
     return 2;
   }

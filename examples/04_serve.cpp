@@ -51,7 +51,7 @@ void serve(char const* how, cohort::batch const& digits, Predict predict) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 2) {
+  if (argc != 2 || *argv[1] == '-') {
     std::fputs("usage: 04_serve MODEL_FILE\n", stderr);
     return 2;
   }
