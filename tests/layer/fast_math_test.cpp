@@ -1,30 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// flags: -ffast-math
-// parts: detail error execution io tensor layer optimizer layer/host_kernels graph backend
-// Softmax and attention in a program that is compiled with -ffast-math. The compiler then reorders sums and
-// assumes that NaN and infinity do not occur.
+// flags: -O2 -ffast-math
+// parts: detail error execution io tensor codec layer optimizer layer/host_kernels graph backend
+// Passes over arrays, softmax and attention, and the compressor in a program that is compiled with -ffast-math,
+// as a consumer may do. The compiler then reorders sums and assumes that NaN and infinity do not occur.
 #include <gtest/gtest.h>
-#include <cohort/layer/attention.hpp>
-#include <cohort/layer/detail/softmax_row.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cohort/execution/flat_simd.hpp>
+#include <cohort/layer/attention.hpp>
+#include <cohort/layer/detail/softmax_row.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "../codec/threshold_simd_test.cpp"
 #include "lone_layer.hpp"
 #include "masked_steps.hpp"
 
-namespace softmax_row_fast_math_test {
+namespace fast_math_test {
 
 using namespace cohort;
 
+TEST(fast_math, is_a_flag_of_this_program) {
+#if defined(__FAST_MATH__)
+  constexpr bool has_flag = true;
+#else
+  constexpr bool has_flag = false;
+#endif
+  EXPECT_TRUE(has_flag) << "compile this file with -ffast-math";
+}
+
+TEST(fast_math, passes_find_non_finite_numbers) {
+  for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
+    if (which > machine_isa()) continue;
+    for (std::uint32_t const pattern : {0x7f800000U, 0xff800000U, 0x7fc00000U, 0x7f800001U}) {
+      std::vector<float> x(50, 1.0F);
+      EXPECT_TRUE(all_finite(which, x.data(), x.size()));
+      for (std::size_t const at : {std::size_t{3}, std::size_t{49}}) {
+        std::vector<float> bad = x;
+        std::memcpy(&bad[at], &pattern, sizeof pattern);
+        EXPECT_FALSE(all_finite(which, bad.data(), bad.size())) << name_of(which);
+      }
+    }
+  }
+  std::vector<double> y(9, 1.0);
+  EXPECT_TRUE(all_finite(isa::baseline, y.data(), y.size()));
+  std::uint64_t const pattern = 0x7ff8000000000000;
+  std::memcpy(&y[8], &pattern, sizeof pattern);
+  EXPECT_FALSE(all_finite(isa::baseline, y.data(), y.size()));
+  EXPECT_FALSE(is_finite(y[8]));
+}
+
 bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fffffffU) > 0x7f800000U; }
 
-TEST(softmax_row_fast_math, is_accurate_and_returns_nan_for_invalid_logits) {
+TEST(fast_math, softmax_is_accurate_and_returns_nan_for_invalid_logits) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > machine_isa()) continue;
     SCOPED_TRACE(name_of(which));
@@ -49,7 +83,7 @@ TEST(softmax_row_fast_math, is_accurate_and_returns_nan_for_invalid_logits) {
   }
 }
 
-TEST(softmax_row_fast_math, attention_reads_only_unmasked_keys) {
+TEST(fast_math, attention_reads_only_unmasked_keys) {
   constexpr int batch = 2, steps = 50, columns = 12;
   std::vector<double> exists(std::size_t{batch} * steps, 1);
   exists[0] = exists[1] = exists[17] = 0;
@@ -78,4 +112,4 @@ TEST(softmax_row_fast_math, attention_reads_only_unmasked_keys) {
   }
 }
 
-}  // namespace softmax_row_fast_math_test
+}  // namespace fast_math_test
