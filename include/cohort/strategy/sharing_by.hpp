@@ -35,7 +35,7 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
 ///           statistics are never encoded. Each rank updates them separately; the ranks' mean is taken for
-///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
+///           evaluations and checkpoints, at an epoch's end and, unless it is 0, every `sync_buffers` steps.
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share its work, or null

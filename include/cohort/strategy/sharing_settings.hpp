@@ -29,7 +29,7 @@ struct sharing_settings {
   bool mean = false;
   /// The first `warm_up` steps are exchanged densely and leave no residual.
   int warm_up = 0;
-  /// Steps between two averages of the running statistics; 0: only at an epoch's end.
+  /// Steps between two averages of the running statistics during an epoch; 0: none.
   int sync_buffers = 0;
   cohort::route route = route::by_size;
   sharing_group group = sharing_group::process;

@@ -18,8 +18,8 @@ namespace cohort::detail {
 /// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running
 /// statistics, and the pending messages of a checkpoint.
 ///
-/// Each rank updates its own running statistics. All ranks take their mean every `sync_buffers` steps (0:
-/// not), at an epoch's end, and in evaluations and checkpoints.
+/// Each rank updates its own running statistics. All ranks take their mean in evaluations and checkpoints, at
+/// an epoch's end and, unless it is 0, every `sync_buffers` steps.
 template <class Make>
 class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;
