@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # tools: clang++
+# label: long
 """All public headers and the whole implementation compile together in one source with clang++, with warnings as errors."""
 import unittest
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -O2 -ffast-math
 // parts: detail error execution io tensor codec layer optimizer layer/host_kernels graph backend
-// Passes over arrays, softmax and attention, and the compressor in a program that is compiled with -ffast-math,
-// as a consumer may do. The compiler then reorders sums and assumes that NaN and infinity do not occur.
+// Passes over arrays, softmax, attention and the compressor, compiled with -ffast-math, as a consumer may do.
+// The compiler then reorders sums and assumes that NaN and infinity do not occur.
 #include <gtest/gtest.h>
 
 #include <algorithm>

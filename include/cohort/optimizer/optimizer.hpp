@@ -60,8 +60,8 @@ struct optimizer_settings {
 
   /// Returns the rule for the parameters of one layer with one role and rank.
   ///
-  /// Order     of biases: the layer's bias_rule, else the network's bias_rule, else the layer's rule, else the
-  ///           network's rule.
+  /// Order     of biases: the layer's bias_rule, else the network's bias_rule, else the layer's rule, else
+  ///           the network's rule.
   constexpr parameter_rule rule_of(std::string_view layer, parameter_role role, int rank = 2) const {
     bool const biases = role == parameter_role::biases;
     parameter_rule chosen{rule, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
