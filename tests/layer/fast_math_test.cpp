@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: long
 // flags: -O2 -ffast-math
 // parts: detail error execution io tensor codec layer optimizer layer/host_kernels graph backend
 // Passes over arrays, softmax, attention and the compressor, compiled with -ffast-math, as a consumer may do.
