@@ -224,6 +224,22 @@ TEST(tokenizer, refuses_damaged_files) {
   EXPECT_EQ(refused(R"({"format":"cohort tokenizer","version":1,"kind":"bytes","tokens":[],"merges":[]})"),
             "the vocabulary is incomplete (" + path
                 + "): expected a token for each of the 256 bytes, got none for the byte 0");
+  EXPECT_EQ(
+      refused(R"({"format":"cohort tokenizer","version":1,"kind":"characters","tokens":[],"merges":[]})"),
+      "cannot read JSON (" + path + ":1:71, $.tokens): expected at least one token, got an array of 0");
+}
+
+TEST(tokenizer, refuses_bytes_in_another_order) {
+  scratch_folder const folder;
+  std::string const path = folder.file("tokens.json");
+  tokenizer::bytes().save(path);
+  std::string text = io::read_text(path);
+  std::size_t const place = text.find("\"a\",\"b\"");
+  ASSERT_NE(place, std::string::npos);
+  io::write_file(path, text.replace(place, 7, "\"b\",\"a\""));
+  EXPECT_EQ(
+      message_of<data_error>([&] { tokenizer::load(path); }),
+      "cannot read JSON (" + path + ":1:66, $.tokens): expected the 256 bytes in order, got an array of 256");
 }
 
 TEST(tokenizer, survives_every_truncation_and_many_changes_of_its_file) {

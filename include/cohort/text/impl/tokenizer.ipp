@@ -174,9 +174,11 @@ tokenizer tokenizer::load(std::string const& path) {
     }
     made->texts.push_back(std::move(bytes));
   }
+  if (made->texts.empty() && characters) root.at("tokens").refuse("at least one token");
   made->index();
   detail::check_tokens(*made, path);
-  if (kind == "bytes" && made->texts.size() != 256) root.at("tokens").refuse("256 tokens");
+  if (kind == "bytes" && made->texts != bytes().vocabulary_->texts)
+    root.at("tokens").refuse("the 256 bytes in order");
   io::json_value const merges = root.at("merges");
   if (merges.size() % 2 != 0) merges.refuse("two tokens for each merge");
   if (!byte_pairs && merges.size() != 0) merges.refuse("no merges");
