@@ -15,7 +15,7 @@ using host_function = std::function<void(std::span<void* const> arguments)>;
 class host_call {
  public:
   host_call(host_function const& function, std::span<void* const> arguments);
-  void operator()() const { function_(arguments_); }
+  void operator()() const { function_({arguments_.data(), arguments_.size()}); }
   /// Binds one argument to another address.
   void set(std::size_t argument, void* where) { arguments_[argument] = where; }
 

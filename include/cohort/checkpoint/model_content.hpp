@@ -87,7 +87,7 @@ class model_content {
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
-  std::span<stored_tensor const> tensors() const& { return tensors_; }
+  std::span<stored_tensor const> tensors() const&;
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the content in a variable
   safetensors_metadata const& metadata() const& { return metadata_; }
   safetensors_metadata const& metadata() const&& = delete;  // keep the content in a variable

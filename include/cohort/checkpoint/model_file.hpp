@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/graph/graph_json.hpp>
+#include <cohort/io/byte_stream.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
@@ -14,32 +14,6 @@
 #include <vector>
 
 namespace cohort {
-
-namespace detail {
-
-/// Converts the elements of a dense tensor.
-template <class To, class From>
-void convert(tensor_view from, std::byte* to) {
-  auto const source = from.as<From>();
-  std::transform(source.begin(), source.end(), reinterpret_cast<To*>(to),
-                 [](From x) { return static_cast<To>(x); });
-}
-
-/// A dense tensor of f32 or f64 and its destination: parameter `p` of an arena.
-struct tensor_to_load {
-  tensor_view from;
-  int p;
-  std::byte* arena;
-};
-
-/// Writes dense tensors into their arenas, converted to the parameters' type and layouts. `source`: their
-/// file.
-///
-/// After     all memory is allocated before the first value is written.
-/// Errors    data_error if a running variance is not a number of at least 0; nothing is written.
-void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all, std::string_view source);
-
-}  // namespace detail
 
 /// A saved model in memory. Returns its network, and fills parameters and optimizer state.
 ///
@@ -59,10 +33,8 @@ class model_file {
   /// Reads a model from a file.
   static model_file open(std::string const& path, safetensors_limits limits = {});
   /// Reads a model from a stream.
-  template <byte_stream Stream>
-  static model_file read(Stream& in, std::string const& name = "stream", safetensors_limits limits = {}) {
-    return model_file(safetensors::read(in, name, limits));
-  }
+  static model_file read(io::byte_stream_ref in, std::string const& name = "stream",
+                         safetensors_limits limits = {});
 
   /// The file itself, with the tensors ("strategy/…") and texts of a strategy.
   safetensors const& file() const& { return file_; }

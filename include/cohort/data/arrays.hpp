@@ -107,7 +107,7 @@ class arrays {
   data_description const& describe() const& { return description_; }
   data_description describe() && { return description_; }  // outlives the temporary
   std::int64_t size() const { return size_; }
-  std::span<example_rows const> rows() const& { return rows_; }
+  std::span<example_rows const> rows() const&;
   std::span<example_rows const> rows() const&& = delete;  // keep the data set in a variable
   void get(std::int64_t i, example_view& out) const;
 

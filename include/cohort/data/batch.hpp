@@ -58,7 +58,7 @@ struct batch {
   bool even = true;                ///< the ranks' numbers of examples differ by at most 1
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
-  double weight() const { return detail::total_weight(weights, count); }
+  double weight() const;
 
   /// Return the input, target or mask with index `which`.  Errors: shape_error if it does not exist.
   tensor_view input(std::size_t which = 0) const& { return tensor_at(inputs, which, "input").view(count); }

@@ -43,7 +43,13 @@ class builder {
   }
 
   /// The nodes recorded so far. Valid until the next call that changes the builder.
-  constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }
+  constexpr graph_view view() const {
+    // Pointers and sizes: conversion of a vector to a span costs several times as much compile time.
+    return {{nodes_.data(), nodes_.size()},
+            {values_.data(), values_.size()},
+            {edges_.data(), edges_.size()},
+            {characters_.data(), characters_.size()}};
+  }
 
   /// The first mistake; problem().found() is false if there is none.
   constexpr finding const& problem() const { return problem_; }

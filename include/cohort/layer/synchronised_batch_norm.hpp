@@ -110,7 +110,7 @@ struct synchronised_batch_norm {
   static std::span<double> zeros(std::size_t count) {
     thread_local std::vector<double> memory;
     memory.assign(count, 0.0);
-    return memory;
+    return {memory.data(), count};
   }
 };
 

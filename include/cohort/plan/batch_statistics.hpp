@@ -43,7 +43,7 @@ class batch_statistics {
   /// Before    layers are frozen already.
   batch_statistics(parameter_set const& parameters, std::size_t workers);
 
-  std::span<layer const> layers() const { return layers_; }
+  std::span<layer const> layers() const;
   std::size_t channels() const { return channels_; }
   /// A worker's part, in the memory space of the arenas; null if no layer has running statistics.
   moments* part(std::size_t worker) const;

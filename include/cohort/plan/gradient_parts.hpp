@@ -25,7 +25,7 @@ class gradient_parts {
 
   parameter_set const& parameters() const { return parameters_; }
   /// The parts that the optimizer sums.
-  std::span<std::byte* const> all() const { return parts_; }
+  std::span<std::byte* const> all() const;
 
   /// Statistics of the batch, with a part per worker.
   batch_statistics& statistics() { return statistics_; }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/graph/node.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cohort/plan/bucket.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,8 +33,8 @@ class parameter_set {
   parameter_set(parameter_set const&) = delete;
   parameter_set& operator=(parameter_set const&) = delete;
 
-  std::span<parameter const> table() const { return table_; }
-  std::span<bucket const> buckets() const { return buckets_; }
+  std::span<parameter const> table() const;
+  std::span<bucket const> buckets() const;
   element_type type() const { return type_; }
   std::int64_t elements() const { return elements_; }
   std::size_t arena_elements() const { return arena_elements_; }
@@ -102,15 +102,7 @@ class parameter_set {
   ///
   /// Before    no plan was made.
   /// Errors    setting_error if a plan was made.
-  template <class Frozen>
-  void freeze(Frozen frozen) {
-    if (arena_elements_ > 0)
-      throw setting_error({.what = "cannot freeze layers: a plan has already been made",
-                           .expected = "parameter_set::freeze before the first plan"});
-    for (std::size_t p = 0; p < table_.size(); ++p)
-      table_[p].frozen = p > 0 && table_[p - 1].node == table_[p].node ? table_[p - 1].frozen : frozen(p);
-    buckets_ = make_buckets(table_, bytes_of(type_));
-  }
+  void freeze(std::function<bool(std::size_t)> const& frozen);
 
   /// Initialises every parameter from random streams keyed by (seed, layer name, parameter name): the same
   /// values on every backend.

@@ -19,7 +19,7 @@ class fit_history {
  public:
   /// Number of epochs.
   std::size_t size() const { return columns_[0].size(); }
-  std::span<std::string const> names() const& { return names_; }
+  std::span<std::string const> names() const&;
   std::span<std::string const> names() const&& = delete;  // keep the history in a variable
   /// The numbers of one column: history["accuracy"].
   ///

@@ -92,6 +92,8 @@ model_content::model_content(graph_view net)
                 {"graph", to_json(net)},
                 {"graph_hash", detail::hash_text(network_hash_)}} {}
 
+std::span<stored_tensor const> model_content::tensors() const& { return tensors_; }
+
 model_content& model_content::add_parameters(parameter_set const& parameters) {
   detail::require_same_parameters(net_, parameters);
   add_dense(parameters, detail::parameter_tensors(parameters));

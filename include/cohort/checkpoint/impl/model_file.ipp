@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cohort/checkpoint/detail/write_dense.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/detail/text.hpp>
@@ -11,6 +12,14 @@
 #include <utility>
 
 namespace cohort::detail {
+
+/// Converts the elements of a dense tensor.
+template <class To, class From>
+void convert(tensor_view from, std::byte* to) {
+  auto const source = from.as<From>();
+  std::transform(source.begin(), source.end(), reinterpret_cast<To*>(to),
+                 [](From x) { return static_cast<To>(x); });
+}
 
 void require_variances(parameter_set const& layouts, tensor_to_load const& one, std::string_view source) {
   parameter const& p = layouts.table()[static_cast<std::size_t>(one.p)];
@@ -52,6 +61,10 @@ namespace cohort {
 
 model_file model_file::open(std::string const& path, safetensors_limits limits) {
   return model_file(safetensors::load(path, limits));
+}
+
+model_file model_file::read(io::byte_stream_ref in, std::string const& name, safetensors_limits limits) {
+  return model_file(safetensors::read(in, name, limits));
 }
 
 bool model_file::has_parameters() const {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/json.hpp>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace cohort::detail {
 
-void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
+/// Throws data_error.
+[[noreturn]] void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
   throw data_error({.what = "cannot read safetensors",
                     .where = where,
                     .expected = std::move(expected),
                     .got = std::move(got)});
 }
 
+/// Returns whether the first eight bytes of a file are ASCII text.
 bool is_text(std::uint64_t first_bytes) {
   for (int byte = 0; byte < 8; ++byte, first_bytes >>= 8) {
     std::uint64_t const one = first_bytes & 255;
@@ -83,14 +89,54 @@ void check_cover(std::vector<safetensors_entry>& entries, std::string const& whe
   }
 }
 
+/// Returns the capacity for the next read: all that is needed if the total size is known, otherwise twice the
+/// bytes read so far (at least 1 MiB).
+std::size_t next_capacity(std::size_t have, std::size_t needed, bool known) {
+  return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
 
 safetensors safetensors::load(std::string const& path, safetensors_limits limits) {
   io::file_reader file(path);
-  return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
+  return {file, file.size(), path, limits};
 }
+
+safetensors safetensors::read(io::byte_stream_ref in, std::string const& name, safetensors_limits limits) {
+  return {in, std::nullopt, name, limits};
+}
+
+safetensors::safetensors(io::byte_stream_ref source, std::optional<std::uint64_t> total, std::string name,
+                         safetensors_limits limits)
+    : name_(std::move(name)) {
+  std::uint64_t length = 0;
+  std::size_t const got = source.read(&length, sizeof length);
+  if (got != sizeof length || (total && *total < sizeof length)) {
+    detail::refuse_safetensors(name_, "a safetensors file, which begins with a length of 8 bytes",
+                               got == 0 ? "an empty file" : std::to_string(got) + " bytes");
+  }
+  std::uint64_t const most = std::min<std::uint64_t>(limits.max_header_bytes, total ? *total - 8 : length);
+  if (length > most && detail::is_text(length)) {
+    detail::refuse_safetensors(name_, "a safetensors file", "a text file");
+  }
+  if (length > most) {
+    detail::refuse_safetensors(name_, "a header of at most " + std::to_string(most) + " bytes",
+                               std::to_string(length));
+  }
+  std::string const header = read_header(source, static_cast<std::size_t>(length), total.has_value());
+  auto const entries = read_entries(header, limits);
+  std::uint64_t const data_bytes = entries.empty() ? 0 : entries.back().end;
+  if (total && *total - 8 - length != data_bytes) {
+    detail::refuse_safetensors(
+        name_, std::to_string(data_bytes) + " bytes of data after a header of " + std::to_string(length),
+        std::to_string(*total - 8 - length));
+  }
+  read_data(source, entries, total.has_value());
+}
+
+std::span<stored_tensor const> safetensors::tensors() const& { return tensors_; }
 
 std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
   auto const found =
@@ -125,8 +171,22 @@ void safetensors::grow(std::size_t bytes) {
   data_ = std::move(larger);
 }
 
-std::size_t safetensors::next_capacity(std::size_t have, std::size_t needed, bool known) {
-  return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
+std::string safetensors::read_header(io::byte_stream_ref source, std::size_t length, bool known) const {
+  std::string header;
+  std::size_t have = 0;
+  while (have < length) {
+    header.resize(detail::next_capacity(have, length, known));
+    have += source.read(header.data() + have, header.size() - have);
+    if (have < header.size()) {
+      detail::refuse_safetensors(name_, "a header of " + std::to_string(length) + " bytes",
+                                 std::to_string(have));
+    }
+  }
+  if (header.empty() || header[0] != '{') {
+    detail::refuse_safetensors(name_ + ", byte 8", "'{'",
+                               header.empty() ? "no header" : detail::quote_for_error(header.substr(0, 1)));
+  }
+  return header;
 }
 
 std::vector<detail::safetensors_entry> safetensors::read_entries(std::string const& header,
@@ -145,6 +205,42 @@ std::vector<detail::safetensors_entry> safetensors::read_entries(std::string con
   }
   detail::check_cover(entries, name_);
   return entries;
+}
+
+void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
+                            bool known) {
+  constexpr std::size_t unit = detail::safetensors_alignment;
+  auto slot = [](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  std::uint64_t needed = 0;
+  for (auto const& entry : entries) {
+    if (__builtin_add_overflow(needed, slot(entry.end - entry.begin), &needed)
+        || needed > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+      detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(entry.name),
+                                 "less than 2^63 bytes of data", "more");
+    }
+  }
+  std::vector<std::uint64_t> places;
+  std::uint64_t place = 0;
+  for (auto const& entry : entries) {
+    std::uint64_t const bytes = entry.end - entry.begin;
+    places.push_back(bytes == 0 ? 0 : place);
+    for (std::uint64_t done = 0; done < bytes;) {
+      std::uint64_t const from = place + done;
+      if (from >= data_.bytes()) grow(detail::next_capacity(from, needed, known));
+      std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.bytes() - from);
+      std::size_t const got = source.read(data_.data() + from, part);
+      done += got;
+      if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
+    }
+    place += slot(bytes);
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    tensors_.push_back(
+        {entries[i].name, tensor_view(data_.data() + places[i], entries[i].type, entries[i].dims)});
+    by_name_.push_back(i);
+  }
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
 }
 
 }  // namespace cohort

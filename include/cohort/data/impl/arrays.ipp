@@ -118,6 +118,8 @@ arrays::arrays(std::vector<array_view> const& inputs, std::vector<array_view> co
   for (array_view const& a : targets) description_.targets.push_back(add_part(a, false));
 }
 
+std::span<example_rows const> arrays::rows() const& { return rows_; }
+
 void arrays::get(std::int64_t i, example_view& out) const {
   for (std::size_t part = 0; part < rows_.size(); ++part)
     out.point(part, rows_[part].first + static_cast<std::size_t>(i) * rows_[part].stride_bytes);

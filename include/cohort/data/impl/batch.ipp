@@ -10,6 +10,8 @@ double detail::total_weight(std::span<float const> weights, int count) {
   return weights.empty() ? count : sum;
 }
 
+double batch::weight() const { return detail::total_weight(weights, count); }
+
 named_tensor const& batch::tensor_at(std::vector<named_tensor> const& tensors, std::size_t which,
                                      char const* kind) {
   if (which >= tensors.size())

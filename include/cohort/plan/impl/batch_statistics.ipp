@@ -29,6 +29,8 @@ batch_statistics::batch_statistics(parameter_set const& parameters, std::size_t 
     parts_.emplace_back(channels_ * sizeof(moments), passes_->space());
 }
 
+std::span<batch_statistics::layer const> batch_statistics::layers() const { return layers_; }
+
 batch_statistics::moments* batch_statistics::part(std::size_t worker) const {
   return channels_ > 0 ? parts_[worker].as<moments>() : nullptr;
 }

@@ -3,6 +3,8 @@
 
 namespace cohort {
 
+std::span<std::byte* const> gradient_parts::all() const { return parts_; }
+
 void gradient_parts::sum(bucket const& b) {
   if (parts_.size() < 2) return;
   for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)

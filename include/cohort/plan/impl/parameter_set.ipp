@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/view.hpp>
@@ -15,6 +16,19 @@ parameter_set::arena_range parameter_set::range_of(bucket const& b) const {
 
 std::size_t parameter_set::offset_of(int p) const {
   return p < static_cast<int>(table_.size()) ? table_[static_cast<std::size_t>(p)].offset : arena_elements_;
+}
+
+std::span<parameter const> parameter_set::table() const { return table_; }
+
+std::span<bucket const> parameter_set::buckets() const { return buckets_; }
+
+void parameter_set::freeze(std::function<bool(std::size_t)> const& frozen) {
+  if (arena_elements_ > 0)
+    throw setting_error({.what = "cannot freeze layers: a plan has already been made",
+                         .expected = "parameter_set::freeze before the first plan"});
+  for (std::size_t p = 0; p < table_.size(); ++p)
+    table_[p].frozen = p > 0 && table_[p - 1].node == table_[p].node ? table_[p - 1].frozen : frozen(p);
+  buckets_ = make_buckets(table_, bytes_of(type_));
 }
 
 void parameter_set::initialise(std::uint64_t seed, initial_parameters const& defaults) {

@@ -17,6 +17,8 @@ std::string names_text(std::span<std::string const> names) {
 
 }  // namespace detail
 
+std::span<std::string const> fit_history::names() const& { return names_; }
+
 std::span<double const> fit_history::operator[](std::string_view name) const& {
   auto const found = std::ranges::find(names_, name);
   if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
