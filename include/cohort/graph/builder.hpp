@@ -149,13 +149,18 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
 
-/// Elementwise sum; shapes are broadcast as by `add`.
+/// Elementwise sum; shapes are broadcast as by `add`. A template, so that only programs that use it compile
+/// `add`.
 ///
 /// Errors    problem() reports the line of the right operand, because an operator cannot have an argument for
 ///           its source line.
-constexpr tensor operator+(tensor a, tensor b) { return join(add{.at = b.net().view()[b.id()].at}, a, b); }
+template <std::same_as<tensor> Left>
+constexpr tensor operator+(Left a, tensor b) {
+  return join(add{.at = b.net().view()[b.id()].at}, a, b);
+}
 /// Elementwise product; shapes are broadcast as by `multiply`. Errors as for operator+.
-constexpr tensor operator*(tensor a, tensor b) {
+template <std::same_as<tensor> Left>
+constexpr tensor operator*(Left a, tensor b) {
   return join(multiply{.at = b.net().view()[b.id()].at}, a, b);
 }
 

@@ -252,7 +252,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
 constexpr void builder::store_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
-  characters_.insert(characters_.end(), name.begin(), name.end());
+  for (char const character : name) characters_.push_back(character);
 }
 
 /// A given name that equals the generated one counts as not given: both ways describe the same network.

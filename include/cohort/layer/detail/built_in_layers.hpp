@@ -46,7 +46,8 @@ inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand
 /// Whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
   return built_in_layers::has_kind_name(name)
-         || std::ranges::find(kinds_on_demand, name) != std::end(kinds_on_demand);
+         || std::find(std::begin(kinds_on_demand), std::end(kinds_on_demand), name)
+                != std::end(kinds_on_demand);
 }
 
 }  // namespace cohort::detail
