@@ -20,13 +20,16 @@ import compile_time  # noqa: E402
 LONGEST = 280  # seconds a header may take
 
 
-# Headers that many others include, from the smallest to the largest. A header that includes some of them is
-# compiled with the largest one precompiled, and after another header that it includes: what it sees is the
-# same as if it were compiled alone, but the compiler parses a fifth of the text.
-COMMON = ("cohort/detail/build_check.hpp", "cohort/error/exceptions.hpp", "cohort/data/batch.hpp",
-          "cohort/layer/detail/layer_traits.hpp", "cohort/data/arrays.hpp", "cohort/communicator/communicator.hpp",
-          "cohort/plan/arena_passes.hpp", "cohort/plan/parameter_set.hpp", "cohort/training/training.hpp",
-          "cohort/cudnn/detail/compute_stream.hpp")
+# Sets of headers that many others include, from the smallest to the largest. A header that includes all of a set is
+# compiled with the largest such set precompiled, and after another header that it includes: what it sees is the same
+# as if it were compiled alone, but the compiler parses a fifth of the text.
+COMMON = (("string_view",), ("string",), ("string", "vector"), ("span", "string", "vector"),
+          ("algorithm", "string", "vector"), ("memory", "string", "vector"), ("functional", "string", "vector"),
+          ("functional", "memory", "string", "vector"),
+          *((name,) for name in (
+              "cohort/error/exceptions.hpp", "cohort/data/batch.hpp", "cohort/layer/detail/layer_traits.hpp",
+              "cohort/data/arrays.hpp", "cohort/communicator/communicator.hpp", "cohort/plan/arena_passes.hpp",
+              "cohort/plan/parameter_set.hpp", "cohort/training/training.hpp", "cohort/cudnn/detail/compute_stream.hpp")))
 
 
 def name_of(path):
@@ -42,10 +45,10 @@ def complaint(compiler, flags, *source):
 
 
 def includes(path, known):
-    """The headers of cohort that a header includes, directly or not."""
+    """The headers that a header of cohort includes, directly or through others of cohort."""
     if path not in known:
         known[path] = set()
-        for name in re.findall(r"^#include <(cohort/[^>]+)>", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for name in re.findall(r"^#include <([^>]+)>", path.read_text(encoding="utf-8"), re.MULTILINE):
             known[path].add(name)
             for folder in (ROOT / "include", *(ROOT / "backends").glob("*/include")):
                 if (folder / name).exists():
@@ -88,12 +91,13 @@ class headers(compilation):
         files = [path for path in files if path.name != "src.hpp"]
         self.assertGreater(len(files), 200)
         known = {}
-        common = [name for name in COMMON if name in map(name_of, files)]
+        names = set(map(name_of, files))
+        common = [group for group in COMMON if all(name in names for name in group if name.startswith("cohort/"))]
         with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             flags = [*self.flags, "-fsyntax-only", "-x", "c++"]
             chains = {}  # by the precompiled header: lists of headers, of which each includes the one before
             for path in sorted(files, key=lambda path: (len(includes(path, known)), path)):
-                largest = max((number for number, name in enumerate(common) if name in includes(path, known)), default=None)
+                largest = max((number for number, group in enumerate(common) if includes(path, known).issuperset(group)), default=None)
                 fitting = [chain for chain in chains.setdefault(largest, []) if name_of(chain[-1]) in includes(path, known)]
                 if fitting:
                     fitting[-1].append(path)
@@ -102,7 +106,7 @@ class headers(compilation):
 
             def precompile(number):
                 header = pathlib.Path(folder) / f"{number}.hpp"
-                header.write_text(f"#include <{common[number]}>\n", encoding="utf-8")
+                header.write_text("".join(f"#include <{name}>\n" for name in common[number]), encoding="utf-8")
                 return complaint(self.compiler, [*self.flags], "-x", "c++-header", header, "-o", f"{header}.gch")
 
             def alone(largest, chain):

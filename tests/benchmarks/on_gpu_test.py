@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# label: long
 """benchmarks/on_gpu.sh: a failed step does not end the run, and the report names it first. Small scripts
 replace the programs and NVIDIA's tools."""
 import os

@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../long_tests.hpp"
 #include "conformance.hpp"
 #include "with_a_thread.hpp"
 
@@ -49,6 +50,10 @@ struct threads_with_movers {
   }
 };
 
+std::string name_of(testing::TestParamInfo<std::tuple<conformance::test, int>> const& info) {
+  return std::get<0>(info.param).name + std::string("_") + std::to_string(std::get<1>(info.param));
+}
+
 class every_communicator : public testing::TestWithParam<std::tuple<conformance::test, int>> {};
 
 TEST_P(every_communicator, passes_every_conformance_test) {
@@ -56,18 +61,24 @@ TEST_P(every_communicator, passes_every_conformance_test) {
   launch<threads>(ranks, {.deadline = 60s}, test.run);
 }
 
-TEST_P(every_communicator, passes_every_conformance_test_with_a_progress_thread) {
+INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
+                         testing::Combine(testing::ValuesIn(conformance::all_tests),
+                                          testing::Values(1, 2, 3, 4, 5, 8)),
+                         name_of);
+
+class communicator_with_a_progress_thread
+    : public testing::TestWithParam<std::tuple<conformance::test, int>> {};
+
+TEST_P(communicator_with_a_progress_thread, passes_every_conformance_test) {
   auto const [test, ranks] = GetParam();
   threads_with_movers::launch(ranks, test.run);
 }
 
-INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
+INSTANTIATE_TEST_SUITE_P(conformance, communicator_with_a_progress_thread,
                          testing::Combine(testing::ValuesIn(conformance::all_tests),
-                                          testing::Values(1, 2, 3, 4, 5, 8)),
-                         [](auto const& info) {
-                           return std::get<0>(info.param).name + std::string("_")
-                                  + std::to_string(std::get<1>(info.param));
-                         });
+                                          testing::ValuesIn(long_tests() ? std::vector{1, 2, 3, 4, 5, 8}
+                                                                         : std::vector{2, 3})),
+                         name_of);
 
 class self_communicator : public testing::TestWithParam<conformance::test> {};
 

@@ -25,7 +25,7 @@ class model:
         self.layers = {fields["name"]: fields for _, fields in layers}
         self.kinds = [kind for kind, _ in layers]
         self.settings = json.loads(texts["optimizer"])
-        self.parameters = {name: numpy.frombuffer(content[begin:], "<f4", offset=one["data_offsets"][0],
+        self.parameters = {name: numpy.frombuffer(content, "<f4", offset=begin + one["data_offsets"][0],
                                                   count=(one["data_offsets"][1] - one["data_offsets"][0]) // 4)
                            for name, one in header.items() if re.fullmatch(r"[a-z0-9_]+[.](weights|bias)", name)}
         self.shapes = {name: header[name]["shape"] for name in self.parameters}

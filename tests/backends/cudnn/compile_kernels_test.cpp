@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "../../long_tests.hpp"
+
 namespace compile_kernels_test {
 
 using namespace cohort;
@@ -29,7 +31,9 @@ TEST_P(kernels_for, each_gpu_architecture_are_compiled) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for, testing::Values(75, 80, 90, 100),
+INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for,
+                         testing::ValuesIn(long_tests() ? std::vector{75, 80, 90, 100}
+                                                        : std::vector{75, 100}),
                          [](auto const& it) { return "sm_" + std::to_string(it.param); });
 
 /// GPUs that execute f64 at 1/32 or less of the rate of f32.

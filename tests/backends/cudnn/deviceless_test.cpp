@@ -10,7 +10,6 @@
 #include <cohort/cudnn/detail/matrix_product.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -132,10 +131,7 @@ std::size_t bytes_of_outputs(graph_view net, std::size_t batch, std::size_t byte
 TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
   std::vector<planned_convolution> const all = all_convolutions();
   ASSERT_GT(all.size(), 40U);
-  char const* const is_long = std::getenv("COHORT_LONG_TESTS");
   for (gpu_description const& gpu : gpus) {
-    // The long tests plan for all of them, other tests for one.
-    if (gpu.capability != 90 && !(is_long && std::string(is_long) == "1")) continue;
     planning_dnn const dnn(text_of(gpu.name));
     fake_machine machine;
     machine.major = gpu.capability / 10, machine.minor = gpu.capability % 10;
