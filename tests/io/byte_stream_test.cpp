@@ -33,7 +33,7 @@ TEST(byte_stream, reads_a_standard_stream_to_its_end) {
 
 TEST(byte_stream, reads_a_file_to_its_end) {
   scratch_folder const folder;
-  std::string const path = folder.file("bytes");
+  std::string const path = folder / "bytes";
   io::write_file(path, "abcdef");
   io::file_reader file(path);
   EXPECT_EQ(bytes_read(file, 4), "abcd");
