@@ -15,6 +15,6 @@ step "Building the tests and examples in build/tests" cmake --build build/tests 
   || fail "Building failed."
 rm -f build/tests/Testing/Temporary/LastTest.log
 status=0
-ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 3 "$@" || status=$?
+ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 4 "$@" || status=$?
 python3 tests/skips.py build/tests || status=1
 exit "$status"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow long
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>

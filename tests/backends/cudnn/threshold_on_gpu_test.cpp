@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow long
 // covers: codec/threshold_device
 #include <gtest/gtest.h>
 #include <memory>
