@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the tests and examples in build/tests, runs all tests except those of the preset full, and prints the
-# number of skipped cases:
+# Builds the tests and examples in build/tests, runs all tests except the long tests and the long cases of
+# others, which the preset full contains, and prints the number of skipped cases:
 #   bash tests/run.sh [flags of ctest]
 # The environment variable CXX selects the compiler.
 set -euo pipefail

@@ -10,6 +10,7 @@
 #include <cohort/communicator/thread_ranks.hpp>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>

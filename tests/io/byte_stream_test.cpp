@@ -4,11 +4,13 @@
 #include <cohort/io/byte_stream.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cstddef>
 #include <istream>
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "../checkpoint/scratch_folder.hpp"
 
@@ -41,9 +43,9 @@ TEST(byte_stream, reads_a_file_to_its_end) {
   EXPECT_EQ(bytes_read(file, 4), "");
 }
 
-/// A stream whose read fails.
+/// A stream whose read takes characters, and fails.
 struct failing {
-  std::size_t read(void*, std::size_t) { throw std::runtime_error("the disk has failed"); }
+  std::size_t read(char*, std::size_t) { throw std::runtime_error("the disk has failed"); }
 };
 
 TEST(byte_stream, passes_exceptions_on) {
@@ -53,5 +55,7 @@ TEST(byte_stream, passes_exceptions_on) {
 
 static_assert(
     io::byte_stream<std::istream> && io::byte_stream<io::file_reader> && !io::byte_stream<std::ostream>);
+
+static_assert(!std::is_constructible_v<io::byte_stream_ref, io::file_reader const&>);
 
 }  // namespace byte_stream_test

@@ -5,12 +5,13 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/text/tokenizer.hpp>
-#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "../checkpoint/scratch_folder.hpp"
 
 namespace tokenizer_test {
 
@@ -27,14 +28,6 @@ std::string message_of(Call&& call) {
   }
   return "nothing thrown";
 }
-
-struct scratch_folder {
-  std::filesystem::path path = std::filesystem::path(::testing::TempDir())
-                               / ("tokenizer_test_" + std::to_string(std::random_device{}()));
-  scratch_folder() { std::filesystem::create_directories(path); }
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-  std::string file(char const* name) const { return (path / name).string(); }
-};
 
 std::string every_byte() {
   std::string all(256, '\0');
@@ -141,9 +134,9 @@ TEST(tokenizer, encodes_long_words_in_bounded_time) {  // a quadratic algorithm 
 TEST(tokenizer, merges_in_the_order_of_training) {
   // With the merges "b c" before "a b", the word abc is a, bc.
   scratch_folder const folder;
-  io::write_file(folder.file("vocab.json"), vocabulary_json({"bc", "ab"}));
-  io::write_file(folder.file("merges.txt"), "#version: 0.2\nb c\na b\n");
-  tokenizer const t = tokenizer::gpt2(folder.file("vocab.json"), folder.file("merges.txt"));
+  io::write_file(folder / "vocab.json", vocabulary_json({"bc", "ab"}));
+  io::write_file(folder / "merges.txt", "#version: 0.2\nb c\na b\n");
+  tokenizer const t = tokenizer::gpt2(folder / "vocab.json", folder / "merges.txt");
   EXPECT_EQ(t.encode("abc"), (tokens{'a' - 0x21, 256}));
   EXPECT_EQ(t.encode("abab"), (tokens{257, 257}));
   EXPECT_EQ(t.decode(t.encode(every_byte())), every_byte());
@@ -154,9 +147,9 @@ TEST(tokenizer, agrees_with_another_implementation) {  // tests/golden/byte_pair
   std::string const path = std::string(COHORT_SOURCE_DIR) + "/tests/golden/byte_pairs.json";
   std::string const text = io::read_text(path);
   io::json_document const golden = io::parse_json(text, path);
-  io::write_file(folder.file("vocab.json"), golden.root().at("vocabulary").string());
-  io::write_file(folder.file("merges.txt"), golden.root().at("merges").string());
-  tokenizer const t = tokenizer::gpt2(folder.file("vocab.json"), folder.file("merges.txt"));
+  io::write_file(folder / "vocab.json", golden.root().at("vocabulary").string());
+  io::write_file(folder / "merges.txt", golden.root().at("merges").string());
+  tokenizer const t = tokenizer::gpt2(folder / "vocab.json", folder / "merges.txt");
   EXPECT_GT(t.size(), 256);
   EXPECT_EQ(golden.root().at("cases").size(), 49U);
   for (io::json_value const one : golden.root().at("cases").items()) {
@@ -170,7 +163,7 @@ TEST(tokenizer, agrees_with_another_implementation) {  // tests/golden/byte_pair
 
 TEST(tokenizer, names_the_place_of_a_mistake_in_gpt2_files) {
   scratch_folder const folder;
-  std::string const vocabulary = folder.file("vocab.json"), merges = folder.file("merges.txt");
+  std::string const vocabulary = folder / "vocab.json", merges = folder / "merges.txt";
   io::write_file(vocabulary, vocabulary_json({"ab", "<|endoftext|>"}));
   auto const refused = [&](std::string const& text) {
     io::write_file(merges, text);
@@ -192,7 +185,7 @@ TEST(tokenizer, names_the_place_of_a_mistake_in_gpt2_files) {
 
 TEST(tokenizer, is_saved_in_one_file) {
   scratch_folder const folder;
-  std::string const path = folder.file("tokens.json");
+  std::string const path = folder / "tokens.json";
   for (tokenizer const& t : {tokenizer::bytes(), tokenizer::characters("aä€😀\n"),
                              tokenizer::byte_pairs("low lower low lower", 300)}) {
     t.save(path);
@@ -206,7 +199,7 @@ TEST(tokenizer, is_saved_in_one_file) {
 
 TEST(tokenizer, refuses_damaged_files) {
   scratch_folder const folder;
-  std::string const path = folder.file("tokens.json");
+  std::string const path = folder / "tokens.json";
   auto const refused = [&](std::string const& text) {
     io::write_file(path, text);
     return message_of<data_error>([&] { tokenizer::load(path); });
@@ -231,20 +224,20 @@ TEST(tokenizer, refuses_damaged_files) {
 
 TEST(tokenizer, refuses_bytes_in_another_order) {
   scratch_folder const folder;
-  std::string const path = folder.file("tokens.json");
+  std::string const path = folder / "tokens.json";
   tokenizer::bytes().save(path);
   std::string text = io::read_text(path);
   std::size_t const place = text.find("\"a\",\"b\"");
   ASSERT_NE(place, std::string::npos);
   io::write_file(path, text.replace(place, 7, "\"b\",\"a\""));
-  EXPECT_EQ(
-      message_of<data_error>([&] { tokenizer::load(path); }),
-      "cannot read JSON (" + path + ":1:66, $.tokens): expected the 256 bytes in order, got an array of 256");
+  EXPECT_TRUE(message_of<data_error>([&] {
+                tokenizer::load(path);
+              }).ends_with("$.tokens[97]): expected the byte 97, got the string \"b\""));
 }
 
 TEST(tokenizer, survives_every_truncation_and_many_changes_of_its_file) {
   scratch_folder const folder;
-  std::string const path = folder.file("tokens.json");
+  std::string const path = folder / "tokens.json";
   tokenizer::byte_pairs("low lower low lower", 260).save(path);
   std::string const whole = io::read_text(path);
   std::mt19937 random(1);

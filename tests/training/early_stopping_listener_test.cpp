@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
@@ -13,12 +12,12 @@
 #include <cohort/training/early_stopping_listener.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
 #include "bright_thirds.hpp"
 
 namespace early_stopping_listener_test {
@@ -137,19 +136,13 @@ TEST(early_stopping, stops_all_ranks_before_the_next_epoch) {
   }
 }
 
-/// A folder for one test, removed at its end.
-struct scratch_folder {
-  std::string path = testing::TempDir() + "cohort_early_stopping_" + std::to_string(::getpid());
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-};
-
 TEST(early_stopping, continues_counting_in_a_resumed_run) {
   std::vector<double> const scores{3, 2, 1, 1.5, 2.5, 1};
   for (int saver_first : {0, 1}) {
     scratch_folder const folder;
     {
       early_stopping_listener stopping(told(scores), {.patience = 4, .lines = {}});
-      checkpoint_listener saving(folder.path, 0, 3, silent_sink());
+      checkpoint_listener saving(folder.path(), 0, 3, silent_sink());
       struct terminated final : listener {
         void on_epoch(training& run, epoch_report const& done) override {
           if (done.epoch == 2) run.request({.stop = true});
@@ -164,7 +157,7 @@ TEST(early_stopping, continues_counting_in_a_resumed_run) {
     }
     early_stopping_listener stopping(told(scores), {.patience = 4, .lines = {}});
     training run = trainer<narrow>(small);
-    ASSERT_TRUE(resume(run, folder.path));
+    ASSERT_TRUE(resume(run, folder.path()));
     EXPECT_TRUE(trained(run, stopping, 50).stopped);
     EXPECT_EQ(run.epoch(), 5) << "two looks before the stop, two after it";
     EXPECT_EQ(stopping.best(), 3);
@@ -178,13 +171,13 @@ TEST(early_stopping, keeps_its_restored_state_if_fit_is_refused) {
   fit_settings how{.batch = 8, .epochs = 2, .validation = held.data()};
   {
     early_stopping_listener stopping(metrics::loss, {.lines = {}});
-    checkpoint_listener saving(folder.path, 4, 3, silent_sink());
+    checkpoint_listener saving(folder.path(), 4, 3, silent_sink());
     how.listeners = {&stopping, &saving};
     training run = trainer<narrow>(small);
     run.fit(examples.data(), how);  // a checkpoint in the second epoch
   }
   training run = trainer<narrow>(small);
-  ASSERT_TRUE(resume(run, folder.path));
+  ASSERT_TRUE(resume(run, folder.path()));
   early_stopping_listener stopping(metrics::loss, {.lines = {}});
   how = {.batch = 8, .epochs = 0, .listeners = {&stopping}};
   EXPECT_THROW(run.fit(examples.data(), how), setting_error) << "without validation data";
@@ -243,7 +236,7 @@ TEST(early_stopping, restores_the_best_parameters_in_a_resumed_run) {
     std::string best;
     launch<threads>(2, [&](communicator& world) {
       early_stopping_listener stopping(told(scores), {.patience = 4, .restore_best = true, .lines = {}});
-      checkpoint_listener saving(folder.path, 0, 3, silent_sink());
+      checkpoint_listener saving(folder.path(), 0, 3, silent_sink());
       checksums seen;
       struct terminated final : listener {
         void on_epoch(training& run, epoch_report const& done) override {
@@ -259,7 +252,7 @@ TEST(early_stopping, restores_the_best_parameters_in_a_resumed_run) {
     launch<threads>(ranks, [&](communicator& world) {
       early_stopping_listener stopping(told(scores), {.patience = 4, .restore_best = true, .lines = {}});
       training run = trainer<narrow>(small, world, allreduce{});
-      ASSERT_TRUE(resume(run, folder.path));
+      ASSERT_TRUE(resume(run, folder.path()));
       EXPECT_NE(run.checksum(), best) << "the checkpoint has the last parameters too";
       bright_thirds const examples(24);
       EXPECT_TRUE(run.fit(examples.data(), {.batch = 4, .epochs = 50, .listeners = {&stopping}}).stopped);
@@ -407,10 +400,10 @@ TEST(early_stopping, continues_with_another_patience) {
   scratch_folder const folder;
   training first = trainer<narrow>(small);
   early_stopping_listener stopping(told({3, 2, 2, 2}), {.patience = 3, .lines = {}});
-  checkpoint_listener saving(folder.path, 3);
+  checkpoint_listener saving(folder.path(), 3);
   first.fit(examples.data(), {.batch = 8, .epochs = 3, .listeners = {&stopping, &saving}});
   training second = trainer<narrow>(small);
-  ASSERT_TRUE(resume(second, folder.path));
+  ASSERT_TRUE(resume(second, folder.path()));
   early_stopping_listener patient(told({2, 2, 2, 2, 2, 2}), {.patience = 4, .lines = {}});
   EXPECT_FALSE(trained(second, patient, 2).stopped);
   EXPECT_EQ(patient.best(), 3);

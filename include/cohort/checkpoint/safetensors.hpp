@@ -75,10 +75,10 @@ class safetensors {
   /// `total`: the size of the source in bytes, if it is known.
   safetensors(io::byte_stream_ref source, std::optional<std::uint64_t> total, std::string name,
               safetensors_limits limits);
-  std::string read_header(io::byte_stream_ref source, std::size_t length, bool known) const;
+  std::string read_header(io::byte_stream_ref source, std::size_t length, bool size_is_known) const;
   std::vector<detail::safetensors_entry> read_entries(std::string const& header, safetensors_limits limits);
   void read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
-                 bool known);
+                 bool size_is_known);
   void grow(std::size_t bytes);
 
   std::string name_;

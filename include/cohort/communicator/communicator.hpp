@@ -216,4 +216,7 @@ class communicator {
   void receive(std::span<std::byte> data, int from, int tag) { start_receive(data, from, tag).wait(); }
 };
 
+/// Creates a communicator of one rank, the calling program.
+std::unique_ptr<communicator> make_self(communicator_settings settings = {});
+
 }  // namespace cohort

@@ -43,7 +43,4 @@ class thread_ranks {
   std::shared_ptr<detail::thread_hub> hub_;
 };
 
-/// Creates a communicator of one rank, the calling program.
-std::unique_ptr<communicator> make_self(communicator_settings settings = {});
-
 }  // namespace cohort

@@ -3,6 +3,8 @@
 #include <cohort/graph/node.hpp>
 #include <cohort/layer/detail/built_in_layers.hpp>
 #include <concepts>
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -149,8 +151,9 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
 
-/// Elementwise sum; shapes are broadcast as by `add`. A template, so that only programs that use it compile
-/// `add`.
+// Templates, so that join<add> and join<multiply> are instantiated only where the operators are used.
+
+/// Elementwise sum; shapes are broadcast as by `add`.
 ///
 /// Errors    problem() reports the line of the right operand, because an operator cannot have an argument for
 ///           its source line.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/error/exceptions.hpp>
+#include <concepts>
 #include <cstddef>
 
 namespace cohort::io {
@@ -17,7 +18,8 @@ concept byte_sink = requires(Sink& sink, char const* data, int bytes) {
 class byte_sink_ref {
  public:
   template <byte_sink Sink>
-  byte_sink_ref(Sink& sink) : sink_(&sink), write_(&write_to<Sink>) {}
+  requires(!std::same_as<Sink, byte_sink_ref>) byte_sink_ref(Sink& sink)
+      : sink_(&sink), write_(&write_to<Sink>) {}
 
   /// Writes bytes to the sink.
   ///

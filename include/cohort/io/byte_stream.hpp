@@ -2,11 +2,12 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 namespace cohort::io {
 
-/// A type with std::istream's read(into, bytes) and gcount(), or with a read that returns the number of bytes
-/// read, such as file_reader.
+/// A type with std::istream's read(into, bytes) and gcount(), or with a read(into, bytes) that returns the
+/// number of bytes read, such as file_reader. Both read fewer than `bytes` only at the stream's end.
 template <class Stream>
 concept byte_stream = requires(Stream& stream, char* into, int bytes) {
   stream.read(into, bytes);
@@ -22,7 +23,7 @@ concept byte_stream = requires(Stream& stream, char* into, int bytes) {
 class byte_stream_ref {
  public:
   template <byte_stream Stream>
-  requires(!std::same_as<Stream, byte_stream_ref>) byte_stream_ref(Stream& stream)
+  requires(!std::is_const_v<Stream> && !std::same_as<Stream, byte_stream_ref>) byte_stream_ref(Stream& stream)
       : stream_(&stream), read_(&read_from<Stream>) {}
 
   /// Reads bytes from the stream. Returns their number: less than `bytes` only at its end.
@@ -38,7 +39,7 @@ class byte_stream_ref {
       stream.read(static_cast<char*>(into), static_cast<std::ptrdiff_t>(bytes));
       return static_cast<std::size_t>(stream.gcount());
     } else {
-      return stream.read(into, bytes);
+      return stream.read(static_cast<char*>(into), bytes);
     }
   }
 

@@ -100,7 +100,7 @@ class parameter_set {
   /// layers as at inference and do not compute gradients of their parameters. Buckets and updates exclude
   /// these layers.
   ///
-  /// Before    no plan was made.
+  /// Before    no plan was made; `frozen` is not empty.
   /// Errors    setting_error if a plan was made.
   void freeze(std::function<bool(std::size_t)> const& frozen);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/priority.hpp>
-#include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/training/detail/backend_handle.hpp>
 #include <cohort/training/training.hpp>
 #include <concepts>

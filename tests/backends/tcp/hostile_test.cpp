@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <random>
 #include "../../data/refused.hpp"
 #include "tcp_ranks.hpp"

@@ -3,7 +3,9 @@
 #include <charconv>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <set>
@@ -12,7 +14,7 @@
 
 namespace cohort::detail {
 
-/// Converts the elements of a dense tensor.
+/// Converts the elements of a dense tensor and writes them to `to`.
 template <class To, class From>
 void convert(tensor_view from, std::byte* to) {
   auto const source = from.as<From>();

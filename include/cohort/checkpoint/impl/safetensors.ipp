@@ -89,10 +89,10 @@ void check_cover(std::vector<safetensors_entry>& entries, std::string const& whe
   }
 }
 
-/// Returns the capacity for the next read: all that is needed if the total size is known, otherwise twice the
-/// bytes read so far (at least 1 MiB).
-std::size_t next_capacity(std::size_t have, std::size_t needed, bool known) {
-  return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
+/// Returns the capacity for the next read: `needed` if the total size is known, otherwise twice the bytes read
+/// so far (at least 1 MiB).
+std::size_t next_capacity(std::size_t have, std::size_t needed, bool size_is_known) {
+  return size_is_known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
 }
 
 }  // namespace cohort::detail
@@ -171,11 +171,12 @@ void safetensors::grow(std::size_t bytes) {
   data_ = std::move(larger);
 }
 
-std::string safetensors::read_header(io::byte_stream_ref source, std::size_t length, bool known) const {
+std::string safetensors::read_header(io::byte_stream_ref source, std::size_t length,
+                                     bool size_is_known) const {
   std::string header;
   std::size_t have = 0;
   while (have < length) {
-    header.resize(detail::next_capacity(have, length, known));
+    header.resize(detail::next_capacity(have, length, size_is_known));
     have += source.read(header.data() + have, header.size() - have);
     if (have < header.size()) {
       detail::refuse_safetensors(name_, "a header of " + std::to_string(length) + " bytes",
@@ -208,7 +209,7 @@ std::vector<detail::safetensors_entry> safetensors::read_entries(std::string con
 }
 
 void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
-                            bool known) {
+                            bool size_is_known) {
   constexpr std::size_t unit = detail::safetensors_alignment;
   auto slot = [](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
   std::uint64_t needed = 0;
@@ -226,7 +227,7 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
     places.push_back(bytes == 0 ? 0 : place);
     for (std::uint64_t done = 0; done < bytes;) {
       std::uint64_t const from = place + done;
-      if (from >= data_.bytes()) grow(detail::next_capacity(from, needed, known));
+      if (from >= data_.bytes()) grow(detail::next_capacity(from, needed, size_is_known));
       std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.bytes() - from);
       std::size_t const got = source.read(data_.data() + from, part);
       done += got;

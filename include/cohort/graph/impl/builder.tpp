@@ -252,6 +252,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
 constexpr void builder::store_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
+  // Not insert, which costs more compile time.
   for (char const character : name) characters_.push_back(character);
 }
 

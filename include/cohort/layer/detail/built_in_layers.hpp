@@ -45,6 +45,7 @@ template <class L>
 inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
 /// Whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
+  // Not std::ranges::find, which costs more compile time.
   return built_in_layers::has_kind_name(name)
          || std::find(std::begin(kinds_on_demand), std::end(kinds_on_demand), name)
                 != std::end(kinds_on_demand);

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/detail/chrono.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/plan/detail/command.hpp>
 #include <cohort/plan/detail/step_inputs.hpp>
 #include <cohort/plan/parameter_store.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/error/exceptions.hpp>
 #include <cohort/plan/detail/bound_context.hpp>
 #include <cohort/plan/detail/compiler.hpp>
 #include <cohort/plan/make_plan.hpp>

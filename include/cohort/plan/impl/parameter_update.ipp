@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <utility>

@@ -174,11 +174,16 @@ tokenizer tokenizer::load(std::string const& path) {
     }
     made->texts.push_back(std::move(bytes));
   }
-  if (made->texts.empty() && characters) root.at("tokens").refuse("at least one token");
+  if (characters && made->texts.empty()) root.at("tokens").refuse("at least one token");
   made->index();
   detail::check_tokens(*made, path);
-  if (kind == "bytes" && made->texts != bytes().vocabulary_->texts)
-    root.at("tokens").refuse("the 256 bytes in order");
+  if (kind == "bytes") {
+    io::json_value const tokens = root.at("tokens");
+    if (tokens.size() != 256) tokens.refuse("256 tokens");
+    for (std::size_t k = 0; k < 256; ++k)
+      if (made->texts[k] != std::string(1, static_cast<char>(k)))
+        tokens.at(k).refuse(detail::text_of({"the byte ", k}));
+  }
   io::json_value const merges = root.at("merges");
   if (merges.size() % 2 != 0) merges.refuse("two tokens for each merge");
   if (!byte_pairs && merges.size() != 0) merges.refuse("no merges");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
 #include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/checkpoints.hpp>
 #include <utility>

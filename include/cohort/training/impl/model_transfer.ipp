@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/data/detail/data_fields.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>

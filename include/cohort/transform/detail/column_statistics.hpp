@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/table_content.hpp>
-#include <cohort/transform/detail/byte_stream.hpp>
+#include <cohort/transform/detail/byte_coding.hpp>
 #include <cohort/transform/detail/exact_sum.hpp>
 #include <cohort/transform/detail/pass_plan.hpp>
 #include <cstddef>

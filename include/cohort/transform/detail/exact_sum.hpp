@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <cohort/transform/detail/byte_stream.hpp>
+#include <cohort/transform/detail/byte_coding.hpp>
 #include <cstddef>
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/transform/detail/byte_stream.hpp>
+#include <cohort/transform/detail/byte_coding.hpp>
 #include <cohort/transform/detail/row_frame.hpp>
 #include <cohort/transform/fitted_pipeline.hpp>
 #include <cstddef>

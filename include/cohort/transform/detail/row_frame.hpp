@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/transform/column_schema.hpp>
-#include <cohort/transform/detail/byte_stream.hpp>
+#include <cohort/transform/detail/byte_coding.hpp>
 #include <cohort/transform/transform_settings.hpp>
 #include <cstddef>
 #include <cstdint>

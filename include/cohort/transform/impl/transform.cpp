@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/transform/detail/implementation.hpp>
-#include <cohort/transform/impl/byte_stream.ipp>
+#include <cohort/transform/impl/byte_coding.ipp>
 #include <cohort/transform/impl/column_schema.ipp>
 #include <cohort/transform/impl/column_statistics.ipp>
 #include <cohort/transform/impl/exact_sum.ipp>

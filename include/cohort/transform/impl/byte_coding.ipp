@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/transform/detail/byte_stream.hpp>
+#include <cohort/transform/detail/byte_coding.hpp>
 #include <cstring>
 
 namespace cohort::detail {
