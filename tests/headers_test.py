@@ -24,12 +24,12 @@ LONGEST = 280  # seconds a header may take
 # set is compiled with the largest such set precompiled, and after another header that it includes: what it
 # sees is the same as if it were compiled alone.
 PRECOMPILED = (("string_view",), ("string",), ("string", "vector"), ("span", "string", "vector"),
-          ("algorithm", "string", "vector"), ("memory", "string", "vector"), ("functional", "string", "vector"),
-          ("functional", "memory", "string", "vector"),
-          *((name,) for name in (
-              "cohort/error/exceptions.hpp", "cohort/data/batch.hpp", "cohort/layer/detail/layer_traits.hpp",
-              "cohort/data/arrays.hpp", "cohort/communicator/communicator.hpp", "cohort/plan/arena_passes.hpp",
-              "cohort/plan/parameter_set.hpp", "cohort/training/training.hpp", "cohort/cudnn/detail/compute_stream.hpp")))
+               ("algorithm", "string", "vector"), ("memory", "string", "vector"), ("functional", "string", "vector"),
+               ("functional", "memory", "string", "vector"),
+               ("cohort/error/exceptions.hpp",), ("cohort/data/batch.hpp",), ("cohort/layer/detail/layer_traits.hpp",),
+               ("cohort/data/arrays.hpp",), ("cohort/communicator/communicator.hpp",), ("cohort/plan/arena_passes.hpp",),
+               ("cohort/plan/parameter_set.hpp",), ("cohort/training/training.hpp",),
+               ("cohort/cudnn/detail/compute_stream.hpp",))
 
 
 def name_of(path):
@@ -92,12 +92,12 @@ class headers(compilation):
         self.assertGreater(len(files), 200)
         known = {}
         names = set(map(name_of, files))
-        common = [group for group in PRECOMPILED if all(name in names for name in group if name.startswith("cohort/"))]
+        groups = [group for group in PRECOMPILED if all(name in names for name in group if name.startswith("cohort/"))]
         with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             flags = [*self.flags, "-fsyntax-only", "-x", "c++"]
             chains = {}  # by the precompiled header: lists of headers, of which each includes the one before
             for path in sorted(files, key=lambda path: (len(includes(path, known)), path)):
-                largest = max((number for number, group in enumerate(common) if includes(path, known).issuperset(group)), default=None)
+                largest = max((number for number, group in enumerate(groups) if includes(path, known).issuperset(group)), default=None)
                 fitting = [chain for chain in chains.setdefault(largest, []) if name_of(chain[-1]) in includes(path, known)]
                 if fitting:
                     fitting[-1].append(path)
@@ -106,7 +106,7 @@ class headers(compilation):
 
             def precompile(number):
                 header = pathlib.Path(folder) / f"{number}.hpp"
-                header.write_text("".join(f"#include <{name}>\n" for name in common[number]), encoding="utf-8")
+                header.write_text("".join(f"#include <{name}>\n" for name in groups[number]), encoding="utf-8")
                 return complaint(self.compiler, [*self.flags], "-x", "c++-header", header, "-o", f"{header}.gch")
 
             def alone(largest, chain):
@@ -115,7 +115,7 @@ class headers(compilation):
                 return complaint(self.compiler, [*flags, *first, *headers], "/dev/null").replace(
                     "/dev/null", " ".join(map(name_of, chain)), 1)
 
-            found = [*pool.map(precompile, range(len(common))),
+            found = [*pool.map(precompile, range(len(groups))),
                      *pool.map(alone, *zip(*((largest, chain) for largest in chains for chain in chains[largest])))]
         self.assertEqual("".join(found), "")
 
