@@ -5,8 +5,8 @@
     pytorch_text.py TEXT char_lstm|char_gru|gpt_small SEED ITERATIONS THREADS
 
 char_lstm, char_gru: two recurrent layers of 256 units on crops of 100 characters, batch 32; Adam, rate 0.002. gpt_small: the
-transformer of pytorch_transformers.py on crops of 64 characters, batch 12; AdamW, rate 0.001, decay 0.1 of all parameters. As in
-networks.hpp. beta2 is 0.99, and gradients are clipped to a global norm of 1. The last tenth of the text is held out. The
+transformer of pytorch_transformers.py on crops of 64 characters, batch 12; AdamW, rate 0.001, decay 0.1 of all parameters. The
+networks are those of networks.hpp. beta2 is 0.99, and gradients are clipped to a global norm of 1. The last tenth of the text is held out. The
 counterpart of train_text.cpp; needs `pip install torch`."""
 import json
 import pathlib

@@ -47,7 +47,7 @@ trained_network network_of(std::string_view name) {
   fail("unknown network " + std::string(name));
 }
 
-/// allreduce, averaging[:PERIOD] or sharing[:DENSITY].
+/// Parses a strategy: allreduce, averaging[:PERIOD] or sharing[:DENSITY].
 simulated_strategy strategy_of(std::string_view text) {
   using kind = simulated_strategy::kind;
   std::size_t const colon = text.find(':');
@@ -78,7 +78,7 @@ simulated simulate(std::vector<schedule> const& schedules, int period, fabric co
   return all;
 }
 
-/// Settings of the fabric and of the ranks' speed that flags change.
+/// Settings of the fabric and of the ranks' speed that flags can change.
 struct simulated_machine {
   fabric how;
   speeds speed;
@@ -141,7 +141,7 @@ void predict(int argc, char** argv) {
               run.messages_sent);
 }
 
-/// Makes at least `least` steps over TCP, whole periods. Compute is sleep.
+/// Runs at least `least` steps over TCP, rounded up to whole periods. Compute is replaced by sleep.
 void run_live(cohort::communicator& world, trained_network const& net, simulated_strategy const& strategy,
               double compute, int least) {
   clock_type::time_point last = clock_type::now();
@@ -186,7 +186,7 @@ struct named_fabric {
   char const* name;
   fabric how;
 };
-/// One rank per host, and switches that never block.
+/// One rank per host, and non-blocking switches.
 constexpr named_fabric fabrics[]{{"10 GbE",
                                   {.latency = 30e-6,
                                    .bytes_per_second = 1.18e9,
@@ -203,7 +203,7 @@ constexpr named_fabric fabrics[]{{"10 GbE",
                                    .message_seconds = 5e-7,
                                    .processor_bytes_per_second = 16e9}}};
 
-/// Compute of a step: three times the FLOPs of forward, on a processor that makes 30 TFLOP/s, and 5 ms more.
+/// Compute of a step: three times the FLOPs of forward, on a processor of 30 TFLOP/s, plus 5 ms.
 double compute_of(trained_network const& net, int batch) {
   double flops = 0;
   for (int id = 0; id < net.net.size(); ++id) flops += net.net.flops(id);

@@ -6,10 +6,11 @@
     tcp_faults.py outage [--runs N]          takes the link of a random host down for less than the heartbeat
     tcp_faults.py cut [--runs N]             takes it down for good
 
-A run fails unless every other rank names exactly the rank of a kill, stop or cut, or if an outage ends the job. --heartbeat: seconds
-(10; 2 for kill and stop). --length FIRST-LAST: seconds of an outage (1 to 0.85 heartbeats). --seed: of the random choices. --program: the
-executable of tests/backends/tcp/faults.cpp. With outage, cut and --hosts, ranks run on hosts that benchmarks/hosts.py makes (needs root
-and iproute2); otherwise they are processes of this host. Prints one line per run, and exits with 1 if a run has failed.
+A run fails if an outage ends the job, or if after a kill, stop or cut another rank does not name exactly the lost rank. --heartbeat:
+seconds (10; 2 for kill and stop). --length FIRST-LAST: seconds of an outage (by default from 1 s, or half a heartbeat if that is
+shorter, to 0.85 heartbeats). --seed: of the random choices. --program: the executable of tests/backends/tcp/faults.cpp. With outage,
+cut and --hosts, ranks run on hosts that benchmarks/hosts.py makes (needs root and iproute2); otherwise they are processes of this
+host. Prints one line per run, and exits with 1 if a run has failed.
 """
 import argparse
 import os

@@ -7,7 +7,7 @@
 
 Makes the hosts (hosts.py: root, iproute2) with one rank each. Both sides run the real strategies with compute replaced by
 sleep: `scaling_simulator live` over TCP, and `scaling_simulator predict` over a model of the links. Hosts share the processors
-of this machine: if there are more hosts, encoding and decoding take longer on both sides. Prints a table.
+of this machine, so encoding and decoding take longer with more hosts, on both sides. Prints a table.
 """
 import argparse
 import os

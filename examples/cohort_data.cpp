@@ -76,7 +76,7 @@ Exit status: 0; 1 after an error, or if verify has found damaged records; 2 for 
 std::vector<std::string> const formats{"webdataset", "tfrecord", "lmdb", "sequence_file",
                                        "npy",        "npz",      "hdf5", "csv"};
 
-/// A mistake in the command.
+/// Thrown for an invalid command.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -108,7 +108,7 @@ std::string one_of(std::string const& flag, std::string const& text, std::vector
   throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
 }
 
-/// Divides a list of names at its commas.
+/// Returns the names in a list, which commas separate.
 std::vector<std::string> names_in(std::string_view list) {
   std::vector<std::string> names;
   for (std::size_t end = 0; end != list.npos;) {
@@ -122,7 +122,7 @@ std::vector<std::string> names_in(std::string_view list) {
 command parse(int argc, char** argv) {
   command made;
   std::vector<std::string> const verbs{"index", "inspect", "verify", "convert"};
-  // The verbs that accept a flag; a flag that is not listed is accepted by all verbs.
+  // The commands that accept each flag. All commands accept the flags that are not listed.
   std::map<std::string, std::set<std::string>> const accepted{
       {"--record", {"inspect"}}, {"--decode", {"inspect", "verify"}},
       {"--to", {"convert"}},     {"--shard", {"convert"}},
@@ -176,7 +176,7 @@ command parse(int argc, char** argv) {
   return made;
 }
 
-/// The name of a file's format.
+/// Returns the name of a file's format, detected from its first bytes and its path.
 std::string detected(std::string const& path) {
   cohort::io::file_reader file(path);
   char begin[512]{};
@@ -225,7 +225,7 @@ cohort::record_format format_named(std::string const& name, std::vector<std::str
 #endif
 }
 
-/// One line on the terminal, or a line every ten seconds.
+/// Shows progress: one line that is rewritten on a terminal, otherwise a line every ten seconds.
 class progress {
  public:
   progress(bool quiet, char const* what, std::int64_t total) : quiet_(quiet), what_(what), total_(total) {}
@@ -263,7 +263,7 @@ struct opened {
   cohort::record_set records;
 };
 
-/// Finds the format of the files of a command, if it is not given. All files have the same.
+/// Detects the format of a command's files, unless the command gives it. All files must have the same format.
 void find_format(command& given) {
   std::string format = given.format;
   for (std::string& path : given.paths) {
@@ -279,7 +279,7 @@ void find_format(command& given) {
 
 /// Opens the files of a command.
 opened open(command& given) {
-  // Counts the files that are indexed, because they are not in the cache.
+  // Shows the number of files indexed so far. Files whose index is in the cache do not count.
   cohort::record_format how = format_named(given.format, given.arrays);
   auto const shown = std::make_shared<progress>(given.quiet, "files indexed", std::ssize(given.paths));
   auto const done = std::make_shared<std::int64_t>(0);
@@ -299,7 +299,7 @@ std::string joined(std::vector<std::string> const& names) {
   return made;
 }
 
-/// The first bytes of a field: as text if they are printable ASCII, otherwise as hexadecimal numbers.
+/// Returns the first bytes of a field: as text if they are printable ASCII, otherwise as hexadecimal numbers.
 std::string preview(std::span<std::byte const> bytes) {
   constexpr std::size_t most = 64;
   std::span<std::byte const> const shown = bytes.first(std::min(bytes.size(), most));
@@ -323,7 +323,7 @@ std::string preview(std::span<std::byte const> bytes) {
   return shown.size() < bytes.size() ? made + " ..." : made;
 }
 
-/// Reads a record as a message. Returns its description.
+/// Decodes a record as a message of this kind. Returns a description of its contents.
 std::string decoded(cohort::record_set const& records, std::int64_t record, std::string const& message) {
   std::vector<std::byte> memory;
   std::string const where = records.where(record);
@@ -363,7 +363,7 @@ std::string decoded(cohort::record_set const& records, std::int64_t record, std:
   return made;
 }
 
-/// "1 file" or "2 files", and their format.
+/// Returns the number of files and their format: "2 files (lmdb)".
 std::string files_of(command const& given) {
   std::size_t const count = given.paths.size();
   return std::to_string(count) + (count == 1 ? " file (" : " files (") + given.format + ")";
@@ -440,14 +440,14 @@ int verify(command& given) {
   return damaged > 0 ? 1 : 0;
 }
 
-/// Whether a record of this key can be written to a WebDataset as it is.
+/// Returns whether a WebDataset can contain a record with this key.
 bool names_a_record(std::string_view key) {
   std::string_view const name = key.substr(key.rfind('/') + 1);
   return !name.empty() && name.find('.') == name.npos && !name.starts_with("__") && !key.starts_with("./")
          && std::ranges::all_of(key, [](unsigned char one) { return one >= ' '; });
 }
 
-/// Writes records to one file of the format that its name shows.
+/// Writes records to one file, whose name determines the format.
 class destination {
  public:
   destination(std::string const& path, cohort::record_set const& records, std::vector<std::size_t> fields)
@@ -472,8 +472,8 @@ class destination {
     archive_.emplace(path);
   }
 
-  /// Reads all fields of a record. A damaged record thus leaves no part in the file. Returns whether the
-  /// record has one of the fields.
+  /// Reads all fields of a record before any field is written, so a damaged record leaves nothing in the
+  /// file. Returns whether the record has at least one of the fields.
   ///
   /// Errors    data_error for a damaged record.
   bool read(std::int64_t record) {
@@ -586,8 +586,8 @@ int convert(command& given) {
   return 0;
 }
 
-/// Opens tables. The columns contain numbers or texts according to the first 10,000 rows, or to fewer if
-/// these are damaged.
+/// Opens tables. The first 10,000 rows, or fewer if these are damaged, determine which columns contain
+/// numbers.
 cohort::table_rows open_tables(command const& given) {
   cohort::table_rows_settings how{.format = {.missing = cohort::missing_values::keep}, .cache = given.cache};
   cohort::table_rows const untyped(given.paths, how);
@@ -645,7 +645,7 @@ int verify_table(command const& given) {
   return blocks > 0 ? 1 : 0;
 }
 
-/// A command about tables, which have rows of columns in place of records of fields.
+/// Runs a command on tables, which have rows and columns instead of records and fields.
 int run_table(command const& given) {
   if (!given.decode.empty() || given.verb == "convert")
     throw usage_error("csv: expected the command index, inspect or verify, without --decode; got "

@@ -170,7 +170,8 @@ command parse(int argc, char** argv) {
   return made;
 }
 
-/// Divides the ranks over the hosts: in equal parts, the first hosts one more, unless each host has a number.
+/// Divides the ranks that have no host yet equally over the hosts without a number; the first ones get one
+/// more.
 void divide(command& given) {
   if (given.hosts.empty()) given.hosts.push_back({});
   int fixed = 0, open = 0;
@@ -191,7 +192,7 @@ void divide(command& given) {
     }
 }
 
-/// A port of this host on which no process listens.
+/// Returns a port of this host on which no process listens.
 int free_port() {
   int const one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
@@ -204,7 +205,7 @@ int free_port() {
   return ntohs(at.sin_port);
 }
 
-/// A text as one word of a shell command.
+/// Returns a text quoted as one word of a shell command.
 std::string quoted(std::string const& text) {
   std::string made = "'";
   for (char const one : text) made += one == '\'' ? std::string("'\\''") : std::string(1, one);
@@ -220,7 +221,7 @@ std::string random_secret() {
   return made;
 }
 
-/// Whether the environment decides how the connections of the job are protected.
+/// Returns whether environment variables determine how the job's connections are protected.
 bool environment_has_protection() {
   for (char const* name : {"COHORT_SECRET_FILE", "COHORT_CERTIFICATE", "COHORT_KEY", "COHORT_AUTHORITIES"})
     if (char const* const value = std::getenv(name); value && *value) return true;
@@ -228,8 +229,8 @@ bool environment_has_protection() {
   return encryption && std::string_view(encryption) == "off";
 }
 
-/// A secret in the memory of this process, which processes of the same user read as a file. It ends with this
-/// process, however that ends.
+/// A secret in the memory of this process, which processes of the same user can read as a file. It ends
+/// with this process, even if the process is killed.
 class secret_in_memory {
  public:
   explicit secret_in_memory(std::string const& secret) : descriptor_(::memfd_create("secret", MFD_CLOEXEC)) {
@@ -249,15 +250,15 @@ class secret_in_memory {
   int descriptor_ = -1;
 };
 
-/// One process: a rank of this host, or the ssh that runs a rank on another one.
+/// One process: a rank of this host, or the ssh that runs a rank on another host.
 struct process {
   pid_t id = -1;
   int rank = 0;
   bool remote = false;
   std::string on{};                   // the host, with its preposition, for messages
-  int input = -1;                     // of a remote shell: the names of signals
+  int input = -1;                     // to a remote shell: the names of signals
   std::array<int, 2> output{-1, -1};  // its standard output and error stream
-  std::array<std::string, 2> line{};  // not yet complete
+  std::array<std::string, 2> line{};  // incomplete last lines
   std::ofstream copy{};
   std::optional<int> status{};
 
@@ -278,15 +279,15 @@ class signal_source {
   ~signal_source() { ::close(descriptor_); }
 
   int descriptor() const { return descriptor_; }
-  /// The signals that were blocked before.
+  /// The signal mask before construction.
   sigset_t const& before() const { return before_; }
-  /// The next signal that has arrived; 0: none.
+  /// Returns the next pending signal; 0: none.
   int next() const {
     signalfd_siginfo found{};
     bool const arrived = ::read(descriptor_, &found, sizeof found) == static_cast<ssize_t>(sizeof found);
     return arrived ? static_cast<int>(found.ssi_signo) : 0;
   }
-  /// Waits. Returns whether a signal that ends the job has arrived.
+  /// Waits at most `time`. Returns whether a signal that ends the job has arrived.
   bool interrupted_within(std::chrono::milliseconds time) const {
     auto const end = clock_type::now() + time;
     while (clock_type::now() < end) {
@@ -305,8 +306,8 @@ class signal_source {
   int descriptor_ = -1;
 };
 
-/// A process that ends the process groups of this host if cohort-run is killed. It reads their numbers from a
-/// pipe, which ends when cohort-run does.
+/// A process that ends the ranks' process groups on this host if cohort-run is killed. It reads the numbers
+/// of the groups from a pipe, which is closed when cohort-run ends.
 class watchdog {
  public:
   watchdog() {
@@ -320,7 +321,8 @@ class watchdog {
   watchdog(watchdog const&) = delete;
   ~watchdog() { ::close(pipe_); }
 
-  /// Called by the leader of the group before it executes a program: cohort-run may be killed after the fork.
+  /// Called by the group's leader before it executes a program, because cohort-run may be killed after the
+  /// fork.
   void add(pid_t group) const { write(group); }
   void remove(pid_t group) const { write(-group); }
 
@@ -380,7 +382,7 @@ class run {
     while (!has_ended()) step();
     return status();
   }
-  /// Whether a signal of the user ended the job: it is not started again.
+  /// Returns whether a signal of the user ended the job, which is then not started again.
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -465,7 +467,7 @@ class run {
       if (CPU_ISSET(k, &set)) all.push_back(k);
     return all;
   }
-  /// Binds this process to part `local` of the processors.
+  /// Binds this process to part `local` of `ranks` equal parts of the processors.
   static void bind(std::vector<int> const& all, int local, int ranks) {
     auto const begin_of = [&](int part) {
       return all.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
@@ -475,7 +477,8 @@ class run {
     for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
     ::sched_setaffinity(0, sizeof set, &set);
   }
-  /// The shell reads only the bytes of its script: behind them are the names of signals that have arrived.
+  /// Makes the shell read exactly the bytes of its script, because the names of signals follow them on the
+  /// pipe.
   [[noreturn]] void exec_remote(host const& on, std::size_t bytes_of_script) const {
     std::vector<std::string> words = given_.ssh;
     words.push_back(on.name);
@@ -491,7 +494,7 @@ class run {
     ::_exit(127);
   }
 
-  /// Whether a shell can export a variable of this name.
+  /// Returns whether a shell can export a variable of this name.
   static bool is_name(std::string_view name) {
     return !name.empty() && std::ranges::all_of(name, [](char one) {
       return one == '_' || (one >= 'A' && one <= 'Z') || (one >= 'a' && one <= 'z')
@@ -499,8 +502,9 @@ class run {
     });
   }
 
-  /// The script that a shell on another host reads from ssh. It then reads the names of signals, and ends the
-  /// program if ssh ends. A secret is written to a file that only this user can read, and removed at the end.
+  /// Returns the script that a shell on another host reads from ssh. The shell then reads the names of
+  /// signals, and ends the program if ssh ends. A secret is written to a file that only this user can read,
+  /// and removed at the end.
   std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local,
                         int ranks, std::string const& secret) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
@@ -527,14 +531,15 @@ class run {
         "command -v setsid > /dev/null && setsid=setsid\n";  // signals then also reach the program's children
     std::string words = " $setsid";
     if (given_.binds) {
-      // As bind(), if the shell may use all processors. nproc reads OMP_NUM_THREADS.
+      // Binds like bind(), if the shell may use all processors. nproc would obey OMP_NUM_THREADS.
       std::string const k = std::to_string(local), of = std::to_string(ranks);
       made += "n=$(unset OMP_NUM_THREADS; nproc); bind=; [ \"$n\" -ge " + of + " ] && [ \"$n\" = \"$(nproc --all)\" ] && command -v taskset > /dev/null && "
               "bind=\"taskset -c $((n * " + k + " / " + of + "))-$((n * (" + k + " + 1) / " + of + " - 1))\"\n";
       words += " $bind";
     }
     for (std::string const& one : given_.program) words += " " + quoted(one);
-    // The program replaces a shell in the foreground: a shell lets programs in the background ignore SIGINT.
+    // The program replaces a shell in the foreground, because a shell makes background programs ignore
+    // SIGINT.
     made +=
         "exec 3<&0\n"
         "sh -c 'program=$$ shell=$1 secret=$2; shift 2\n"
@@ -557,7 +562,7 @@ class run {
     return std::ranges::all_of(processes_,
                                [](process const& one) { return one.status && !one.has_output(); });
   }
-  /// Ends processes that ended ranks have started, and no longer waits for their output.
+  /// Some time after all ranks have ended, ends the processes that they started and closes their output.
   void end_output() {
     if (!std::ranges::all_of(processes_, [](process const& one) { return one.status.has_value(); })) return;
     if (!all_ended_) all_ended_ = clock_type::now();
@@ -635,8 +640,8 @@ class run {
       for (process const& one : processes_) send(one, signal);
     }
   }
-  /// Counts the user's signals. Launchers send one signal to a process and its group: they count once.
-  /// Returns whether this one counts.
+  /// Counts a signal of the user. Launchers may send one signal to both a process and its group; these count
+  /// once. Returns whether this signal counts.
   bool interrupt() {
     auto const now = clock_type::now();
     bool const repeated = interrupted_ && now - last_interrupt_ < std::chrono::milliseconds(500);
@@ -648,8 +653,8 @@ class run {
     return true;
   }
 
-  /// A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal; ssh exits
-  /// with 255 if its connection has ended.
+  /// Returns whether a process counts as lost. This includes processes that a signal has ended, because their
+  /// hosts may be lost. A shell adds 128 to the signal; ssh exits with 255 if its connection has ended.
   static bool is_lost(process const& one, int status) {
     constexpr int most_signals = 64;
     return status == lost || (status > 128 && status <= 128 + most_signals) || (one.remote && status == 255);
@@ -682,7 +687,7 @@ class run {
     }
   }
 
-  /// Ends the processes that are left some time after one has failed, or after the user's second interrupt.
+  /// Ends the remaining processes some time after one has failed, or after the user's second interrupt.
   void end_others() {
     auto const now = clock_type::now();
     auto const end = [&](clock_type::time_point& at, int signal) {

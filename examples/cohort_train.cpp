@@ -100,8 +100,8 @@ assignment max_bytes_assignment(std::string_view size, char const* origin) {
   return {"training.max_bytes", std::to_string(reference_program::bytes_of(origin, size)), origin};
 }
 
-/// The fields that the environment sets, in the order of the variables' names. COHORT_MAX_BYTES is first, so
-/// COHORT_SET_TRAINING__MAX_BYTES overrides it.
+/// Returns the fields that the environment sets, in the order of the variables' names. COHORT_MAX_BYTES is
+/// first, so COHORT_SET_TRAINING__MAX_BYTES overrides it.
 std::vector<assignment> assignments_of_environment() {
   constexpr std::string_view prefix = "COHORT_SET_";
   std::map<std::string, std::string> sorted;
@@ -182,7 +182,7 @@ run_document read_document(std::string const& path) {
 #endif
 }
 
-/// The document of a command: its file, then the environment, then the flags.
+/// Returns the document of a command: its file, overridden by the environment, then by the flags.
 run_document document_of(command const& given) {
   if (given.file.empty())
     throw usage_error("expected a file, got none; --help shows how to use this program");
@@ -194,7 +194,7 @@ run_document document_of(command const& given) {
   return run;
 }
 
-/// Results on the test set: of a classification, or of a regression.
+/// Results on the test set, of a classification or a regression.
 struct test_report {
   std::string text;
   std::vector<std::pair<std::string, double>> numbers;
@@ -226,8 +226,8 @@ test_report evaluate(cohort::training& training, cohort::dataset const& test,
   return made;
 }
 
-/// The reads of damaged records that all ranks skipped; nothing without records. Collective. Each read counts
-/// once, also if several ranks share the counter of their process.
+/// Returns the number of skipped reads of damaged records on all ranks; nullopt without records. Collective.
+/// Each read counts once, even if ranks that are threads share a counter.
 std::optional<std::uint64_t> skipped_records(document_data const& data, cohort::communicator& world) {
   if (!data.skipped) return std::nullopt;
   auto count = static_cast<std::uint64_t>(data.skipped->exchange(0));
@@ -290,8 +290,8 @@ void start(cohort::training& training, run_document const& run, std::optional<co
   if (data.encoder) training.keep(*data.encoder);
 }
 
-/// The first map of `one` that `other` does not have, as text. Maps that differ only by rounding are equal,
-/// because another number of ranks adds in another order. Empty: no difference.
+/// Returns the first map of `one` that differs in `other`, as text; empty: none. Differences by rounding do
+/// not count, because the order of a sum depends on the number of ranks.
 std::string difference(cohort::normalisation const& one, cohort::normalisation const& other) {
   auto const between = [](char const* kind, auto const& some, auto const& others) -> std::string {
     constexpr double rounding = 1e-4;
@@ -415,7 +415,7 @@ void require_outputs(cohort::output_settings const& output, cohort::communicator
   reference_program::require_no_checkpoints(checkpoints, output.resume);
 }
 
-/// Refuses data whose preparation each rank learns from its own files: tables and texts.
+/// Refuses local sharding of data whose preparation is learned from the files: tables and texts.
 void require_equal_preparation(run_document const& run) {
   bool const learns = std::holds_alternative<cohort::table_source>(run.data)
                       || std::holds_alternative<cohort::text_source>(run.data);
@@ -426,7 +426,7 @@ void require_equal_preparation(run_document const& run) {
         "local; use idx, images, series or records");
 }
 
-/// The preparation of tables in the model from whose parameters training starts.
+/// Returns the preparation of tables that is stored in the model from whose parameters training starts.
 cohort_train::table_preparation preparation_of(cohort::network_source const& from) {
   if (from.model.empty() || !from.parameters) return {};
   auto const model = cohort::model_file::open(from.model);

@@ -66,7 +66,7 @@ class opened_model {
   }
 };
 
-/// Streams change plans and working copies, so each stream has a separate training object.
+/// An opened stream. It has a separate training object, because it changes plans and working copies.
 struct opened_stream {
   opened_model model;
   cohort::stateful_predictions states;
@@ -77,7 +77,8 @@ struct opened_stream {
       : model(std::move(made)), states(model.run, sequences) {}
 };
 
-/// Handles are numbers that are never used again, so a closed handle is an error.
+/// Maps handles to objects. Handles are numbers that are never reused, so a closed handle is detected as an
+/// error.
 template <class Handle, class Object>
 class registry {
  public:
@@ -100,7 +101,7 @@ class registry {
     return found->second;
   }
   void remove(Handle const* handle, char const* what) {
-    std::shared_ptr<Object> last = find(handle, what);  // destroyed without the lock
+    std::shared_ptr<Object> last = find(handle, what);  // destroyed after the lock is released
     std::unique_lock const lock(mutex_);
     objects_.erase(reinterpret_cast<std::uintptr_t>(handle));
   }
@@ -127,7 +128,7 @@ struct busy_error : cohort::error {
   using error::error;
 };
 
-/// Text of a thread's last error; a literal if there is no memory for the text.
+/// Text of a thread's last error; a string literal if there is no memory for the text.
 struct error_text {
   std::string text{};
   char const* literal = "";
@@ -145,7 +146,7 @@ std::int32_t fail(std::int32_t code, char const* text) noexcept {
   return code;
 }
 
-/// Calls `body`, and turns exceptions into codes.
+/// Calls `body`, and converts exceptions to codes.
 template <class Body>
 std::int32_t guarded(Body const& body) noexcept {
   last.literal = "";
@@ -206,7 +207,7 @@ cohort::training open_on(std::string const& path, std::string_view backend,
                                .got = std::string(backend)});
 }
 
-/// A second run with the same parameters.
+/// Returns a second training object with a copy of the parameters.
 cohort::training copy_of(opened_model const& model) {
   cohort::graph_view const net = model.run.network();
   cohort::graph same(net);
@@ -261,8 +262,8 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
   return views;
 }
 
-/// Returns the shapes of inputs for `count` examples, or those of their masks. `steps`: number of steps of a
-/// stream's call; 0: the network's.
+/// Returns the shapes of the inputs for `count` examples, or, if `masks`, of their masks. `steps`: number of
+/// steps of a stream's call; 0: the network's.
 std::vector<shape> shapes_of(std::vector<tensor_facts> const& facts, int count, int steps, bool masks) {
   std::vector<shape> dims;
   for (tensor_facts const& one : facts) {
@@ -306,7 +307,7 @@ void describe(std::vector<tensor_facts> const& all, std::int32_t index, cohort_t
   describe(all[static_cast<std::size_t>(index)], *info);
 }
 
-/// Most examples, sequences or steps of a call. A tensor's extents are of type int.
+/// Largest number of examples, sequences or steps of a call, because a tensor's extents are of type int.
 constexpr std::int64_t most_examples = std::int64_t{1} << 24;
 
 /// Returns the batch of a call of predict.
@@ -316,7 +317,7 @@ cohort::batch_view batch_of(opened_model const& model, std::int32_t count, cohor
   return batch_of(model.inputs, count, 0, inputs, input_count, masks, mask_count);
 }
 
-/// Computes outputs. `indices`: their indices; null: the first ones.
+/// Computes `output_count` outputs. `indices`: indices of the outputs; null: the first outputs.
 void predict(opened_model const& model, cohort::batch_view const& call, std::int32_t const* indices,
              cohort_output const* outputs, std::size_t output_count) {
   auto const known = static_cast<std::int64_t>(model.outputs.size());

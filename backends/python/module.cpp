@@ -54,12 +54,12 @@ std::string name_of(nb::dlpack::dtype const& type) {
   return (type.code < std::size(kinds) ? kinds[type.code] : "type") + bits;
 }
 
-/// Arrays that a call reads in place, and the views of them.
+/// Arrays that a call reads in place, and views of these arrays.
 struct arguments {
   std::vector<any_array> arrays{};
   std::vector<cohort_input> views{};
   std::int64_t examples = -1;  ///< first extent of all arrays
-  std::int64_t steps = -1;     ///< of a stream: second extent of sequences
+  std::int64_t steps = -1;     ///< second extent of sequences, for a stream
 };
 
 enum class wanted { numbers, indices, flags };
@@ -68,10 +68,10 @@ char const* name_of(wanted what) {
   return what == wanted::flags ? "bool or uint8" : what == wanted::indices ? "int32" : "float32";
 }
 
-/// Text of a Python object, as print shows it.
+/// Returns str(object).
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-/// Throws for an object that is not an array, or whose export fails, with the reason.
+/// Throws the reason why an object cannot be used as an array: it is no array, or its export fails.
 [[noreturn]] void refuse_object(nb::handle object, wanted what, std::string const& where) {
   if (!nb::hasattr(object, "__dlpack__") && PyObject_CheckBuffer(object.ptr()) == 0)
     raise(cohort_argument_error,
@@ -89,7 +89,7 @@ std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(ob
                                 + " in the processor's byte order, got dtype " + type + ": " + reason);
 }
 
-/// Adds an array, which must have these extents; −1: any.
+/// Adds an array, which must have these extents (−1: any extent).
 void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t> const& extents,
          std::string const& where) {
   auto const refuse = [&](std::int32_t code, std::string const& problem, std::string const& expected,
@@ -172,7 +172,7 @@ std::vector<nb::object> listed(nb::handle object, std::vector<std::string> const
   return all;
 }
 
-/// Takes over memory that was allocated by new[].
+/// Returns a NumPy array that takes ownership of the memory.
 nb::object owned(std::unique_ptr<float[]> memory, std::vector<std::size_t> const& extents) {
   float* const data = memory.get();
   nb::capsule const owner(data, [](void* pointer) noexcept { delete[] static_cast<float*>(pointer); });
@@ -180,7 +180,7 @@ nb::object owned(std::unique_ptr<float[]> memory, std::vector<std::size_t> const
   return nb::cast(numpy_array(data, extents.size(), extents.data(), owner));
 }
 
-/// A description in Python: name, shape, dtype, masked.
+/// Description of an input or output, exposed to Python as TensorInfo.
 struct tensor_info {
   std::string name;
   std::vector<std::int64_t> extents;
@@ -192,7 +192,7 @@ struct closes {
   void operator()(cohort_stream* handle) const noexcept { cohort_close_stream(handle); }
 };
 
-/// Calls `body`, which returns a code, without the interpreter's lock.
+/// Calls `body`, which returns a code, without the interpreter's lock (GIL). Throws if the code is an error.
 template <class Body>
 void call(Body const& body) {
   std::int32_t code = 0;
@@ -337,11 +337,11 @@ struct model {
 };
 
 struct stream {
-  nb::object owner;  // the model, for its descriptions
+  nb::object owner;  // the Python object of `of`, which the stream keeps alive
   model const& of;
   std::int64_t sequences;
   std::unique_ptr<cohort_stream, closes> handle{};  // closed, but not null, after close()
-  std::mutex busy{};                                // a call's output is valid until the next call
+  std::mutex busy{};                                // held during a call and the copy of its output
   bool is_open = true;
 
   stream(nb::object from, int count)
@@ -397,7 +397,7 @@ struct stream {
   void reset(int sequence) { check(cohort_reset(handle.get(), sequence)); }
 };
 
-/// Returns the bytes of a path or other text. Throws if it contains the character 0, which ends C strings.
+/// Returns the bytes of a path or other text. Throws if they contain a zero byte, which would end a C string.
 std::string path_of(nb::handle path) {
   auto const bytes = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(path));
   std::string made(bytes.c_str(), bytes.size());

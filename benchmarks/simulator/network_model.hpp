@@ -14,7 +14,7 @@ namespace benchmarks {
 ///           `processor_bytes_per_second`: rate at which a processor copies or adds the bytes of messages, at
 ///           the receiver (0: at no cost). `burst_bytes`: bytes that an interface transfers at once after a
 ///           pause, as a token bucket does. `oversubscription`: bandwidth of a rack's hosts relative to the
-///           rack's uplink; 0 hosts per rack: one switch that never blocks.
+///           rack's uplink; 0 hosts per rack: one non-blocking switch.
 struct fabric {
   double latency = 0;
   double bytes_per_second = 1;
@@ -74,7 +74,7 @@ class network_model {
     processor_free_at_.resize(static_cast<std::size_t>(ranks));
   }
 
-  /// Begins a message at time `now`. It reaches its first link at the time `head` of the result.
+  /// Sends a message at time `now`. It reaches its first link at the time `head` of the result.
   transit begin(double now, int from, int to, std::size_t bytes) {
     double const ready = use_processor(from, now, 0);
     return {from, to, bytes, 0, ready, ready};

@@ -52,9 +52,9 @@ struct simulated_strategy {
 
 /// Records the schedules of all ranks: a period of steady training.
 ///
-/// Ranks exchange nothing, so a rank receives messages that are made for it. A merged message of k ranks has
-/// the size of a union of independent sets of elements, 1 − (1 − density)^k of all. Large elements of real
-/// gradients are often the same on several ranks, so real merged messages are shorter.
+/// The ranks exchange nothing during the recording, so a rank receives generated messages. A merged message
+/// of k ranks has the size of a union of independent sets of elements, 1 − (1 − density)^k of all. Large
+/// elements of real gradients are often the same on several ranks, so real merged messages are shorter.
 ///
 /// Units     `step_seconds`: forward and backward of a rank. Times of encoding and decoding are measured: the
 ///           shortest of some periods.
@@ -89,9 +89,9 @@ class recorded_schedules {
 
  private:
   static constexpr int most_ranks = 4096;
-  static constexpr int periods = 5;  // that are recorded
+  static constexpr int periods = 5;  // number of recorded periods
 
-  /// Ends the recording of a rank that waits for an answer.
+  /// Thrown to end the recording of a rank that waits for an answer.
   struct message_captured {};
 
   [[noreturn]] static void refuse(cohort::detail::clause expected, cohort::detail::clause got) {
@@ -105,8 +105,8 @@ class recorded_schedules {
   }
   static bool sends_to_ranks(schedule const& one) { return std::ranges::any_of(one, is_message); }
 
-  /// Sets the sizes of the messages to those that their first senders have recorded: a subtree's to those of
-  /// its root, the answers to that of rank 0.
+  /// Sets the sizes of the messages: those of a subtree to the sizes that its root has recorded, those of the
+  /// answers to the size that rank 0 has recorded.
   void set_message_sizes(schedule& one, std::map<int, schedule> const& by_subtree) const {
     for (action& a : one) {
       if (!is_message(a)) continue;
@@ -155,7 +155,7 @@ class recorded_schedules {
     return shortest_codec(all);
   }
 
-  /// The last period, with the shortest times of encoding and decoding of all periods.
+  /// Returns the last period, with the shortest times of encoding and decoding of all periods.
   static schedule shortest_codec(std::vector<schedule> const& all) {
     schedule made = all.back();
     for (schedule const& other : all) {
@@ -168,7 +168,8 @@ class recorded_schedules {
     return made;
   }
 
-  /// Operations are numbered by the positions of their starts in the recording; the period has its own.
+  /// Renumbers the operations of one period. In the recording, an operation's number is the position of its
+  /// start.
   static schedule numbered(schedule part) {
     std::map<int, int> numbers;
     for (std::size_t k = 0; k < part.size(); ++k)
@@ -184,7 +185,7 @@ class recorded_schedules {
     return part;
   }
 
-  /// A message that merges those of `merged` ranks, the first of which is `rank`.
+  /// Returns a message that merges those of `merged` ranks, the first of which is `rank`.
   std::span<std::byte const> message_of(int merged, int rank, std::int64_t step) {
     // Ranks check that messages are of their run, which a hash of the settings identifies.
     if (messages_.empty()) messages_[1] = message_of_density(how_.density, 1);
@@ -208,7 +209,7 @@ class recorded_schedules {
     std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
     return header;
   }
-  /// The message that a rank without children sends in its first step.
+  /// Returns the message of this density that a rank without children sends in its first step.
   std::vector<std::byte> message_of_density(double density, std::uint64_t seed) {
     simulated_strategy leaf = how_;
     leaf.density = density;

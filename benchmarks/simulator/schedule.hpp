@@ -52,7 +52,7 @@ class recording {
     add_codec();
     actions_.push_back(next);
   }
-  /// Calls f. Its time between the actions that it adds is recorded as codec.
+  /// Calls f. The time that f spends between the actions that it adds is recorded as codec.
   template <class F>
   void time(F f) {
     since_ = clock::now();
@@ -60,7 +60,7 @@ class recording {
     add_codec();
     since_.reset();
   }
-  /// Excludes time from the codec's.
+  /// While it exists, time is not recorded as codec.
   class pause {
    public:
     explicit pause(recording& of) : of_(of), was_timed_(of.since_.has_value()) {
@@ -92,8 +92,8 @@ class recording {
   std::optional<clock::time_point> since_;
 };
 
-/// Messages of the ranks that a recorder's rank communicates with: `receive` returns the message of a rank,
-/// valid until the next call; `send` takes one to a rank.
+/// Point-to-point messages of a recorder's rank. `receive` returns the message from a rank, valid until the
+/// next call; `send` is called with each message to a rank.
 struct mailbox {
   std::function<std::span<std::byte const>(int from, int tag)> receive{};
   std::function<void(std::span<std::byte const> bytes, int to, int tag)> send{};
@@ -153,7 +153,7 @@ class recorder final : public cohort::communicator {
     recording::pause const not_timed(*log_);
     return {from, tag, others_.receive(from, tag).size()};
   }
-  /// Only communicators of all ranks.
+  /// Supports only communicators of all ranks.
   std::unique_ptr<communicator> split(int, int) override { return duplicate(); }
   std::unique_ptr<communicator> duplicate() override {
     return std::make_unique<recorder>(rank_, ranks_, log_, others_);

@@ -220,8 +220,8 @@ class simulated_cluster {
   };
 
   struct event {
-    /// What happens to a message: its head reaches the next link, its tail reaches its receiver, or the
-    /// receiver has processed it.
+    /// Event of a message: its head reaches the next link, its tail reaches its receiver, or the receiver has
+    /// processed it.
     enum class stage { link, tail, end };
 
     int rank;
@@ -329,7 +329,7 @@ class simulated_cluster {
     }
   }
 
-  /// As communicator::start_allgatherv, but the memory for the result is shared by all ranks, because it is
+  /// Like communicator::start_allgatherv, but the memory for the result is shared by all ranks, because it is
   /// as large as all contributions together. All contributions have the same size.
   cohort::pending_operation start_allgatherv(rank_state& one, std::size_t bytes) {
     auto& [sizes, all] = gathered_[bytes];

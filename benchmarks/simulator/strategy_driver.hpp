@@ -73,7 +73,7 @@ class strategy_driver {
   cohort::parameter_set& parameters() { return *workers_.backend().parameters; }
   cohort::gradient_parts& gradients() { return workers_.gradients(); }
 
-  /// Each step sends other elements than the step before.
+  /// Rotates the gradient, so that each step sends other elements than the step before.
   void rotate_gradient(std::int64_t step) {
     auto const distance = static_cast<std::size_t>(7919 * (step + 1)) % drawn_.size();
     std::ranges::rotate_copy(drawn_, drawn_.begin() + static_cast<std::ptrdiff_t>(distance),
@@ -81,7 +81,7 @@ class strategy_driver {
     parameters().write_all(reinterpret_cast<std::byte const*>(gradient_.data()), gradients().first());
   }
 
-  /// The share of backward before each bucket is ready, and after the last one.
+  /// Computes the share of backward before each bucket is ready, and after the last bucket.
   void find_backward_shares(cohort::graph_view net) {
     double all = 0;
     for (int id = 0; id < net.size(); ++id) all += net.flops(id);

@@ -55,7 +55,7 @@ WIDTH, BAR, GAP, LEFT, RIGHT = 480, 12, 4, 14, 62
 
 
 def table_of(text, one):
-    """The rows of the section's first table whose columns suffice."""
+    """Returns the rows of the section's first table that has all columns of the figure."""
     wanted = max(column if isinstance(column, int) else column[0] for column in one.series.values()) + 1
     lines = text.splitlines()
     start = next((k for k, line in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(one.section)}", line)), None)

@@ -48,7 +48,7 @@ def outside_code(change, text):
 
 
 def prepared(root, page, text, shown):
-    """The text with links that hold in the site; adds linked source files to `shown`."""
+    """Returns the text with links that are valid in the site; adds linked source files to `shown`."""
     def link(match):
         path, anchor = match.group(1), match.group(2) or ""
         target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page

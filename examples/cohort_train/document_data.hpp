@@ -69,7 +69,7 @@ inline document_data load(cohort::mnist_source const& from, std::uint64_t) {
   return made;
 }
 
-/// Images and labels; images without channels get one.
+/// Returns a data set of images and labels. Images without an axis of channels get one channel.
 inline cohort::dataset idx_set(cohort::idx_array const& images, cohort::idx_array const& labels,
                                int classes) {
   cohort::tensor_view values = images.view();
@@ -131,7 +131,7 @@ inline void require_same(cohort::encoder_settings const& document, cohort::table
     refuse("impute", "no such field, because the model replaces no missing numbers", "a replacement");
 }
 
-/// Preparation of tables by the model that training starts from.
+/// Preparation of tables that is stored in the model from which training starts.
 struct table_preparation {
   std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};

@@ -66,7 +66,7 @@ inline cohort::record_set open_records(std::vector<std::string> const& patterns,
   return cohort::record_set(paths_of(patterns, from.format), format_of(from.format), how);
 }
 
-/// The numbers and names of the classes. Without names, the names are empty.
+/// Number of the classes, and their names; without names, `names` is empty.
 struct named_class_list {
   int count = 0;
   std::vector<std::string> names{};
@@ -198,11 +198,11 @@ class number_decoder {
   std::size_t label_ = 0;
 };
 
-/// The treatment of damaged records. The first 20 are logged.
+/// Returns how damaged records are treated. The first 20 are logged.
 inline cohort::record_decoding decoding_of(cohort::records_source const& from,
                                            std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
   constexpr std::int64_t most_lines = 20;
-  // decoded_records calls it in one thread at a time.
+  // decoded_records calls the log in one thread at a time.
   auto const lines = std::make_shared<std::int64_t>(0);
   cohort::sink const log = [lines, to = cohort::stderr_sink()](std::string_view line) {
     if (++*lines <= most_lines) to(line);
@@ -241,7 +241,7 @@ inline cohort::image_records images_of(cohort::image_content const& content, coh
   return cohort::image_records::of_tensorflow(std::move(records), how, fields);
 }
 
-/// The images with the treatment of damaged records.
+/// Returns the images as a data set that treats damaged records as `how` states.
 inline cohort::dataset decoded(cohort::image_records const& images, cohort::record_decoding const& how) {
   if (how.bad == cohort::bad_record::stop) return images;
   auto const decode = [images](cohort::record_view& record, cohort::example_view& out) {

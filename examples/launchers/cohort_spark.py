@@ -6,8 +6,8 @@
     result = cohort_spark.run(rdd, ["cohort-train", "/shared/run.yaml"], restart_flags=["--resume"], outputs=["model.cohort"])
     open("model.cohort", "wb").write(result.outputs["model.cohort"])
 
-Each task writes its partition to a file of its own host, then starts the program in the folder of this file. The program trains
-on local files, so its document says that each rank has other examples. It must be installed on all hosts. Requires PySpark 3.4."""
+Each task writes its partition to a file of its own host, then starts the program in that folder. The program trains on local
+files, so its document contains `training: {sharding: local}`. The program must be installed on all hosts. Requires PySpark 3.4."""
 import collections
 import ctypes
 import dataclasses
@@ -80,7 +80,7 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
     restarts       how often the program is started again after ranks were lost (status 75, or a lost executor)
     restart_flags  appended to the command from the second start on
     grace          seconds between SIGTERM and SIGKILL if a task is cancelled
-    on_line        called in the driver with the last lines of each rank after a failure: rank, list of lines
+    on_line        called in the driver as on_line(rank, lines) with the last lines of each rank after a failure
 
     Raises RankFailed with the last lines of the rank's output. The secret of the job travels in Spark's task description: set
     spark.network.crypto.enabled on clusters whose network others can read."""
@@ -130,7 +130,7 @@ class _Ended:
 
 
 class _Task:
-    """What each task of the stage does."""
+    """Runs one rank in a task of the stage."""
 
     def __init__(self, command, write, outputs, environment, secret, start, grace):
         self.command, self.write, self.outputs, self.environment = command, write, outputs, environment

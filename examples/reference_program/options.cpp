@@ -33,13 +33,13 @@ int number_of(text flag, text given) {
                     + std::to_string(std::numeric_limits<int>::max()) + ", got '" + std::string(given) + "'"};
 }
 
-/// Paths of fields of documents; of strategies, one per strategy.
+/// Paths of the document fields that a flag sets. A field that strategies share has one path per strategy.
 using fields = std::array<text, 2>;
 
 struct flag {
   text name;
   char const* value;  ///< placeholder in the help; FILE and DIR are paths, NAME is a name; "": no value
-  char const* help;   ///< without allowed values and default; "": `needs`
+  char const* help;   ///< without allowed values and default; "": the text `needs`
   std::variant<fields, bool options::*, int options::*, std::string options::*> sets;
   char const* program_text::*needs = nullptr;  ///< the flag exists if this text is not null
 };
@@ -152,7 +152,7 @@ bool has(program_text const& program, flag const& wanted) {
   return !wanted.needs || program.*wanted.needs;
 }
 
-/// Returns what the value of a flag names, if it is a text that must not be empty; otherwise null.
+/// Returns a noun for a flag's value if the value is a text that must not be empty; otherwise null.
 char const* noun_of(flag const& of) {
   text const placeholder = of.value;
   return placeholder == "FILE"   ? "a file"
@@ -177,7 +177,7 @@ std::pair<text, text> split(text path) {
   return {path.substr(0, end), path.substr(std::min(end + 1, path.size()))};
 }
 
-/// Returns the name of the strategy of which a path is a field; empty for another path.
+/// Returns the name of the strategy to which the field of a path belongs; empty for other paths.
 text strategy_of(text path) {
   auto const [first, rest] = split(path);
   return first == "strategy" ? split(rest).first : text();
@@ -215,7 +215,7 @@ void set_fields(cohort::run_document& run, flag const& of, std::string const& na
   }
 }
 
-/// Sets what a flag sets. `name`: of the flag or variable, for errors.
+/// Applies a flag. `name`: of the flag or variable, for errors.
 void set(options& chosen, flag const& of, std::string const& name, std::string const& value) {
   if (char const* const noun = noun_of(of); noun && value.empty())
     throw usage_error{name + ": expected " + noun + ", got ''"};

@@ -334,15 +334,16 @@ void require_backend(std::string_view backend, setting_names const& named) { fac
 
 namespace {
 
-/// Returns whether this process has rank 0, or all ranks. The environment variables of launchers contain the
-/// rank before the ranks are connected. The rendezvous of tcp may give another number: false.
+/// Returns whether this process has rank 0, or all ranks. Before the ranks are connected, only the
+/// environment variables of launchers contain the rank. Without them, the result is false if the rendezvous
+/// of tcp assigns the ranks.
 bool has_rank_0() {
   for (char const* const name : {"COHORT_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
   return std::getenv("COHORT_JOIN") == nullptr;
 }
 
-/// Whether an address of this name belongs to this machine: only such an address can be bound.
+/// Returns whether an address of this host name belongs to this machine: only such an address can be bound.
 bool is_this_machine(std::string const& host) {
   addrinfo how{};
   how.ai_socktype = SOCK_DGRAM;
@@ -396,7 +397,7 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   fs::path const absolute = fs::absolute(path).lexically_normal();
   if (!is_folder) return absolute.parent_path();
   fs::path folder = absolute;   // created with its parents
-  auto const is_absent = [&] {  // also behind a file; a link without a target is not absent
+  auto const is_absent = [&] {  // also true below a file; false for a dangling link
     return !fs::exists(folder, unknown) && !fs::is_symlink(folder, unknown);
   };
   while (is_absent() && folder.has_relative_path()) folder = folder.parent_path();
@@ -419,7 +420,7 @@ int failure_to_write(std::string const& folder) {
   return 0;
 }
 
-/// The places that the flags name, checked on rank 0.
+/// Checks on rank 0 that the files and folders that the flags name can be written.
 void require_outputs(options const& chosen, cohort::communicator const& world) {
   if (world.rank() != 0) return;
   cohort::output_settings const& output = chosen.run.output;
@@ -601,8 +602,8 @@ int report_failed_saves(cohort::training const& training, cohort::checkpoint_lis
 
 namespace {
 
-/// Upper bound of the bytes of a rank's own file in a checkpoint. Not included: metadata and the states of
-/// recurrent layers.
+/// Returns an upper bound of the bytes of a rank's own file in a checkpoint, without metadata and the states
+/// of recurrent layers.
 std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::run_memory const& memory) {
   std::uint64_t const array = memory.parameters, replica = array + memory.optimizer_state;
   // A message has at most 2 bits per element, and the values that top-k sends.

@@ -53,7 +53,7 @@ struct setting_names {
   char const* strategy = "--strategy";
 };
 
-/// Returns the name of the strategy that a run of `world` has.
+/// Returns the name of the strategy that a run on `world` uses.
 std::string_view strategy_name(cohort::strategy_source const& how, cohort::communicator const& world);
 
 /// Makes a training with the document's settings, strategy and backend. `world` must outlive the training.
@@ -79,7 +79,7 @@ struct output_place {
   bool is_folder = false;
 };
 
-/// Throws usage_error for a place that cannot be written: before a long run instead of after it. Rank 0 calls
+/// Throws usage_error for a place that cannot be written, before a long run instead of after it. Rank 0 calls
 /// it, because only its host needs the folders.
 void require_writable(std::initializer_list<output_place> places);
 
@@ -107,7 +107,7 @@ struct run_totals {
   std::uint64_t bytes = 0;  ///< sent by all ranks
 };
 
-/// Prints one line with speed, wait for data, traffic and checksum, and one line about the exchange.
+/// Prints one line with speed, wait for data, bytes sent and checksum, and one line about the exchange.
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
                   cohort::strategy_source const& strategy);
 

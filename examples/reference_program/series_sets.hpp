@@ -38,7 +38,7 @@ struct labelled_series {
   }
 };
 
-/// Returns the numbers of a text in which `between` separates them.
+/// Returns the numbers of a text, which `between` separates.
 ///
 /// Errors    data_error naming `place`.
 inline std::vector<float> numbers_in(std::string_view text, char between, std::string const& place) {

@@ -7,7 +7,7 @@
 // Optional features have separate headers. Those in monitoring, text, transform and interchange belong to
 // components:
 //   <cohort/training/training_loop.hpp>, <cohort/training/find_learning_rate.hpp>
-//                                      a user-written training loop; a range test of learning rates
+//                                      a user-written training loop; a learning rate range test
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
 //                                      plans and parameters below the trainer
 //   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>,
@@ -27,7 +27,7 @@
 //                                      tokens of texts, and texts that a network generates
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   synthetic digits, class weights
 //   <cohort/interchange/write_predictions.hpp>, <cohort/data/with_keys.hpp>
-//                                      predictions of a data set as files, by all ranks; keys of examples
+//                                      writes predictions to files, on all ranks; keys of examples
 //   <cohort/data/mix.hpp>              several data sets in proportion to weights
 //   <cohort/training/own_backend.hpp>   a user-defined tensor backend
 //   <cohort/training/tune.hpp>          selection of kernels by timing

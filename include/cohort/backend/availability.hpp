@@ -4,7 +4,7 @@
 
 namespace cohort {
 
-/// Whether a backend is usable on this machine now.
+/// Result of a backend's probe(): whether the backend is usable on this machine now.
 ///
 /// `reason`  the reason why the backend is not usable, as a clause for the user
 /// `device`  the device on which the backend would run, for the log; may be empty

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Kernel that runs on the host. `arguments` are in the order of its operands.
+/// Kernel that runs on the host. `arguments` are the addresses of the kernel's operands, in their order.
 using host_function = std::function<void(std::span<void* const> arguments)>;
 
 /// Host function bound to its arguments' addresses. Calling it allocates no memory.

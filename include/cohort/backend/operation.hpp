@@ -13,7 +13,8 @@ namespace cohort {
 /// Role of a kernel's argument in its layer.
 ///
 /// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
-///           backward reads all of these and diff_output; it writes diff_input and diff_parameter.
+///           backward reads inputs, parameters, targets, output, workspace and diff_output; it writes
+///           diff_input and diff_parameter.
 /// Shapes    target, loss, scalars and mask have no layout: the argument is the object's address.
 enum class operand_role : std::uint8_t {
   input,
@@ -39,7 +40,7 @@ struct operand {
   Layout layout{};
 };
 
-/// Kernel of a layer with its arguments, in the kernel's order.
+/// A kernel and its operands, in the order of the kernel's arguments.
 ///
 /// `implementation`  name for tables and traces
 /// `flops`           floating-point operations per call
@@ -61,17 +62,18 @@ struct basic_invocation {
   bool has(operand_role role) const { return count(role) > 0; }
 };
 
-/// Request of a plan to a backend: one step, which is a layer with the operations fused into its kernel.
+/// A plan's request to a backend to prepare one step: a layer and the operations fused into its kernel.
 ///
 /// Shapes    inputs and output without the batch.
 /// `masked`      the step's inputs have a mask.
 /// `frozen`      the layer runs as at inference, also in training. Its backward pass treats running
 ///               statistics as constants, and nothing reads the gradients of its parameters.
-/// `sums`        the step has one more input than the layer: its last input, of the output's shape, is added
-///               to the layer's result before the activation.
-/// `parameters`  layouts of the parameters that the parameter store has already fixed; empty: the backend
-///               chooses them.
-/// `candidate`   one of the backend's `candidates` for this request; "": the backend's fixed rule.
+/// `sums`        the step has one more input than the layer. This last input has the output's shape and is
+///               added to the layer's result before the activation.
+/// `parameters`  layouts that the parameter store has already fixed. The backend chooses the layout of a
+///               parameter without a value here.
+/// `candidate`   name of one of the backend's `candidates` for this request; "": the backend's fixed rule
+///               selects the implementation.
 template <class Layout>
 struct basic_request {
   std::string name;
@@ -109,7 +111,7 @@ struct basic_operation {
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };
 
-/// An invocation of backend B. Backends with the same layout and kernel types share this type.
+/// A kernel of backend B and its operands. Backends with the same layout and kernel types share this type.
 template <class B>
 using invocation = basic_invocation<typename B::kernel, typename B::layout>;
 /// Request to backend B to prepare a step.

@@ -25,7 +25,7 @@ struct required_backend {};
 
 namespace detail {
 
-/// Reads an integer from an environment variable. Returns false if it is unset or empty.
+/// Reads an integer from an environment variable. Returns false if the variable is unset or empty.
 bool environment_number(char const* variable, int& number);
 
 template <tensor_backend B>
@@ -120,7 +120,7 @@ auto with_backend(sink const& log, Lacks&& unfit_reason, Visit&& visit) {
   return detail::visit_backend(std::type_identity<Choice>{}, log, unfit_reason, visit);
 }
 
-/// Overload for tasks that every backend can run.
+/// Like with_backend(log, unfit_reason, visit), for tasks that every backend supports.
 template <class Choice, class Visit>
 auto with_backend(sink const& log, Visit&& visit) {
   return with_backend<Choice>(

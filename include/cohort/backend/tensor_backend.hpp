@@ -43,18 +43,17 @@ namespace cohort {
 ///                             supported in every shape
 /// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
 ///                             each element of a at the same index
-/// `round(from, to, i, n)`     rounds n scalars and writes them to the elements i, i + 1, … of this copy;
-///                             writes the same bits as a reorder
-/// `candidates(request)`       for steps with several implementations: returns their names, the fixed rule's
-///                             first, and at most one name if there is no choice. For a request with one of
-///                             these names as its `candidate`, `prepare` returns that implementation or
-///                             throws backend_error.
+/// `round(from, to, i, n)`     rounds n scalars and writes them to elements i, i + 1, … of the working copy
+///                             `to`; writes the same bits as a reorder
+/// `candidates(request)`       for steps with several implementations: returns the names of the
+///                             implementations, first the one that the fixed rule selects; at most one name
+///                             if there is no choice. For a request with one of these names as its
+///                             `candidate`, `prepare` returns that implementation or throws backend_error.
 /// `prepare(request, tuning)`  for backends with several implementations of parts smaller than a step: calls
 ///                             `tuning` for each part
-/// `describe_machine()`        static; needed with `candidates`: text of everything except the processor that
-///                             run times depend on (library, threads)
-/// `passes()`                  for arenas outside the processor's memory: the passes that access them
-///                             (arena_passes)
+/// `describe_machine()`        static; required with `candidates`: describes everything that run times depend
+///                             on (library, threads), except the processor
+/// `passes()`                  for arenas in device memory: the passes that access them (arena_passes)
 ///
 /// Errors    unsupported requests are rejected when the plan is made; they never produce a wrong result.
 /// Exact     bitwise reproducible for a given number of threads.
@@ -82,7 +81,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
 
 namespace detail {
 
-/// Whether the implementation contains plans of backend B.
+/// Whether the compiled implementation (src.hpp) contains the plans of backend B.
 template <class B>
 inline constexpr bool has_compiled_plans = false;
 

@@ -12,7 +12,7 @@ namespace cohort {
 struct checkpoint_content {
   training_position position{};
   std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's is used
-  model_content rank_local;         ///< this rank's file; only the network if the rank has no separate state
+  model_content rank_local;         ///< this rank's file: the network, and the rank's separate state if any
   std::uint64_t settings_hash = 0;  ///< only rank 0's is used
   std::uint64_t seed = 0;           ///< only rank 0's is used
 };
@@ -31,8 +31,8 @@ struct checkpoint_content {
 ///           directory was saved by a process of another run that still runs on this host. setting_error for
 ///           keep < 1. communicator_error if a rank is lost, or if the ranks wait longer than the
 ///           communicator's deadline for a rank that writes.
-/// Exact     after a crash at any point, the directory contains either the earlier checkpoints, including one
-///           of the same step, or the new one.
+/// Exact     after a crash at any point, the directory contains either the earlier checkpoints, including a
+///           previous one of the same step, or the new checkpoint.
 std::string save_checkpoint(communicator& world, std::string const& directory,
                             checkpoint_content const& content, int keep = 3);
 

@@ -11,7 +11,7 @@ namespace cohort {
 
 /// Result of loading parameters by name: the loaded layers, and the skipped layers with the reason.
 ///
-/// Order     that of the network; layers without parameters are not listed.
+/// Order     the order of the layers in the network; layers without parameters are not listed.
 struct transfer_report {
   struct skipped_layer {
     std::string layer;

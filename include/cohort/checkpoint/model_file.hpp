@@ -25,8 +25,8 @@ struct tensor_to_load {
   std::byte* arena;
 };
 
-/// Writes dense tensors into their arenas, converted to the parameters' type and layouts. `source`: their
-/// file.
+/// Writes dense tensors into their arenas, converted to the parameters' type and layouts. `source`: the name
+/// of the tensors' file, for errors.
 ///
 /// After     all memory is allocated before the first value is written.
 /// Errors    data_error if a running variance is not a number of at least 0; nothing is written.
@@ -87,8 +87,8 @@ class model_file {
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 
-  /// Fills arenas that have the layouts of `parameters`. The optimizers' rates and fields may differ from the
-  /// saved ones.
+  /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`. Returns the saved
+  /// training position. The optimizers' rates and fields may differ from the saved ones.
   ///
   /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ or the
   ///           file has no state.

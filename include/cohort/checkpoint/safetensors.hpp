@@ -20,7 +20,7 @@ struct safetensors_entry {
   std::string name;
   element_type type;
   shape dims;
-  std::uint64_t begin, end;  // bytes of the data part
+  std::uint64_t begin, end;  // byte range in the data part
 };
 
 }  // namespace detail

@@ -19,7 +19,7 @@ enum class message_kind : std::uint8_t { sparse, not_finite, nothing };
 /// for each element.
 enum class message_coding : std::uint8_t { ternary, values };
 
-/// The first 96 bytes of a message in wire format (little-endian).
+/// Header of a message: its first 96 bytes, in wire format (little-endian).
 ///
 /// Layout    header; `thresholds` × bf16; `blocks` × block_entry; payload. The payload is the blocks' codes
 ///           (a bit stream padded to a full byte), followed by `multiples` × sent_multiple (ternary) or one
@@ -50,7 +50,7 @@ struct message_header {
 };
 static_assert(sizeof(message_header) == 96, "cohort: the header has no padding");
 
-/// Elements of the flat view in one block. Blocks are coded independently of each other.
+/// Number of elements of the flat view (see tensor_table) in one block. Blocks are coded independently.
 inline constexpr std::size_t block_elements = std::size_t{1} << 16;
 
 /// Returns the number of blocks of `elements` elements; the last block may be incomplete.
@@ -73,18 +73,18 @@ struct block_entry {
   constexpr std::uint32_t count() const { return static_cast<std::uint32_t>(word >> 47); }
 };
 
-/// An element larger than 2¹⁶ thresholds, sent as multiple·t. The multiple has at most 16 significant bits,
-/// so that both the value and the remainder in the residual are exact.
+/// An element whose magnitude exceeds 2¹⁶·t, sent as multiple·t, where t is the threshold. The multiple has
+/// at most 16 significant bits, so that both the value and the remainder in the residual are exact.
 struct sent_multiple {
   std::uint64_t index = 0;
   double multiple = 0;
 };
 
-/// Largest |r + x| that is sent as one threshold, in thresholds. Larger elements are sent as a sent_multiple.
+/// Largest |r + x| / t that is sent as ±t. A larger element is sent as a sent_multiple.
 inline constexpr float most_thresholds = 0x1p16F;
 
-/// Range of thresholds, both ends included. Within it, 2¹⁶ thresholds and the remainder of an element are
-/// finite and normal.
+/// Range of thresholds, both ends included. For thresholds t in this range, 2¹⁶·t and the remainder of an
+/// element are finite and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
 inline constexpr float largest_threshold = 0x1p100F;  ///< see smallest_threshold
 

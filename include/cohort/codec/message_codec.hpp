@@ -28,9 +28,9 @@ struct message_stamp {
 
 /// Statistics of the last message.
 ///
-/// Units     `density` is sent / elements. `entropy_bytes` is the smallest possible size of a message with
-///           that density of independent elements and signs, n·H(d) + d·n bits, in bytes. `clipped_mass` is
-///           the sum of the magnitudes that the residual policy cut off after the message.
+/// Units     `density` d is sent / elements. `entropy_bytes` is the entropy of the positions and signs if
+///           elements are independent, n·H(d) + d·n bits, in bytes. `clipped_mass` is the sum of the
+///           magnitudes that the residual policy cut off after the message.
 struct message_report {
   std::uint64_t elements = 0;
   std::uint64_t sent = 0;
@@ -47,8 +47,8 @@ struct message_report {
 ///
 /// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory space of
 ///           device_passes().
-/// Order     one call at a time. A returned message is valid until the next call that writes. This message
-///           may be an argument of a call of merge.
+/// Order     one call at a time. A returned message is valid until the next call that writes a message. merge
+///           also accepts the message that it overwrites.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
 ///           another run, table or step. In this case dense is unchanged. shape_error for an array of another
 ///           size.
@@ -83,7 +83,7 @@ class message_codec {
   /// Writes a message that is only a header.
   std::span<std::byte const> write_header_only(message_header header);
 
-  /// Decodes and checks the elements of a message; does nothing if it is not sparse.
+  /// Decodes and checks the elements of a message; does nothing if the message is not sparse.
   void read(message_view const& message, detail::message_reader& elements) const;
   /// dense += scale · the elements that were read.
   void add(message_view const& message, detail::message_reader const& elements, float scale,

@@ -12,7 +12,7 @@ namespace residual {
 
 /// Keeps the residual unchanged.
 struct none {};
-/// Clips the residual to ±`at` thresholds after every `every`-th message.
+/// Clips the residual to ±at·t, where t is the threshold, after every `every`-th message.
 struct clip {
   double at = 5;
   int every = 5;

@@ -12,7 +12,7 @@
 
 namespace cohort {
 
-/// The tensors whose elements a message contains, concatenated to a flat view. Values that must not be
+/// The tensors whose elements a message contains, concatenated into a flat view. Values that must not be
 /// compressed (running statistics) are not part of it.
 ///
 /// Units     elements; their total may exceed 2³¹.

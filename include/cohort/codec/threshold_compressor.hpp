@@ -27,9 +27,10 @@ struct threshold_compression {
 ///           memory, or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. If the residual policy acts
-///           after this message, the policy is then applied to r. merge: as encode, with y = fl(r + lower
-///           + upper), for elements of at least one message, without the policy. The merged message has the
-///           larger threshold, the sums of examples, weights and ranks, and the flags of both messages.
+///           after this message, the policy is then applied to r. merge: as encode, with y = fl(r + lower +
+///           upper), for each element in at least one of the messages, but without the residual policy. The
+///           merged message has the larger threshold, the sums of examples, weights and ranks, and the flags
+///           of both messages.
 /// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and about
 ///           its entropy.
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
@@ -61,8 +62,8 @@ class threshold_compressor : public message_codec {
  private:
   std::size_t threshold_of(std::uint64_t index) const;
 
-  /// Divides block b into ranges with one threshold each, and calls extract(first, n, threshold, list) for
-  /// each range. Writes the list.
+  /// Writes block b. Divides the block into ranges with one threshold each. For each range, calls
+  /// extract(first, n, threshold, list), which appends the sent elements to `list`.
   template <class Extract>
   void write_block(detail::message_part& part, std::size_t b, std::span<bf16 const> t,
                    Extract extract) const {
@@ -84,7 +85,7 @@ class threshold_compressor : public message_codec {
         static_cast<std::size_t>(end - begin)));
   }
 
-  /// Writes the message whose blocks write(part, block) appends.
+  /// Writes a message. Calls write(part, block), which appends a block to a part, for every block.
   template <class Write>
   std::span<std::byte const> write_parts(message_header const& header, std::span<bf16 const> t, Write write) {
     auto const bytes = writer_.write(isa_, header, t, workers_, write);
@@ -100,7 +101,8 @@ class threshold_compressor : public message_codec {
   /// Fills report_ from a message and sent_, and returns the message.
   std::span<std::byte const> fill_report(std::span<std::byte const> bytes, std::span<bf16 const> t);
 
-  /// Applies the residual policy. Sums use the same blocks for any number of workers.
+  /// Applies the residual policy. Sums the clipped magnitudes per block, so that their total does not depend
+  /// on the number of workers.
   void apply_residual_policy(std::span<float> r, std::span<bf16 const> t);
 
   void apply_residual_policy_on_device(std::span<float> r, std::span<bf16 const> t);

@@ -38,8 +38,8 @@ class threshold_device {
   virtual void count_levels(float const* r, float const* x, detail::element_sample const& from,
                             std::span<std::uint32_t> counts) = 0;
 
-  /// Elements that were extracted from r, to be sent: their codes, and the number of elements of each
-  /// threshold. Valid until the next call.
+  /// Elements that were extracted from r to be sent: their codes, and the number of elements per threshold.
+  /// Valid until the next call.
   struct extracted {
     detail::coded_elements coded{};
     std::span<std::uint64_t const> sent{};
@@ -56,7 +56,7 @@ class threshold_device {
   /// Decodes a sparse message and keeps its elements for add and merge. Returns false if the message's codes
   /// do not match its tables.
   virtual bool read(side which, message_view const& message) = 0;
-  /// dense += scale · the elements of the message that was read last.
+  /// dense += scale · the elements of the message that read(which) decoded last.
   virtual void add(side which, message_view const& message, std::span<std::uint64_t const> ends, float scale,
                    float* dense) = 0;
   /// r += the elements of the two messages that were read last. Then subtracts ±t from each of these elements

@@ -13,31 +13,33 @@
 
 namespace cohort {
 
-/// Policies that choose the threshold of the next message. A density is the share of elements sent.
+/// Policies that choose the threshold of the next message. A density is the fraction of elements sent.
 namespace threshold {
 
 /// A constant threshold.
 struct fixed {
   double value = 1e-3;
 };
-/// t·factor after a message with a density below `lo`, t/factor after one with a density above `hi`.
+/// Multiplies the threshold by `factor` after a message with a density below `lo`. Divides the threshold by
+/// `factor` after a message with a density above `hi`.
 struct adaptive {
   double initial = 1e-3;
   double lo = 1e-4;
   double hi = 1e-2;
   double factor = 0.96593632892484555;  ///< 0.5^(1/20)
 };
-/// As adaptive, with lo = hi = density.
+/// Like adaptive, with lo = hi = density.
 struct target_density {
   double density = 1e-3;
   double initial = 1e-3;
   double factor = 0.96593632892484555;
 };
-/// The (1 − density)-quantile of |r + x|: the share `density` of the elements is at or above this threshold.
-/// Estimated for each message from a sample of `sample` elements. The threshold needs no adaptation, because
-/// the first message already has about this density. Of 32,768 sampled elements, 328 are above the threshold
-/// of density 1e-2, so the density of a message varies by 5.5 % (one standard deviation). A tenth of this
-/// density sends a fifth of the bytes and learns more slowly: LeNet loses 3 points of accuracy in an epoch.
+/// The (1 − density)-quantile of |r + x|: the fraction `density` of the elements is at or above this
+/// threshold. Estimated for each message from a sample of `sample` elements. The threshold needs no
+/// adaptation, because the first message already has about this density. Of 32,768 sampled elements, 328 are
+/// above the threshold of density 1e-2, so the density of a message varies by 5.5 % (one standard deviation).
+/// A tenth of this density sends a fifth of the bytes and learns more slowly: LeNet loses 3 points of
+/// accuracy in an epoch.
 struct quantile {
   double density = 1e-2;
   int sample = 32'768;
@@ -83,15 +85,15 @@ struct threshold_policy {
 
   void check() const;
 
-  /// Returns the threshold after a message with threshold t and this density.
+  /// Returns the next threshold after a message with threshold t and this density.
   double next(double t, double density) const;
 };
 
 namespace detail {
 
-/// Sample of n elements from which a threshold is chosen: `runs` runs of 16 consecutive elements (one cache
-/// line each). Each of `runs` equal ranges contains one run; `key` determines its position. All elements are
-/// used if n is not larger than the sample.
+/// Sample from n elements, used to choose a threshold: `runs` runs of 16 consecutive elements (one cache line
+/// each). Each of `runs` equal ranges contains one run; `key` determines its position. All elements are used
+/// if n is not larger than the sample.
 struct element_sample {
   static constexpr std::size_t run = 16;
 
@@ -108,14 +110,14 @@ struct element_sample {
   std::size_t run_begin(std::size_t k) const;
 };
 
-/// Finds thresholds from a histogram of the upper 16 bits of |r + x| over a sample. These are the bits of a
-/// bf16 threshold.
+/// Finds thresholds from a histogram of the upper 16 bits of |r + x| over a sample. These bits, the level of
+/// an element, are the bits of a bf16 threshold.
 class threshold_sampler {
  public:
   static constexpr std::size_t levels = std::size_t{1} << 15;
 
-  /// Returns the smallest threshold for which at most the share `density` of a sample is at or above the
-  /// threshold. If the elements of the highest occupied level alone are a larger share, returns that level.
+  /// Returns the smallest threshold for which at most the fraction `density` of a sample is at or above the
+  /// threshold. If the highest occupied level alone has more elements than this fraction, returns that level.
   /// Returns `otherwise` if all sampled elements are of level 0.
   ///
   /// Before    count(counts) adds 1 to counts[level_of(r + x)] for each element of the sample.
@@ -156,8 +158,8 @@ class thresholds {
   /// ends[k]). `step` determines the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
                                std::span<std::uint64_t const> ends, std::uint64_t step);
-  /// As above, for arrays that only count(begin, sample, counts) can read: it adds the histogram of a sample
-  /// of the elements from `begin` on to `counts`.
+  /// Like choose(r, x, ends, step), but reads the arrays only by count(begin, sample, counts), which adds the
+  /// histogram of a sample of the elements from `begin` on to `counts`.
   template <class Count>
   std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
     random_stream const keys(0, "thresholds", step);
@@ -176,14 +178,14 @@ class thresholds {
     return rounded_;
   }
 
-  /// Updates threshold k after a message that sent the share `density` of its elements.
+  /// Updates threshold k after a message that sent the fraction `density` of this threshold's elements.
   void observe(std::size_t k, double density) { values_[k] = policy_.next(values_[k], density); }
 
   /// Returns the checkpoint state: the thresholds before rounding.
   std::span<double const> state() const { return values_; }
   /// Restores thresholds from a checkpoint.
   ///
-  /// Errors    data_error if their number differs, or if one is outside the range of thresholds.
+  /// Errors    data_error if the number of thresholds differs, or if one is outside the valid range.
   void restore(std::span<double const> state);
 
  private:

@@ -11,12 +11,12 @@
 
 namespace cohort {
 
-/// Settings of a top_k_compressor: the share `density` of the elements is sent.
+/// Settings of a top_k_compressor. `density`: the fraction of elements sent.
 struct top_k_compression {
   double density = 1e-2;
 };
 
-/// Sends the k = ⌈density·n⌉ largest elements of r + x unchanged, and keeps the others in r.
+/// Sends the k = ⌈density·n⌉ elements of r + x of largest magnitude unchanged, and keeps the others in r.
 ///
 /// Magnitudes are compared by their upper 16 bits (8 significant bits). Of elements that compare equal, those
 /// with the lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
@@ -24,7 +24,7 @@ struct top_k_compression {
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32.
 /// Before    within_range(x), and r is finite.
 /// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: as encode,
-///           with y = fl(fl(r + lower) + upper), for elements of at least one message.
+///           with y = fl(fl(r + lower) + upper), for each element in at least one of the messages.
 /// Moves     20 bytes per element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
 ///           its code and 4 bytes.
 /// Errors    as message_codec. encode and merge: numeric_error if y is not finite; then r is y.
@@ -53,8 +53,9 @@ class top_k_compressor : public message_codec {
   static constexpr std::uint32_t levels = 1 << 15, not_finite_level = 0x7f80;
   static std::uint32_t level(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
 
-  /// Sends the largest candidates and sets them to 0 in r. each(block, see) calls see(index) for the block's
-  /// candidates in ascending order. prepare(index) is called once before a candidate is read.
+  /// Sends the candidates (elements that may be sent) of largest magnitude and sets them to 0 in r.
+  /// each(block, see) calls see(index) for the block's candidates in ascending order. prepare(index) is
+  /// called once before a candidate is read.
   template <class Each, class Prepare>
   std::span<std::byte const> select(message_header header, std::span<float> r, Each each, Prepare prepare) {
     header.coding = message_coding::values;

@@ -23,7 +23,7 @@ struct shared_outcome {
 /// or fail together. `call`: the user's collective call, such as "save".
 ///
 /// Order     collective.
-/// Moves     one allgatherv of these texts.
+/// Moves     one allgatherv of the texts.
 /// Errors    communicator_error; setting_error if a rank is in another call. Exceptions of the action are
 ///           reported in `trouble`, not thrown.
 template <class Action>
@@ -52,9 +52,9 @@ shared_outcome outcome_of_all(communicator& world, std::string_view call, Action
   return outcome;
 }
 
-/// Runs `action` on every rank, and throws on every rank if one has failed. A failed rank rethrows its
-/// exception; the others throw a data_error with `sentence`, and with the failed ranks and their reasons.
-/// `call`: the user's collective call, such as "save".
+/// Runs `action` on every rank, and throws on every rank if the action has failed on any rank. A failed rank
+/// rethrows its exception; the others throw a data_error with `sentence`, and with the failed ranks and their
+/// reasons. `call`: the user's collective call, such as "save".
 ///
 /// Order     collective.
 template <class Action>

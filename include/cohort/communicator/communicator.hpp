@@ -20,8 +20,8 @@ namespace cohort {
 /// Time limits of a communicator.
 ///
 /// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
-///           unreachable for less than `heartbeat` does not count as lost; one that stays unreachable is
-///           reported within 1.5 times this duration. Ranks that are threads ignore it.
+///           unreachable for less than `heartbeat` does not count as lost; a process that stays unreachable
+///           is reported within 1.5 times this duration. Ranks that are threads ignore `heartbeat`.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
@@ -48,8 +48,8 @@ struct traffic {
   double progress_seconds = 0;
 };
 
-/// Elements in the caller's memory that an operation reads and writes. They may be in a memory space if the
-/// communicator's sums_in(space) is true.
+/// Elements in the caller's memory that an operation reads and writes. They may be in a memory space for
+/// which the communicator's sums_in returns true.
 struct elements {
   std::byte* data = nullptr;
   element_type type = element_type::u8;
@@ -186,7 +186,7 @@ class communicator {
   virtual pending_operation start_receive(std::span<std::byte> data, int from, int tag) = 0;
   /// Returns the next message from that rank, or from any_source, if one has arrived. Does not block.
   virtual std::optional<arrival> probe(int from, int tag) = 0;
-  /// As probe, but blocks until a message arrives, at most until the deadline.
+  /// Like probe, but blocks until a message arrives, at most until the deadline.
   virtual arrival wait_for_message(int from, int tag) = 0;
 
   /// Collective. Returns a communicator of the ranks with the same color, ordered by `order`, then by rank.
@@ -195,9 +195,10 @@ class communicator {
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
   /// Announces to all ranks that this rank has failed, and why. Poisons the communicator. Never throws.
-  /// Returns the exit status of the first failure of a rank, with which this rank's process ends, too.
+  /// Returns the exit status with which this rank's process must end: that of the first failure of any rank.
   ///
-  /// Parameters  `exit_status` of this failure, 1 to 255: that of the errors that the other ranks throw.
+  /// Parameters  `exit_status` of this failure, 1 to 255; the errors that the other ranks throw have this
+  ///             status.
   /// After     the memory of pending operations is no longer accessed. Returns within a second.
   virtual int abort(std::string const& why, int exit_status = 1) noexcept = 0;
   /// Records this rank's progress for stall reports. Cheap: sends no message.
@@ -205,7 +206,7 @@ class communicator {
   /// Traffic of this rank, over this communicator and its relatives.
   virtual traffic sent() const = 0;
 
-  /// Blocking versions: they start the operation and wait for its end.
+  /// Blocking versions: start the operation and wait until it has ended.
   void broadcast(elements data, int root) { start_broadcast(data, root).wait(); }
   void allreduce(elements data, reduction how = reduction::sum) { start_allreduce(data, how).wait(); }
   void reduce_scatter(elements data, reduction how = reduction::sum);

@@ -9,8 +9,8 @@ namespace cohort {
 /// /dev/shm, and messages in both directions between every two ranks, with their latency and bandwidth.
 ///
 /// Order     collective.
-/// Moves     per rank, to each other rank: a message of `probe` bytes and 13 small ones, over P − 1 rounds of
-///           disjoint pairs (P, if P is odd). The pairs of a round share the network.
+/// Moves     per rank, to each other rank: a message of `probe` bytes and 13 small messages, in P − 1 rounds
+///           of disjoint pairs (P rounds if P is odd). The pairs of a round share the network.
 /// Errors    communicator_error, on all ranks, if two ranks cannot exchange messages within the deadline.
 preflight_report preflight(communicator& world, preflight_settings const& what = {});
 

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Checks of preflight.
+/// Settings of preflight: requirements and limits that it checks.
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
 ///           rank will write to `folder`. Both may differ between ranks. The memory of a host's ranks is
@@ -16,28 +16,28 @@ namespace cohort {
 ///           added and compared with the free space of rank 0.
 /// Before    `clock_difference` and `probe` are equal on all ranks. All ranks have a folder, or none.
 struct preflight_settings {
-  std::string folder{};  ///< that all ranks must share, and in which each must be able to write; "": none
+  std::string folder{};  ///< folder that all ranks must share and be able to write to; "": none
   std::uint64_t disk = 0;
   std::uint64_t memory = 0;
-  std::vector<shared_fact> run{};            ///< what must be equal on all ranks: settings, a checksum
-  int clock_difference = 2000;               ///< largest one between the clocks of a host and rank 0
-  std::size_t probe = std::size_t{1} << 20;  ///< message that measures a pair; 0: no pair is measured
+  std::vector<shared_fact> run{};            ///< values that must be equal on all ranks: settings, a checksum
+  int clock_difference = 2000;               ///< largest allowed difference from rank 0's clock
+  std::size_t probe = std::size_t{1} << 20;  ///< size of the message that measures a pair; 0: none
 };
 
 /// Results of preflight for one rank.
 ///
-/// Units     bytes; `clock` in seconds after rank 0's clock.
+/// Units     bytes; `clock`: seconds by which this rank's clock is ahead of rank 0's.
 struct preflight_rank {
   std::string host{};
-  std::string version{};            ///< of Cohort
-  int processors = 0;               ///< that the process may use
-  std::uint64_t memory = 0;         ///< available to the process: of the host, or of its control group
+  std::string version{};            ///< version of Cohort
+  int processors = 0;               ///< number of processors that the process may use
+  std::uint64_t memory = 0;         ///< available to the process, limited by its control group
   std::uint64_t shared_memory = 0;  ///< free in /dev/shm
-  std::uint64_t disk = 0;           ///< free in the folder; 0 without one
+  std::uint64_t disk = 0;           ///< free in the folder; 0 without a folder
   double clock = 0;
 };
 
-/// A pair of ranks, from the first one to the second.
+/// Measurements of messages from rank `from` to rank `to`.
 ///
 /// Units     `latency` in seconds for one direction: half of the median round trip of a small message.
 ///           `bandwidth` in bytes per second.
@@ -52,10 +52,10 @@ struct preflight_pair {
 struct preflight_report {
   std::vector<preflight_rank> ranks{};
   std::vector<preflight_pair> pairs{};  ///< ordered by `from`, then by `to`; empty if not measured
-  std::vector<std::string> problems{};  ///< what keeps the job from running, each with its remedy
-  std::vector<std::string> warnings{};  ///< what makes it slow
+  std::vector<std::string> problems{};  ///< reasons why the job cannot run, each with its remedy
+  std::vector<std::string> warnings{};  ///< reasons why the job may be slow
 
-  /// Formats the report as tables of at most 16 ranks, and the problems and warnings.
+  /// Formats the report: tables of at most 16 ranks, warnings and problems.
   std::string text() const;
   /// Errors    setting_error with all problems, if there are any.
   void require_none() const;

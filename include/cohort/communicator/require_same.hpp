@@ -16,12 +16,12 @@ struct shared_fact {
 
 namespace detail {
 
-/// Facts as one text, in which zero bytes end names and values.
+/// Encodes facts as one text, with a zero byte after each name and each value.
 std::string encoded_facts(std::span<shared_fact const> facts);
-/// The facts that differ, with the values by_rank. `all`: the encoded facts of each rank.
+/// Returns the facts that differ; their values are texts of by_rank. `all`: the encoded facts of each rank.
 std::vector<shared_fact> differing_facts(std::span<std::string const> all);
 
-/// require_same as a part of the user's collective call `call`, for example "fit".
+/// Like require_same(world, facts), as a part of the user's collective call `call`, for example "fit".
 void require_same(communicator& world, std::string_view call, std::span<shared_fact const> facts);
 
 }  // namespace detail
@@ -31,8 +31,8 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 /// neither hangs nor misreads if the ranks run different versions of the program.
 ///
 /// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
-///           ("nothing" if the rank does not have the fact), without the clauses between "; " that all ranks
-///           have at the beginning or at the end of the value.
+///           ("nothing" if the rank does not have the fact). The error omits clauses, separated by "; ", with
+///           which all values begin or end.
 void require_same(communicator& world, std::span<shared_fact const> facts);
 
 }  // namespace cohort

@@ -16,16 +16,16 @@
 
 namespace cohort {
 
-/// Synthetic digits (synthetic_digits): examples [0, train) of the seed for training, the next `test` ones
-/// for the test; 0: no test set.
+/// Synthetic digits (synthetic_digits). Examples [0, train) of `seed` are the training set, and the next
+/// `test` examples are the test set; 0: no test set.
 struct digits_source {
   int train = 12'000;
   int test = 2'000;
   std::uint64_t seed = 1;
 };
 
-/// MNIST: the four files in `folder`. Without a folder, $COHORT_DATA, data/ and the cache are searched, and
-/// digits are synthetic if none of them has the files.
+/// MNIST: the four files in `folder`. If `folder` is empty, $COHORT_DATA, data/ and the cache are searched;
+/// if none of them contains the files, synthetic digits are used.
 struct mnist_source {
   std::string folder{};
 };
@@ -41,34 +41,34 @@ struct idx_source {
 
 /// A table of comma- or tab-separated values, encoded by a table_encoder that is fitted to the training rows.
 /// Without `test_file`, the fraction `test_fraction` of the rows is held out. With `transform`, a pipeline is
-/// fitted to the training rows first, and the encoder reads the rows that it has prepared; the schema of the
-/// pipeline then determines the columns, their types and the missing values, instead of `format`.
+/// first fitted to the training rows, and the encoder reads the rows that the pipeline prepares. The schema
+/// of the pipeline, not `format`, then determines the columns, their types and the missing values.
 struct table_source {
   std::string file{};
   std::string test_file{};
   double test_fraction = 0.25;
   std::uint64_t split_seed = 0;
-  bool stratified = false;  ///< each class of the target is divided in the same proportion
+  bool stratified = false;  ///< whether each class of the target is divided in the same proportion
   encoder_settings encode{};
   table_settings format{};
   std::optional<transform_pipeline> transform{};  ///< without group_by_key and windows
   bad_record bad = bad_record::stop;              ///< for rows that do not match the schema of `transform`
 };
 
-/// Tokenizer of a text (tokenizer): every byte is a token.
+/// Byte-level tokenizer of a text (tokenizer): every byte is a token.
 struct byte_tokens {};
-/// Tokenizer of a text: its characters.
+/// Character-level tokenizer of a text: every character is a token.
 struct character_tokens {};
-/// Tokenizer of a text: byte pair encoding, trained on the text.
+/// Byte pair encoding, trained on the text; `size` is the size of the vocabulary.
 struct byte_pair_tokens {
   int size = 512;
 };
-/// Tokenizer of a text: the files that were published with GPT-2.
+/// Tokenizer of GPT-2, read from its published files.
 struct gpt2_tokens {
   std::string vocabulary{};
   std::string merges{};
 };
-/// Tokenizer of a text: a file of tokenizer::save.
+/// Tokenizer read from a file that tokenizer::save has written.
 struct saved_tokens {
   std::string file{};
 };
@@ -97,8 +97,8 @@ struct series_source {
 
 /// Conversion of image files to examples, and augmentation of the training images.
 ///
-/// Units     `padding`: pixels added around a training image, from which a random window is cut; 0: none.
-///           `rotation`: degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or
+/// Units     `padding`: pixels added to each side of a training image before a random crop; 0: no crop.
+///           `rotation`: degrees. `mean`, `deviation`: one number per channel, for elements in [0, 1]; or
 ///           empty.
 struct image_options {
   enum class fit : std::uint8_t { refuse, stretch, cover };
@@ -127,19 +127,19 @@ struct images_source {
 };
 
 /// Records that contain an image file and its class number; needs the component image. `image`, `label`:
-/// names of fields (webdataset) or features (tfrecord), of which a record has one of `image`; empty: jpg,
-/// jpeg, png and cls, or image/encoded and image/class/label. The records of lmdb and sequence_file are
-/// Datums of Caffe, which have no names.
+/// names of fields (webdataset) or features (tfrecord); a record has one of the names in `image`. Defaults:
+/// jpg, jpeg, png and cls (webdataset), image/encoded and image/class/label (tfrecord). The records of lmdb
+/// and sequence_file are Datums of Caffe, which have no names.
 struct image_content {
   std::vector<std::string> image{};
   std::string label{};
   image_options options{};
 };
 
-/// Records that contain numbers and a class number. `values`: a field of little-endian numbers of the type
-/// `type`, f32 or u8 (webdataset), or a feature of floats or integers (tfrecord). `label`: as in
-/// image_content; empty: cls, or label. The numbers of a Datum of Caffe (lmdb, sequence_file) are its bytes
-/// or its floats.
+/// Records that contain numbers and a class number. `values`: name of a field of little-endian numbers of
+/// type `type`, f32 or u8 (webdataset), or of a feature of floats or integers (tfrecord). `label`: as in
+/// image_content; default: cls (webdataset) or label (tfrecord). The numbers of a Datum of Caffe (lmdb,
+/// sequence_file) are its bytes or its floats.
 ///
 /// Units     `scale` multiplies the numbers.
 struct number_content {
@@ -153,14 +153,14 @@ struct number_content {
 /// Content of records.
 using record_content = std::variant<image_content, number_content>;
 
-/// The classes of records 0, 1, …: their number, or their names; 0: those of `words`.
+/// The number of classes, or the names of classes 0, 1, …; 0: the classes of `words`.
 using record_classes = std::variant<int, std::vector<std::string>>;
 
 /// Files of records (record_set). `files`, `test_files`: paths, or numbered series of paths (numbered_paths);
-/// without `test_files` there is no test set. `words`: a file of class_words. If `classes` contains ids of
-/// this file, its words name the classes. Otherwise the classes are all ids of the file, sorted; a number in
-/// `classes` must then equal their number. `cache`: a folder for the files' indices; "auto": Cohort's cache
-/// folder; "none": each process indexes the files.
+/// without `test_files` there is no test set. `words`: a file of class_words. If `classes` is a list of ids
+/// in this file, the words of these ids name the classes. Otherwise the classes are all ids in the file,
+/// sorted, and `classes` must be 0 or their number. `cache`: a folder for the files' indices; "auto":
+/// Cohort's cache folder; "none": each process indexes the files.
 struct records_source {
   enum class kind : std::uint8_t { webdataset, tfrecord, lmdb, sequence_file };
 
@@ -174,9 +174,9 @@ struct records_source {
   bad_record bad = bad_record::stop;
 };
 
-/// The data set that a document names. With a `test_fraction` of 0 there is no test set: all examples are
-/// used for training. Paths are relative to the current directory. IDX files, tables, series and texts whose
-/// names end in .gz are decompressed by the component zlib.
+/// The data set of a document. With a `test_fraction` of 0 there is no test set: all examples are used for
+/// training. Paths are relative to the current directory. IDX files, tables, series and texts whose names end
+/// in .gz are decompressed by the component zlib.
 using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
                                  series_source, images_source, records_source>;
 

@@ -23,16 +23,16 @@ namespace cohort {
 struct network_source {
   std::optional<graph> layers{};
   std::string model{};
-  /// true: starts from the parameters of `model`, with its normalisation and encoder. false: starts from
+  /// Whether the run starts from the parameters of `model`, with its normalisation and encoder; false: from
   /// initial parameters.
   bool parameters = true;
   /// Whether the run continues the training of `model`: it also loads the optimizers' state, step and epoch.
   bool optimizer_state = false;
 };
 
-/// Selects allreduce for several ranks, and no exchange for one.
+/// Allreduce if the run has several ranks, and no exchange if it has one.
 struct automatic_strategy {};
-/// No exchange: for one rank.
+/// No exchange between ranks; only for runs with one rank.
 struct no_strategy {};
 
 /// The strategy of a document.
@@ -41,7 +41,7 @@ using strategy_source = std::variant<automatic_strategy, no_strategy, allreduce,
 
 /// The ranks of a run. Under mpirun, the ranks are the processes that mpirun starts; `count` is not used.
 struct rank_settings {
-  int count = 1;  ///< threads of this process
+  int count = 1;  ///< number of ranks, each a thread of this process
   std::string communicator = "auto";
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for every wait for another rank
   std::chrono::milliseconds heartbeat = std::chrono::seconds(10);
@@ -64,9 +64,9 @@ struct output_settings {
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
-/// Units     `tune`: whether to measure the alternatives of the backend. A document does not contain `tune`
-///           and `log` of `training`, `log` of an encoder, nor `validation`, `metrics` and `listeners` of
-///           `fit`. `sharding` of `fit` holds for `evaluation`, too.
+/// Units     `tune`: whether to autotune the backend. Documents do not contain `tune` and `log` of
+///           training_settings, `log` of encoder_settings, and `validation`, `metrics` and `listeners` of
+///           fit_settings. fit.sharding also applies to `evaluation`.
 /// Errors    from_json: data_error with file, line, column and path for an unknown field (with the nearest
 ///           known name), a value of another type or out of range, another version, or layers that do not
 ///           form a network.
@@ -98,8 +98,8 @@ struct run_document {
   ///           after an error.
   void set(std::string_view path, std::string_view value, std::string_view origin);
 
-  /// Throws setting_error for a network that is missing, a field that the chosen data set needs, or fields
-  /// that contradict each other.
+  /// Throws setting_error if the network or a field that the chosen data set needs is missing, or if fields
+  /// contradict each other.
   void check() const;
 
   /// Returns the names of all backends. A program may offer only some of them.

@@ -55,7 +55,7 @@ struct batch {
   std::int64_t next_position = 0;  ///< loader::position() after this global batch
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
   int ranks = 1;                   ///< number of ranks that share the global batch
-  bool even = true;                ///< the ranks' numbers of examples differ by at most 1
+  bool even = true;                ///< whether the ranks' numbers of examples differ by at most 1
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const;

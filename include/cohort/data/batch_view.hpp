@@ -11,8 +11,8 @@ namespace cohort {
 /// A batch in the caller's memory: this rank's part of one global batch.
 ///
 /// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, indices i32.
-///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input,
-///           or none: then values mark the padding of a `padded_input`, and no step of a `masked_input` is
+///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input.
+///           Without masks, values mark the padding of a `padded_input`, and no step of a `masked_input` is
 ///           padding. `weights` and `indices`: one per example. Without weights each example has weight 1.
 ///           Weights are finite and at least 0.
 /// Units     `indices` determine random masks (dropout); without them, train_on and training_loop use row
@@ -22,8 +22,8 @@ namespace cohort {
 ///           treat `global_count` as unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
 /// After     the loss of a step is Σ weight·loss / Σ weight over the examples of all ranks. If all these
-///           weights are 0, the step makes no update. A factor of either sign, such as an advantage, scales
-///           the target instead (softmax_cross_entropy).
+///           weights are 0, the step makes no update. Weights cannot be negative: multiply the target by
+///           factors of either sign, such as advantages (softmax_cross_entropy).
 struct batch_view {
   std::vector<tensor_view> inputs{};
   std::vector<tensor_view> targets{};

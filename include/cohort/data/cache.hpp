@@ -23,9 +23,9 @@ struct cache_settings {
 ///           first stored in it. The temporary file has no name, so it is removed when the data set is
 ///           destroyed or the process ends, also by a signal. Each process has its own cache. Besides the
 ///           tensors, each example needs 8 bytes, and its weight and key, in memory of the process.
-/// Errors    memory_error if max_bytes holds no example, or if the memory is not available. file_error if the
-///           folder does not exist, is not writable or has too little space. setting_error if `data` is a
-///           stream.
+/// Errors    memory_error if max_bytes is too small for one example, or if the memory is not available.
+///           file_error if the folder does not exist, is not writable or has too little space. setting_error
+///           if `data` is a stream.
 /// Exact     examples are those of epoch 0 in every epoch: apply random augmentation after cache, not before.
 dataset cache(dataset const& data, cache_settings const& settings = {});
 

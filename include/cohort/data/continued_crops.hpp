@@ -4,8 +4,8 @@
 
 namespace cohort {
 
-/// Returns crops of long sequences for `stateful` layers (truncated backpropagation through time). In their
-/// order, each row of a batch continues the same row of the previous batch. Example i of `crops` must
+/// Returns crops of long sequences in an order for `stateful` layers (truncated backpropagation through
+/// time): each row of a batch continues the same row of the previous batch. Example i of `crops` must
 /// continue example i − 1 (token_crops; windows with a stride equal to their length).
 ///
 /// Shapes    n crops are divided into `rows` streams of K = n / rows consecutive crops; the last n − rows·K

@@ -18,7 +18,7 @@ namespace detail {
 struct table_content;
 struct table_column;
 struct column_facts;
-/// Returns what check_column needs about a column.
+/// Returns the facts about a column that check_column needs.
 column_facts facts_of(data_table const& table, std::string const& column);
 }  // namespace detail
 
@@ -82,7 +82,7 @@ class data_table {
   text_column texts(std::string_view column) const&;
   text_column texts(std::string_view column) const&& = delete;  // keep the table in a variable
 
-  /// Returns a table of the rows `rows` of this one, in this order; vocabularies are unchanged.
+  /// Returns a table with the rows `rows` of this table, in this order; vocabularies are unchanged.
   ///
   /// Errors    setting_error for a row out of range.
   data_table select(std::span<std::int64_t const> rows) const;
@@ -90,8 +90,8 @@ class data_table {
   /// Returns the rows as a data set. Texts as inputs need a table_encoder.
   ///
   /// Shapes    input "input" (columns), delivered as f32. Target named as its column: an i32 class label,
-  ///           or f32 (1) for regression. A column of texts gives its vocabulary as label names; a column of
-  ///           numbers contains labels from 0.
+  ///           or f32 (1) for regression. The vocabulary of a target of texts becomes the label names; a
+  ///           target of numbers contains labels from 0.
   /// Errors    data_error with column and row for a missing value or an invalid label; data_error if an input
   ///           column contains texts, or if most fields of a target of texts are numbers (see table_encoder);
   ///           setting_error if a column is used twice, or no input column remains.

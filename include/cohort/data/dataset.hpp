@@ -92,9 +92,9 @@ struct dataset_interface {
   virtual bool indexed() const = 0;
   virtual std::int64_t size() const = 0;
   virtual void get(std::int64_t i, example_view& out) const = 0;
-  /// Writes the addresses of part `part` of the examples `indices`, at most max_located. Returns false, for
-  /// any indices, if examples are available only through get, because they are not in memory or have weights
-  /// or keys.
+  /// Writes the addresses of part `part` of the examples `indices` (at most max_located examples). Returns
+  /// false, for any indices, if examples are available only through get, because they are not in memory or
+  /// have weights or keys.
   virtual bool locate(std::span<std::int64_t const> indices, std::size_t part,
                       std::byte const** addresses) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
@@ -109,7 +109,7 @@ struct dataset_interface {
   bool in_memory() const { return locate({}, 0, nullptr); }
 };
 
-/// Implements dataset_interface for a data set of type D. `Pointer` is a raw or smart pointer to it.
+/// Implements dataset_interface for a data set of type D, to which `Pointer` is a raw or smart pointer.
 template <class D, class Pointer>
 struct dataset_model final : dataset_interface {
   explicit dataset_model(Pointer data) : data_(std::move(data)) {}
@@ -261,8 +261,8 @@ class dataset {
   /// Throws setting_error if the data set is a stream; `user` is the name of the caller in the message.
   void require_random_access(char const* user) const;
 
-  /// Returns `rows` of continued_crops: example i continues example i − rows. 0 for other data sets, and for
-  /// views of a result of continued_crops.
+  /// Returns `rows` of continued_crops: example i continues example i − rows. Returns 0 for other data sets,
+  /// and for views of a result of continued_crops except by with_keys.
   int rows_that_continue() const { return model_->rows_that_continue(); }
 
   detail::dataset_interface const& model() const { return *model_; }

@@ -16,7 +16,7 @@ struct channel_scaling {
   double offset = 0;
   bool operator==(channel_scaling const&) const = default;
 
-  /// Returns the map for which `zero` becomes 0 and `zero` + `unit` becomes 1.
+  /// Returns the map that maps `zero` to 0 and `zero` + `unit` to 1.
   static channel_scaling from(double zero, double unit);
   /// Returns the map that applies this map, and then `next`.
   channel_scaling then(channel_scaling const& next) const;
@@ -24,17 +24,17 @@ struct channel_scaling {
 
 /// The features of a part that a normalisation rescales, each by a separate map.
 ///
-/// channels  of an image C×H×W or a sequence T×C (channel_axis); columns of a row.
+/// channels  the channels of an image C×H×W or a sequence T×C (channel_axis), or the columns of a row.
 /// none      the elements are indices, for an embedding: never rescaled.
 enum class feature_axis : std::uint8_t { channels, none };
 
 /// Description of one tensor of every example: in the data set and in the batch.
 ///
 /// Shapes    `example` excludes the batch dimension; a class label is a scalar, or has one extent: one label
-///           per step. `channels`: one per channel, or per element; or empty.
+///           per step. `channels`: one map per channel or per element, or none.
 /// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. Then
 ///           the scaling of the element's channel is applied. `mask`: index of the mask of the part's steps;
-///           the elements of padding have no meaning.
+///           the values of padding elements are unspecified.
 struct tensor_description {
   std::string name = "input";
   shape example{};
@@ -47,8 +47,8 @@ struct tensor_description {
   std::vector<std::string> label_names = {};  ///< one per class, or empty
   feature_axis features = feature_axis::channels;
   int mask = -1;  ///< index of a mask; −1: no step is padding
-  /// Of a part made of columns of a table: the names of the elements of a row, or the names of an index's
-  /// values. Otherwise empty.
+  /// For a part made of table columns: one name per element of a row, or, if the part is an index, one name
+  /// per value of the index. Otherwise empty.
   std::vector<std::string> feature_names = {};
   bool is_prepared = false;  ///< made of rows that a fitted_pipeline has prepared
 
@@ -70,7 +70,7 @@ namespace detail {
 /// of a sequence, `maps` is repeated for each step; otherwise it is returned unchanged.
 std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<channel_scaling const> maps);
 
-/// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
+/// Describes a part for messages: "one class index per example, i32", "10 numbers per example, f32".
 std::string text_of_part(shape const& example, element_type type);
 
 }  // namespace detail

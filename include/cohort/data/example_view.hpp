@@ -91,14 +91,14 @@ class example_view {
 
 namespace detail {
 
-/// Checks that a data set sets every part of an example: reset before the request, require_all after it.
+/// Checks that a data set sets every part of an example: call reset before the request, require_all after it.
 struct example_parts {
   static void reset(example_view& out) {
     for (auto& one : out.parts_) one.data = nullptr;
     out.weight = 1;
     out.key = {};
   }
-  /// `of`: text after the example's index in the message, such as " of the shard".
+  /// Checks that every part is set. `of`: text after the example's index in the message: " of the shard".
   ///
   /// Errors    data_error that names the part and the example.
   static void require_all(example_view const& out, data_description const& description, std::int64_t example,

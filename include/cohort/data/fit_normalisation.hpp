@@ -4,8 +4,9 @@
 
 namespace cohort {
 
-/// Fits the maps to all examples of a data set, or to the first epoch of a stream. `training::normalise` fits
-/// over all ranks. `readers`: number of threads, as in loader_settings.
+/// Returns the normalisation fitted to all examples of a data set, or to the first epoch of a stream;
+/// examples of weight 0 are ignored. `training::normalise` fits over all ranks. `readers`: number of threads,
+/// as in loader_settings.
 ///
 /// Errors    data_error if there are no examples. data_error with part and channel if a value is not finite,
 ///           or if the values are so large or small that a map would have scale 0 or would not be finite.

@@ -14,7 +14,7 @@ struct loader_settings {
   int ranks = 1;           ///< number of ranks
   std::uint64_t seed = 0;  ///< of the shuffling
   bool shuffle = true;
-  block_shuffle blocks{};   ///< of an indexed data set, instead of one shuffle of all examples
+  block_shuffle blocks{};   ///< shuffles an indexed data set in blocks, not as a whole
   bool drop_last = false;   ///< omits an incomplete last global batch
   int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
   std::int64_t bucket = 0;  ///< consecutive examples sorted together by length, after shuffling; 0: no sort

@@ -15,7 +15,7 @@ struct mix_part {
 /// Settings of mix.
 struct mix_settings {
   std::int64_t size = 0;  ///< examples in an epoch; 0: the sum of the sizes of all parts
-  /// Size in examples of the blocks of a part that are permuted as a whole, for a loader with
+  /// Number of examples in the blocks of a part that are permuted as a whole, for a loader with
   /// loader_settings::blocks.
   std::int64_t block = 1;
   std::uint64_t seed = 0;  ///< of the order in which the examples of a part are drawn
@@ -27,13 +27,14 @@ struct mix_settings {
 /// part are drawn without replacement, epoch after epoch: every example is drawn once before any example is
 /// drawn again.
 ///
-/// Order     indices 0, 1, … are the draws from part 0, then those from part 1, …: shuffle by the loader. The
-///           draws from a part are a random permutation of it, then another one, …. With `block`, blocks of
-///           this many examples are permuted; the examples that fill no block are drawn last.
+/// Order     the examples drawn from part 0 come first, then those from part 1, …, so the loader should
+///           shuffle. The draws from a part are consecutive random permutations of the part. With `block`,
+///           blocks of this many examples are permuted as a whole; the last examples, which fill no block,
+///           are drawn last.
 /// Errors    setting_error without parts, for a stream, an empty part, a weight that is not a positive
 ///           number, a size that is negative or above 2^53, or a block below 1. Otherwise as concat.
-/// Exact     the examples of an epoch depend only on (parts, weights, settings, epoch), so a run resumes at
-///           any position of any epoch, with any number of ranks.
+/// Exact     the examples of an epoch depend only on (parts, weights, settings, epoch), so a run can resume
+///           at any position of any epoch, with any number of ranks.
 dataset mix(std::vector<mix_part> parts, mix_settings const& settings = {});
 
 }  // namespace cohort

@@ -22,8 +22,8 @@ struct normalisation_settings {
   rescaling targets = rescaling::none;
 };
 
-/// The fitted maps of all inputs and targets, in their order: one map per channel of a part (a column of a
-/// row, a channel of an image or of a sequence); one for a scalar; none for a part that is not rescaled.
+/// The fitted maps of all inputs and targets, in their order. A part has one map per channel of an image or a
+/// sequence, or per column of a row; a scalar has one map; a part that is not rescaled has none.
 /// `inputs` (or `targets`) is empty if no input (target) is rescaled. The fit ignores padding of sequences.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};

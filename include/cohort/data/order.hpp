@@ -18,7 +18,7 @@ namespace cohort {
 void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                  bool shuffle = true, int rank = 0);
 
-/// Returns the order of all ranks together, as above for rank 0.
+/// Like the overload above with rank 0, but returns the order.
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                                       bool shuffle = true);
 

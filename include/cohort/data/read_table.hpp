@@ -36,7 +36,7 @@ struct table_settings {
       "-NaN", "nan", "-nan", "NULL", "null", "None", "1.#IND",   "-1.#IND", "1.#QNAN", "-1.#QNAN"};
   bool trim = false;          ///< removes blanks around texts that are not quoted
   bool may_be_empty = false;  ///< a table without rows is no error
-  /// A number out of range is a text, which makes its column one of texts, instead of an error.
+  /// Whether a number out of range is read as a text, so that its column contains texts; false: an error.
   bool out_of_range_is_text = false;
   std::size_t max_columns = 1 << 16;
   std::size_t max_field_bytes = 1 << 20;
@@ -70,19 +70,19 @@ data_table read_table(std::string const& path, table_settings const& settings = 
 
 namespace detail {
 
-/// The place of a part of a table: some of its rows as text, without the names.
+/// Column names and position of a part of a table. The part's text contains only rows, no line of names.
 struct table_part {
   std::span<std::string const> names;  // of all columns
-  std::int64_t first_line = 1;         // number of its first line in the file
-  std::int64_t rows_before = 0;        // number of the file's rows before it
+  std::int64_t first_line = 1;         // number of the part's first line in the file
+  std::int64_t rows_before = 0;        // number of the file's rows before the part
 };
 
-/// Returns the separator: that of the settings, or the one of the name's extension.
+/// Returns the separator of the settings, or the separator that the name's extension implies.
 ///
-/// Errors    setting_error for a separator that is not possible.
+/// Errors    setting_error for an invalid separator.
 char separator_of(std::string_view name, table_settings const& settings);
 
-/// Returns the names of all columns. `text`: begins with the table's first row.
+/// Returns the names of all columns. `text` begins with the table's first line.
 ///
 /// Errors    as parse_table.
 std::vector<std::string> table_names(std::string_view text, std::string const& where,

@@ -36,7 +36,7 @@ std::vector<tensor_view> series_of(tensor_view rows, std::span<int const> length
 
 /// Settings of sequences.
 struct sequence_settings {
-  int length = 0;                               ///< steps of each example in a batch; 0: the longest series'
+  int length = 0;                               ///< steps of each example in a batch; 0: longest series
   std::shared_ptr<void const> owner = nullptr;  ///< kept alive by the data set
 };
 

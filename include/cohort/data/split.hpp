@@ -9,8 +9,9 @@ namespace cohort {
 /// Settings of split and k_fold.
 struct split_settings {
   std::uint64_t seed = 0;
-  /// Each class of the first target is divided in the same proportion. Reads the label of every example, and
-  /// the whole example if the data is neither in memory nor has a member label (indexed_dataset).
+  /// Whether each class of the first target is divided in the same proportion. This reads the label of every
+  /// example, and the whole example if the data is neither in memory nor has a member label
+  /// (indexed_dataset).
   bool stratified = false;
 };
 

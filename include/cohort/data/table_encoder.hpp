@@ -31,15 +31,15 @@ struct encoder_settings {
   bool other = false;  ///< adds one slot for texts that are missing or not in the training table
   imputation impute = imputation::refuse;
   double constant = 0;  ///< for imputation::constant
-  /// Receives a message for each column of dates, of texts with nearly as many values as rows, of both texts
-  /// and numbers, and with only one value. Empty: none.
+  /// Receives a message for each column of dates, of mostly distinct texts, of both texts and numbers, or
+  /// with only one value. Empty: no messages.
   sink log{};
 };
 
 /// One input column of a table_encoder.
 ///
 /// Units     width() is the number of the column's elements in the input: 1 for numbers; for texts the
-///           vocabulary's size, and 1 more with a slot for others. For an indexed column it is the number of
+///           vocabulary's size, plus 1 if `other` adds a slot. For an indexed column it is the number of
 ///           indices: the vocabulary size of its embedding.
 struct encoded_column {
   std::string name;
@@ -78,8 +78,8 @@ class table_encoder {
 
   std::vector<encoded_column> const& columns() const& { return columns_; }
   std::vector<encoded_column> const& columns() const&& = delete;  // keep the encoder in a variable
-  /// Returns the names of the values of each input: of "columns" those of its elements, such as "area" and
-  /// "city=Rome"; of an indexed column those of its texts.
+  /// Returns one list of names per input: for "columns" the names of its elements, such as "area" and
+  /// "city=Rome"; for an indexed column the names of its indices.
   std::vector<std::vector<std::string>> feature_names() const;
   /// Returns one input column.  Errors: setting_error if there is no column of this name.
   encoded_column const& column(std::string_view name) const&;

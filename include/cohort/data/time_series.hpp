@@ -40,7 +40,7 @@ class time_series {
   std::vector<std::string> const& columns() const& { return columns_; }
   std::vector<std::string> const& columns() const&& = delete;  // keep the series in a variable
   std::shared_ptr<void const> const& owner() const { return owner_; }
-  /// data_table::is_prepared of the table that contains the rows.
+  /// Returns whether a fitted_pipeline has prepared the rows (data_table::is_prepared).
   bool is_prepared() const { return is_prepared_; }
 
   /// Returns the index of the column `name`.  Errors: setting_error, with all names, if there is none.

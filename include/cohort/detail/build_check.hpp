@@ -25,7 +25,7 @@
 
 namespace cohort::detail {
 
-/// How a source is compiled, in types that can be read in the name of an undefined symbol.
+/// Types that describe how a source is compiled. A linker error shows them in the undefined symbol's name.
 template <int major, int minor, int patch>
 struct version;
 struct exact_mathematics;
@@ -105,7 +105,7 @@ using this_build = build<
   [[gnu::used, COHORT_RETAIN]] static char const* const guard_of_##SOURCE =                 \
       &one_source_with_these_flags_includes_##SOURCE<this_build>::or_link_its_cmake_target; \
   }
-// Defines this object: in one implementation file.
+// Defines the object of SOURCE. Used in exactly one implementation file.
 #define COHORT_IS_IMPLEMENTATION(SOURCE)                                                         \
   namespace cohort::detail {                                                                     \
   template <class Build>                                                                         \

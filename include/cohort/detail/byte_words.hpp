@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-/// Operations on eight bytes of a text in one word. The first byte of the text is the lowest byte of the
-/// word. A mark is bit 7 of a byte. Only the lowest mark is reliable, because carries may set false marks
-/// above it.
+/// Operations on eight bytes of a text at once, in one 64-bit word (SWAR). The first byte of the text is the
+/// lowest byte of the word. A mark is bit 7 of a byte. Only the lowest mark is reliable, because carries may
+/// set false marks above it.
 namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little);

@@ -23,11 +23,12 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t start = fnv1a
   return hash;
 }
 
-/// Returns a hash of arrays that is computed from 32 bytes at a time. Arrays that differ within one aligned
-/// word of 8 bytes have different hashes. Different on machines of another byte order; not for files.
+/// Returns a hash of a byte array, computed from 32 bytes at a time. Arrays of equal size that differ in only
+/// one aligned word of 8 bytes have different hashes. The hash depends on the machine's byte order and must
+/// not be stored in files.
 inline std::uint64_t hash_of_bytes(std::span<std::byte const> bytes) {
   constexpr std::size_t lanes = 4, width = sizeof(std::uint64_t);
-  auto const add = [](std::uint64_t hash, std::uint64_t word) {  // one to one in `hash` and in `word`
+  auto const add = [](std::uint64_t hash, std::uint64_t word) {  // bijective in `hash` and in `word`
     word *= 0x9e3779b97f4a7c15;
     hash = (hash ^ word ^ word >> 32) * 0xff51afd7ed558ccd;
     return hash ^ hash >> 29;
@@ -49,7 +50,8 @@ inline std::uint64_t hash_of_bytes(std::span<std::byte const> bytes) {
   return hash;
 }
 
-/// Returns a random stream's purpose: a hash of names. ("fc1", "weights") and ("fc", "1weights") differ.
+/// Returns a hash of names, which identifies the purpose of a random stream. ("fc1", "weights") and ("fc",
+/// "1weights") differ.
 template <class... Name>
 constexpr std::uint64_t purpose_of(std::string_view first, Name const&... more) {
   std::uint64_t hash = fnv1a(first);

@@ -26,8 +26,8 @@ void append_quoted(std::string& out, std::string_view text);
 /// that JSON does not escape (U+007F to U+009F); text after 60 characters is cut.
 std::string quote_for_error(std::string_view text);
 
-/// Returns sentences of another process for an error message, on one line and without quotes: '?' replaces
-/// invalid bytes and U+007F to U+009F, a space the other control characters; text after 2000 characters is
+/// Returns another process's text for an error message, on one line and without quotes. Replaces invalid
+/// bytes and U+007F to U+009F by '?', and other control characters by a space; text after 2000 characters is
 /// cut.
 std::string make_printable(std::string_view text);
 

@@ -91,9 +91,9 @@ inline constexpr int communicator_exit_status = 75;
 struct communicator_error : error {
   explicit communicator_error(refusal why, int exit_status = communicator_exit_status);
 
-  /// Returns the status with which the program ends, the same on every rank: communicator_exit_status if
-  /// ranks were lost or late; 1 if a rank has thrown another exception, or a message has the wrong size: a
-  /// restart would repeat the error.
+  /// Returns the program's exit status, which is the same on every rank: communicator_exit_status if ranks
+  /// were lost or late. The status is 1 if a rank threw any other exception or a message had the wrong size,
+  /// because a restart would repeat the error.
   int exit_status() const { return exit_status_; }
 
  private:

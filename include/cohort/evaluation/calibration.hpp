@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// Examples with a probability in [lowest, highest); the last bin includes 1.
+/// Bin of the examples with a probability in [lowest, highest); the last bin includes 1.
 struct calibration_bin {
   double lowest = 0;
   double highest = 0;
@@ -42,10 +42,10 @@ class calibration_report final : public evaluator {
   int columns() const { return columns_; }
   std::int64_t examples() const { return examples_; }
 
-  /// Bins of the highest probability of each example; of equal probabilities, the first. With one column:
-  /// bins of this column.
+  /// Bins by the highest probability of each example; of equal probabilities, the first counts. With one
+  /// column: bins by its probabilities.
   std::vector<calibration_bin> bins() const { return bins(columns_ > 1 ? columns_ : 0); }
-  /// Bins of one column: its class against all others.
+  /// Bins by the probabilities of one column: its class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
   /// Expected calibration error: the mean over the examples of |probability − frequency| of their bin.
@@ -72,7 +72,7 @@ class calibration_report final : public evaluator {
 
   int columns_;
   int bins_;
-  std::vector<cell> cells_;  // rows × bins: a row per column, then the highest probability
+  std::vector<cell> cells_;  // rows × bins: a row per column, then one for the highest probability
   std::int64_t examples_ = 0;
 };
 

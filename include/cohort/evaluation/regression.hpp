@@ -19,7 +19,7 @@ struct regression_options {
   std::vector<std::string> labels{};  ///< names of the columns, in order; may be empty
 };
 
-/// Errors of outputs against numeric targets, per column.
+/// Metrics of a regression, per column: the errors of outputs against numeric targets.
 ///
 /// Shapes    outputs and targets N×C (any shape of C elements per example), f32 or f64.
 /// Errors    shape_error; data_error naming the example if a number is not finite, or at least 1e150 in
@@ -27,7 +27,7 @@ struct regression_options {
 /// Exact     sums are compensated and second moments are centred. Merged shards therefore give the metrics of
 ///           one report over all data up to a relative error of 1e-12 (R² and correlation: absolute). This
 ///           also holds if the targets are far from 0. Values of 0/0 (R² of constant targets, correlation of
-///           constant targets or outputs) are empty and left out of means; stats prints their number.
+///           constant targets or outputs) are empty and excluded from means; stats prints how many there are.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});

@@ -17,7 +17,8 @@ namespace cohort {
 /// Options of roc_report.
 ///
 /// `steps`   0: scores are exact, and 24 bytes are kept for each distinct score of a column. Otherwise scores
-///           are from 0 to 1 and rounded down to a multiple of 1/steps: at most steps + 1 are kept.
+///           must be from 0 to 1 and are rounded down to a multiple of 1/steps, so a column has at most steps
+///           + 1 distinct scores.
 struct roc_options {
   int steps = 0;
   std::vector<std::string> labels{};  ///< names of the columns, in order; may be empty

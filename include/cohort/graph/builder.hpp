@@ -12,7 +12,7 @@ namespace cohort {
 
 class tensor;
 
-/// Records the layers of a network and the first mistake, both at compile time and at run time.
+/// Records the layers of a network, and the first mistake in them. Works at compile time and at run time.
 ///
 /// Order     a node's inputs are recorded before the node.
 /// Errors    throws nothing: `problem()` returns the first mistake, after which shape inference stops.
@@ -25,8 +25,8 @@ class builder {
   /// indices. A batch pads each example to T steps and provides a mask for the input.
   constexpr tensor masked_input(shape extents, std::string_view name = {},
                                 source_line at = source_line::here());
-  /// The same, for batches that mark padding by a value: without a mask in the batch, the steps whose numbers
-  /// all equal `value` are masked.
+  /// Like masked_input, but a value can mark padding: if a batch has no mask, the steps whose elements all
+  /// equal `value` are masked.
   constexpr tensor padded_input(shape extents, double value, std::string_view name = {},
                                 source_line at = source_line::here());
 
@@ -46,7 +46,7 @@ class builder {
 
   /// The nodes recorded so far. Valid until the next call that changes the builder.
   constexpr graph_view view() const {
-    // Pointers and sizes: conversion of a vector to a span costs several times as much compile time.
+    // Uses pointers and sizes, because converting a vector to a span needs several times the compile time.
     return {{nodes_.data(), nodes_.size()},
             {values_.data(), values_.size()},
             {edges_.data(), edges_.size()},
@@ -68,14 +68,15 @@ class builder {
   ///           be read.
   constexpr void declare_outputs(std::span<int const> ids);
 
-  /// Sorts the nodes into canonical order: the inputs as written, then each output's layers, operands from
-  /// left to right. Then checks that names are unique, and that the losses are means over the same steps.
+  /// Sorts the nodes into canonical order: first the inputs, in their recorded order; then, for each output,
+  /// the layers that it depends on, operands from left to right. Then checks that names are unique, and that
+  /// the losses are means over the same steps.
   ///
-  /// Exact     the order does not depend on the compiler. C++ does not specify the evaluation order of the
-  ///           operands of `a + b`, so with the recorded order, generated names, hashes and initial
-  ///           parameters would differ between compilers.
-  /// Errors    problem() reports the layer whose given name another layer already has; if both names are
-  ///           given, the later of the two layers.
+  /// Exact     the order does not depend on the compiler. The recorded order does, because C++ does not
+  ///           specify the evaluation order of the operands of `a + b`; generated names, hashes and initial
+  ///           parameters would then differ between compilers.
+  /// Errors    problem() reports a layer whose given name another layer also has; if both names are given,
+  ///           the later of the two layers.
   constexpr void sort_nodes();
 
  private:
@@ -156,7 +157,7 @@ tensor operator|(First const&, Second const&) = delete;  // a network begins wit
 /// Elementwise sum; shapes are broadcast as by `add`.
 ///
 /// Errors    problem() reports the line of the right operand, because an operator cannot have an argument for
-///           its source line.
+///           the source line.
 template <std::same_as<tensor> Left>
 constexpr tensor operator+(Left a, tensor b) {
   return join(add{.at = b.net().view()[b.id()].at}, a, b);

@@ -21,8 +21,8 @@ class graph {
     return graph(std::move(net));
   }
 
-  /// Takes over the nodes of a builder. If the builder declares no outputs, the outputs are all layers that
-  /// no other layer reads.
+  /// Takes ownership of a builder's nodes. If the builder declares no outputs, the outputs are all layers
+  /// that no other layer reads.
   explicit graph(builder net);
 
   /// Copies a network that is well formed and in canonical order.

@@ -12,7 +12,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the text of a hash in files: 16 hexadecimal digits.
+/// Returns a hash as it is written to files: 16 hexadecimal digits.
 std::string hash_text(std::uint64_t hash);
 
 /// Parses a network with the built-in kinds and `user_kinds`; see from_json.
@@ -22,8 +22,8 @@ graph read_graph(std::string_view text, std::string_view name, std::span<kind co
 
 }  // namespace detail
 
-/// Serialises a network as JSON. The layers are those of a run document, in their explicit form: in order,
-/// each with all fields, its name and the names of its inputs.
+/// Serialises a network as JSON. The layers have the format of a run document, in full form: in order, each
+/// with all fields, its name and the names of its inputs.
 ///
 /// Errors    numeric_error for a field that is not finite; data_error for a name that is not UTF-8.
 /// Exact     from_json returns a graph of the same hash. Exception: a given name that equals the generated

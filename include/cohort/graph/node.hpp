@@ -23,10 +23,10 @@ inline std::string generated_name(kind const& which, int ordinal) {
 /// One layer of a graph: its kind and its ranges in the pools of the graph (values, edges, characters).
 struct node {
   cohort::kind const* kind = nullptr;
-  int first_value = 0;  ///< its kind->slots encoded fields begin here in `values`
-  int first_input = 0;  ///< the ids of its inputs begin here in `edges`
+  int first_value = 0;  ///< index in `values` of the first of its kind->slots encoded fields
+  int first_input = 0;  ///< index in `edges` of the id of its first input
   int input_count = 0;
-  int first_character = 0;  ///< its given name begins here in `characters`
+  int first_character = 0;  ///< index in `characters` of the beginning of its given name
   int name_size = 0;        ///< 0: no name given
   int ordinal = 1;          ///< position among the nodes of its kind, from 1; part of a generated name
   shape output{};           ///< shape without the batch extent
@@ -72,7 +72,7 @@ struct graph_view {
     if ((*this)[id].name_size > 0) return std::string(given_name(id));
     return detail::generated_name(kind(id), (*this)[id].ordinal);
   }
-  /// Whether name(id) == wanted; usable in constant evaluation.
+  /// Returns whether name(id) == wanted; usable in constant evaluation.
   constexpr bool has_name(int id, std::string_view wanted) const {
     if ((*this)[id].name_size > 0) return given_name(id) == wanted;
     std::string_view const prefix = kind(id).name;
@@ -121,8 +121,8 @@ struct graph_view {
     for (int id = 0; id < begin; ++id) number += (*this)[id].mask == id ? 1 : 0;
     return begin < 0 ? -1 : number;
   }
-  /// Returns the node at which the mask for a node's kernels begins. This is the mask of its inputs, except
-  /// for inputs with a separate mask (mask_rule::queries); −1 if there is none.
+  /// Returns the node at which the mask of a node's kernels begins; −1 if there is none. The kernels get the
+  /// mask of the node's inputs without the query inputs, whose mask is separate (mask_rule::queries).
   constexpr int input_mask(int id) const {
     std::span<int const> const from = inputs(id);
     for (std::size_t i = from.size(); i-- > 0;)
@@ -132,8 +132,8 @@ struct graph_view {
       }
     return -1;
   }
-  /// Whether a node has readers and all of them have `reads_indices`. Batches may then contain the node as
-  /// i32.
+  /// Returns whether a node has readers and all of them have `reads_indices`. Batches may then contain the
+  /// node as i32.
   constexpr bool is_indices(int id) const {
     bool is_read = false;
     for (int reader = 0; reader < size(); ++reader)
@@ -155,7 +155,7 @@ struct graph_view {
     target_spec const of_loss = target(loss);
     return of_loss.steps > 0 && !of_loss.sums_steps ? input_mask(loss) : -1;
   }
-  /// Whether a loss is a mean over the targets that it does not ignore.
+  /// Returns whether a loss is a mean over the targets that it does not ignore.
   constexpr bool averages_targets(int loss) const {
     target_spec const of_loss = target(loss);
     return of_loss.ignores() && !of_loss.sums_steps;
@@ -190,7 +190,7 @@ struct graph_view {
     return total;
   }
 
-  /// FLOPs of one example's forward pass. A training step takes about three times as many.
+  /// FLOPs of a node in the forward pass of one example. A training step needs about three times as many.
   constexpr double flops(int id) const {
     auto const shapes = input_shapes(id);
     return kind(id).flops(fields(id), shapes);

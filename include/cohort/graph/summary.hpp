@@ -7,8 +7,8 @@ namespace cohort {
 
 namespace detail {
 
-/// Kind and fields of a layer; fields with their default are omitted: "conv2d: filters 20, kernel 5, no
-/// bias".
+/// Returns the kind of a layer, its required fields and the fields that differ from their defaults: "conv2d:
+/// filters 20, kernel 5, no bias".
 std::string layer_text(graph_view net, int id);
 
 }  // namespace detail

@@ -44,7 +44,7 @@ class recurrent_outputs {
 ///     auto const encoder = with_state(lstm{.units = 64, .last_step = true}, source);
 ///     return join(lstm{.units = 64}, target, encoder.state(), encoder.cells()) | dense{.units = words} | …
 ///
-/// Cost      steps() copies the outputs; the output of a layer with `last_step` contains only its state.
+/// Cost      steps() copies the outputs. With `last_step`, the layer's output contains only the final state.
 template <layer L, std::same_as<tensor>... Initial>
 requires requires(L l) { l.returns_state = true; }
 constexpr recurrent_outputs with_state(L l, tensor x, Initial... initial) {

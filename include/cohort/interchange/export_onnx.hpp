@@ -11,8 +11,8 @@ namespace cohort {
 /// Writes network and parameters as an ONNX file (operator set 17, IR version 8) for inference.
 ///
 /// Shapes    as in Cohort, with the batch as the first axis: N×C×H×W, N×T×C, N×C. Indices are int32. A masked
-///           input has a second input, "<name>.lengths", int32 N: the number of steps of each sequence. The
-///           padding follows the steps.
+///           input has a second input, "<name>.lengths", int32 N: the number of steps of each sequence. In a
+///           sequence, all padding follows the last step.
 /// Order     collective, as training::save. The file contains the ranks' consensus; rank 0 writes it.
 /// After     inputs and outputs have the names of their layers. The file contains the fitted normalisation:
 ///           inputs and outputs are in the data's own units. A loss is replaced by its activation

@@ -14,16 +14,17 @@ namespace cohort {
 ///           X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents are
 ///           known.
 /// Before    the file may be untrusted.
-/// After     layers have the names of the file's nodes, or of their outputs if nodes have no names; layers
-///           that compute outputs of the graph have the names of these. Operators on constants are computed
-///           at import. Layers that compute with constants of the file, such as a normalisation, are frozen
-///           by `settings.optimizer.layers`. Dropout is omitted. A softmax stays an ordinary layer: to train,
+/// After     layers that compute outputs of the graph have the names of the outputs. Other layers have the
+///           names of their nodes, or of the nodes' outputs if the nodes have no names. Reshaped and
+///           transposed constants are computed at import. Convolutions that implement arithmetic with
+///           constants of the file, such as a normalisation of an input, are frozen by
+///           `settings.optimizer.layers`. Dropout is omitted. A softmax becomes an ordinary layer: to train,
 ///           add a loss.
 /// Errors    file_error; data_error for bytes that are not an ONNX file; graph_error with node and reason if
 ///           Cohort cannot express a node: docs/onnx.md. Nothing is approximated.
 /// Exact     to rounding, the outputs equal those that ONNX specifies.
 imported_model import_onnx(std::string const& path);
-/// The same for a file in memory. `origin`: its name, for errors.
+/// Imports an ONNX file in memory. `origin`: the file's name, for errors.
 imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin);
 
 }  // namespace cohort

@@ -24,8 +24,8 @@ namespace cohort {
 /// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
 /// Order     `inputs`: the file's names, in the order of the network's inputs. `outputs`: the layers that
 ///           compute the file's outputs, in the file's order, for training::outputs_of.
-/// After     a layer with a name of the file computes what the file has under this name. Further layers have
-///           derived names. A name of the file without such a layer does not exist in the network.
+/// After     if a layer has a name from the file, it computes the file's value of this name. All other layers
+///           have derived names. If no layer computes a value of the file, no layer has the value's name.
 /// Units     `settings`: the training settings of the file, or the defaults. `metrics`: the metrics of the
 ///           file, for fit_settings::metrics.
 class imported_model {
@@ -45,10 +45,10 @@ class imported_model {
 
   /// Sets a parameter of the network.
   ///
-  /// Errors    data_error if the network has no such parameter or it has another shape, or if the parameter
-  ///           was set before.
+  /// Errors    data_error if the network has no parameter of this name, if the parameter has another shape,
+  ///           or if it was set before.
   void set(std::string_view parameter, shape const& dims, std::span<float const> values);
-  /// The same without a copy of the values.
+  /// Sets a parameter of the network, and moves the values instead of copying them.
   void set(std::string_view parameter, shape const& dims, std::vector<float>&& values);
 
   /// Copies all parameters to a parameter set of the same network.
@@ -66,7 +66,7 @@ class imported_model {
                            std::string got) const;
   /// Returns the parameter of this name; null if there is none.
   values_of const* find(std::string_view parameter) const;
-  /// Returns a parameter that has this shape and was not set yet; throws data_error for any other.
+  /// Returns the parameter of this name; throws data_error unless it has this shape and was not set yet.
   values_of& unset(std::string_view parameter, shape const& dims, std::size_t values);
 
   cohort::graph network_;

@@ -12,7 +12,7 @@
 
 namespace cohort {
 
-/// Maps parameters to the tensors of another library's file: a text with one rule per line.
+/// Mapping of parameters to the tensors of another library's file, written as a text with one rule per line:
 ///
 ///     # ours            theirs                                  operations
 ///     *.weights         *.weight
@@ -20,15 +20,15 @@ namespace cohort {
 ///     head.*            -
 ///     -                 *.num_batches_tracked
 ///
-/// Shapes    a `*` matches one or more characters, as few as possible. The k-th star of a parameter's name is
-///           inserted as the k-th star of each tensor's name. Tensors joined by `+` are added. `-` as tensor:
-///           the parameter keeps its value. `-` as parameter: the tensors are ignored.
+/// Shapes    a `*` matches one or more characters, as few as possible. The text that the k-th star of a
+///           parameter matches replaces the k-th star of each tensor. Tensors joined by `+` are added. `-` as
+///           tensor: the parameter keeps its value. `-` as parameter: the tensors are ignored.
 /// Order     the first line that matches a parameter is its rule. Operations are applied from left to right:
 ///           `transpose`: the axes in reverse order. `axes:3,2,0,1`: entry k is the tensor's axis that
 ///           becomes axis k.
 ///           `part:0/2`: the first of two equal parts of the elements, in row-major order, as a vector.
 ///           `gates:pytorch`, `keras`, `onnx` or `deeplearning4j`: reorders blocks of rows from the gate
-///           order of that library to that of the parameter's layer. `reshape`: the shape of the parameter.
+///           order of that library to that of the parameter's layer. `reshape`: to the parameter's shape.
 /// Errors    file_error; data_error with the line.
 class name_map {
  public:
@@ -48,14 +48,14 @@ class name_map {
   std::vector<detail::name_rule> rules_;
 };
 
-/// The result of read_mapped, by name: parameters in the order of the network, tensors in that of the file.
+/// Result of read_mapped: names of parameters in the network's order, and of tensors in the file's order.
 struct mapping_report {
   std::vector<std::string> loaded{};   ///< parameters that were read
   std::vector<std::string> kept{};     ///< parameters that keep their values because of a rule
   std::vector<std::string> ignored{};  ///< tensors that are ignored because of a rule
 };
 
-/// Reads the parameters of a network from tensors of other names, such as those of a torchvision model.
+/// Reads the parameters of a network from tensors with other names, such as those of a torchvision model.
 ///
 ///     safetensors const file = safetensors::load("resnet50.safetensors");
 ///     read_mapped(file.tensors(), file.name(), name_map::load("torchvision_resnet.map"), run.network(),
@@ -63,9 +63,9 @@ struct mapping_report {
 ///
 /// Shapes    f32, f64 or bf16. After its operations, a tensor has the shape of its parameter.
 /// Before    `file` is for errors.
-/// Errors    data_error that lists all differences: parameters without a line or without their tensors,
-///           tensors of another shape or type, and tensors that no rule reads. The parameters are unchanged
-///           after an error.
+/// Errors    data_error that lists the differences, up to 20 of each kind: parameters without a rule, missing
+///           tensors, tensors of another shape or type, and tensors that no rule reads or ignores. The
+///           parameters are unchanged after an error.
 /// Exact     bitwise, if no tensors are added and the types are equal; otherwise as model_file.
 mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
                            name_map const& map, graph_view net, parameter_set& into);

@@ -46,7 +46,7 @@ struct prediction_file_settings {
   cohort::sharding sharding = cohort::sharding::global;
   int readers = 1;
   bool resume = true;  ///< keeps the part files of an interrupted run; false: removes them
-  bool merge = true;   ///< false: the result is the part files
+  bool merge = true;   ///< false: the part files are not merged; they are the result
 };
 
 /// The result of write_predictions, the same on every rank.

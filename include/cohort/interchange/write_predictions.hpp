@@ -10,10 +10,11 @@ namespace cohort {
 
 /// Predicts a data set on all ranks of `world`, and writes the outputs to files while it runs.
 ///
-/// The data set is divided into chunks. Each rank computes the next free chunk and writes it to a part file
-/// in the folder `path`.parts. With sharding::local each rank computes the chunks of its own data set. At the
-/// end rank 0 combines the part files and removes them. `path` is the CSV file, or the NPY file of the only
-/// output. For several outputs and for keys, "out.npy" becomes "out.<output>.npy" and "out.key.npy".
+/// The data set is divided into chunks. Until no chunk remains, each rank takes the next one, computes it and
+/// writes it to a part file in the folder `path`.parts. With sharding::local each rank computes the chunks of
+/// its own data set. At the end rank 0 combines the part files and removes them. `path` is the CSV file, or
+/// the NPY file of a single output. With the path "out.npy", several outputs are written to
+/// "out.<output>.npy", and keys to "out.key.npy".
 ///
 /// Order     collective over `world`, and over the ranks of `model`. Without `world`: the ranks of `model`.
 /// Before    all ranks have the same model, and see the same folder. One call at a time writes to `path`.
@@ -21,17 +22,16 @@ namespace cohort {
 ///           interruption, also by SIGKILL, the same call resumes: it keeps the complete chunks, so each rank
 ///           loses at most one. The number of ranks may change, except with sharding::local.
 /// Moves     memory: one batch and its outputs, and at the end about 8 MB and 1 MB for each output; also the
-///           keys of one chunk if they are sorted, or are texts in NPY. Disk: twice the result; if sorted,
-///           the keys three times in addition. Messages: 32 bytes per chunk, and 16 per second.
-/// Errors    setting_error if settings, models or data differ between ranks, or if the part files are of
+///           keys of one chunk if rows are sorted by key, or if keys are texts in NPY. Disk: twice the
+///           result; if sorted, also the keys three times. Messages: 32 bytes per chunk, and 16 per second.
+/// Errors    setting_error if settings, models or data differ between ranks, or if the part files belong to
 ///           another model, data set (compared by a sample of its examples) or setting; shape_error if the
-///           data set does not fit the network. data_error and file_error of the data set, of a file or disk,
-///           and for a duplicate or invalid key, with the file, the examples and the rank; on the other ranks
-///           data_error with the same text.
-///           Complete chunks remain.
+///           data set does not fit the network. file_error; data_error of the data set, and for a duplicate
+///           or invalid key. These errors name the file, the examples and the rank; the other ranks throw
+///           data_error with the same text. Complete chunks are kept.
 /// Exact     with sharding::global the bytes of the files depend neither on the number of ranks nor on
-///           interruptions. Like the results of features, they depend up to rounding on backend, instruction
-///           set, workers and batch size.
+///           interruptions. As in training::features, the rounding of the outputs depends on backend,
+///           instruction set, workers and batch size.
 prediction_file_report write_predictions(training& model, dataset const& data, communicator& world,
                                          std::string const& path, prediction_file_settings const& how = {});
 prediction_file_report write_predictions(training& model, dataset const& data, std::string const& path,

@@ -13,9 +13,9 @@ std::string environment_variable(char const* name);
 
 namespace cohort::io {
 
-/// Returns the path of Cohort's cache folder, or of its subfolder if `subfolder` is not "". It contains the
-/// downloads of cmake/setup.sh and the library's cached files. The cache is $XDG_CACHE_HOME/cohort or
-/// ~/.cache/cohort. If neither XDG_CACHE_HOME nor HOME is set, returns "".
+/// Returns the path of Cohort's cache folder, or of its subfolder if `subfolder` is not "". The cache folder
+/// is $XDG_CACHE_HOME/cohort or ~/.cache/cohort; it contains the downloads of cmake/setup.sh and the
+/// library's cached files. If neither XDG_CACHE_HOME nor HOME is set, returns "".
 std::string cache_folder(std::string const& subfolder = {});
 
 /// Returns the default search path for data sets: $COHORT_DATA, data/, and cache_folder(cache_subfolder).

@@ -10,10 +10,10 @@
 
 namespace cohort::io {
 
-/// Counts of numbers in intervals of equal width.
+/// Histogram with intervals of equal width.
 ///
-/// Units     `limits`: upper bound of each interval, ascending; `counts`: numbers in it. `count`, `sum` and
-///           `sum_squares`: of all finite numbers.
+/// Units     `limits`: upper bound of each interval, ascending. `counts`: how many numbers each interval
+///           contains. `count`, `sum` and `sum_squares`: of all finite numbers.
 struct value_histogram {
   double smallest = 0;
   double largest = 0;
@@ -35,7 +35,7 @@ struct hyperparameter {
   std::variant<double, bool, std::string> value;
 };
 
-/// Result of a run on TensorBoard's HParams page.
+/// Status of a run on TensorBoard's HParams page.
 enum class run_status : std::uint8_t { succeeded = 1, failed = 2, running = 3 };
 
 /// Writes an event file of TensorBoard: "events.out.tfevents.TIME.HOST.PID.NUMBER" in a folder. TensorBoard
@@ -70,11 +70,11 @@ class event_file {
   /// Text in Markdown.
   void text(std::string_view tag, std::int64_t step, std::string_view markdown);
 
-  /// Settings of the run. Call once per file, before end_run.
+  /// Writes the settings of the run. Call once per file, before end_run.
   ///
   /// Errors    numeric_error for a number that is not finite.
   void begin_run(std::span<hyperparameter const> settings);
-  /// The settings and the tags of the scalars that the HParams page compares over all runs.
+  /// Writes the settings, and the tags of the scalars, that the HParams page compares over all runs.
   void compare_runs(std::span<hyperparameter const> settings, std::span<std::string const> metric_tags);
   void end_run(run_status how = run_status::succeeded);
 
@@ -96,7 +96,7 @@ class event_file {
 
 namespace cohort::detail {
 
-/// Whether the value is not a number, or a finite one.
+/// Returns whether the value is a text, a bool or a finite number.
 bool has_finite_value(io::hyperparameter const& one);
 
 }  // namespace cohort::detail

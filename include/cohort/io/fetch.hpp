@@ -16,8 +16,8 @@ struct fetch_settings {
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  ///< for one file
 };
 
-/// Copies files from another place to a local folder, each by one call of a command, and returns the paths of
-/// the copies. A copy that exists is not fetched again.
+/// Copies remote files to a local folder, each by one call of a command, and returns the paths of the
+/// copies. A copy that exists is not fetched again.
 ///
 ///     record_set shards(io::fetch(names, {.command = {"aws", "s3", "cp", "{name}", "{file}"},
 ///                                         .folder = "/local/shards"}), webdataset());

@@ -9,7 +9,7 @@
 /// File system operations on paths. They throw file_error on failure.
 namespace cohort::io {
 
-/// Returns the names of the folder's entries, in any order; nullopt if nothing has this path, also no link.
+/// Returns the names of the folder's entries, unordered; nullopt if nothing, not even a link, has this path.
 std::optional<std::vector<std::string>> list_folder(std::string const& folder);
 
 /// Returns whether the path is a folder. A link to a folder does not count.

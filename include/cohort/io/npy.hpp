@@ -23,7 +23,7 @@ namespace cohort {
 /// Source    numpy/lib/format.py
 class npy_array {
  public:
-  /// Reads a file of at most `max_bytes`; the header first.
+  /// Reads a file of at most `max_bytes` bytes.
   static npy_array load(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
   /// Reads the bytes of a file; `where` is for errors.
   static npy_array parse(std::span<std::byte const> bytes, std::string const& where);
@@ -53,7 +53,7 @@ namespace detail {
 ///
 /// Errors    data_error for bf16.
 std::string npy_header(element_type type, shape const& dims);
-/// The same for any type of NumPy, such as "|S8", and any extents.
+/// Like npy_header(type, dims), but for any NumPy type, such as "|S8", and any extents.
 std::string npy_header(std::string_view type, std::span<std::int64_t const> dims);
 
 }  // namespace detail

@@ -136,7 +136,7 @@ struct maximum {
   }
 
  private:
-  /// The first input with the largest element i. NaN counts as larger than any number, so that it propagates.
+  /// Returns the first input whose element i is largest. NaN counts as largest, so that it propagates.
   template <class T>
   static std::size_t largest(host_arguments<T> const& a, std::size_t i) {
     std::size_t found = 0;

@@ -16,11 +16,11 @@ namespace cohort {
 ///           columns of each tensor are divided into `heads` equal blocks, and head h uses block h of each.
 ///           Block h of queries and keys has the columns h·d … (h + 1)·d − 1.
 /// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
-///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
-///           and keys by the angle t / base^(2k / d) at step t.
+///           (10000 as in the source; 0: none). At step t, it rotates columns k and k + d/2 of each
+///           head's queries and keys by the angle t / base^(2k / d).
 /// After     no query attends to a masked key. If all keys that a query could attend to are masked, its
-///           output is 0. With three inputs, keys and values have the same mask, or one of them has none; the
-///           queries may have another mask, which is also the output's.
+///           output is 0. With three inputs, keys and values have the same mask, or one of them has none. The
+///           queries may have a different mask; the output has the queries' mask.
 /// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
 /// Source    Vaswani et al., NeurIPS 2017; without an S×T matrix: Rabe and Staats, 2021, and Dao et al.,
 ///           NeurIPS 2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and

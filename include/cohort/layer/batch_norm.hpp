@@ -19,10 +19,11 @@ namespace cohort {
 ///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
 ///           the whole batch of the rank (see `batch_statistics`). Example weights affect the running
 ///           statistics, not the normalisation.
-/// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. With
-///           a mask, the statistics are those of the unmasked steps. The statistics of a part are rounded to
-///           the backend's element type; before that, `reference` sums in double, the other backends as their
-///           READMEs state. Running statistics are merged in double, and variances are never negative.
+/// Exact     a batch of one example with one position is valid: the output is `shift`, and the input gradient
+///           is 0. With a mask, the statistics are those of the unmasked steps. The statistics of a part are
+///           rounded to the backend's element type. Before that, `reference` sums in double; for the other
+///           backends see their READMEs. Running statistics are merged in double, and variances are never
+///           negative.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
@@ -117,7 +118,7 @@ struct batch_norm {
  private:
   friend struct synchronised_batch_norm;
 
-  /// Writes the statistics that forward used in place of the gradients of the running statistics.
+  /// Writes the statistics of forward to the diff_parameters of the running statistics (see host_arguments).
   template <class T>
   static void write_statistics(host_arguments<T> const& a) {
     auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));

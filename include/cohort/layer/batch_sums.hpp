@@ -19,7 +19,7 @@ class batch_sums {
 };
 
 /// Number of values that a layer sums over the parts of a batch in training, per pass; 0 by default.
-/// `second_forward`: forward computes a second sum, whose terms may depend on the first.
+/// `second_forward`: for a second sum in forward, whose terms may depend on the first sum.
 struct batch_sum_sizes {
   int forward = 0;
   int backward = 0;

@@ -74,7 +74,7 @@ struct dropout {
   }
 };
 
-/// As `dropout`, but drops whole channels. Neighbouring elements of an image are correlated, so dropping
+/// Like `dropout`, but drops whole channels. Neighbouring elements of an image are correlated, so dropping
 /// single elements removes little information.
 ///
 /// Shapes    input T×C or C×H×W; output of the same shape.

@@ -247,7 +247,7 @@ struct listed_fields<std::index_sequence<I...>, Layer, T...> : listed_field<I, L
   constexpr Layer decode_first(std::index_sequence<First...>, [[maybe_unused]] double const* from) const {
     return Layer{next_at<First>(*this, from)...};
   }
-  /// Whether the fields, followed by values of these types, can initialise a layer.
+  /// Returns whether the fields, followed by values of the types More, can initialise a layer.
   template <class... More>
   static constexpr bool are_complete_with() {
     return requires { Layer{std::declval<T>()..., std::declval<More>()...}; };

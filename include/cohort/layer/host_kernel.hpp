@@ -33,9 +33,9 @@ struct step_constants {
 /// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. All
 ///           three are in the memory space of the arenas.
 /// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns gradients of sums
-///           into those of the mean. `steps`: number of unmasked steps, or of targets that the loss does not
-///           ignore, if the losses are means over these. `states`: states of stateful layers, of which row
-///           `first_row` belongs to example 0; null: each batch begins with zeros.
+///           into those of the mean. `steps`: if losses are means over steps or targets, the number of
+///           unmasked steps, or of targets that the loss does not ignore. `states`: states of stateful
+///           layers; row `first_row` belongs to example 0; null: each batch begins with zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -68,37 +68,37 @@ struct step_scalars {
 /// Shapes    class indices: one per example, or one per step of a sequence.
 struct target_spec {
   static constexpr double unbounded = 1e300;
-  static constexpr int no_index = -(1 << 24);  ///< not a class index; can be stored in files
+  static constexpr int no_index = -(1 << 24);  ///< no class index; files can store it
 
   int classes = 0;       ///< class indices (i32) 0 … classes − 1; 0: no indices
   bool numbers = false;  ///< numbers of shape `values` in [lowest, highest]
   shape values{};        ///< without the batch extent
   double lowest = -unbounded;
   double highest = unbounded;
-  int steps = 0;            ///< of a sequence with one target per step; 0: not a sequence
+  int steps = 0;            ///< number of steps that have a target each; 0: not a sequence
   bool sums_steps = false;  ///< the loss is a mean over examples of sums over steps, not a mean over steps
   int ignored = no_index;   ///< class index of targets that the loss ignores; no_index: it ignores none
 
-  /// Whether class indices may be ignored, so that the loss is a mean over the other targets.
+  /// Returns whether the loss ignores targets. The loss is then a mean over the other targets.
   constexpr bool ignores() const { return ignored != no_index; }
-  /// Whether this is an index that the loss accepts.
+  /// Returns whether the loss accepts a class index.
   constexpr bool accepts(int index) const { return (index >= 0 && index < classes) || is_ignored(index); }
   constexpr bool is_ignored(int index) const { return ignores() && index == ignored; }
   /// Shape of the class indices of an example.
   constexpr shape index_shape() const { return steps > 0 ? shape(steps) : shape(); }
-  /// Whether class indices of this type and shape are valid targets of `count` examples.
+  /// Returns whether class indices of this type and shape are valid targets of `count` examples.
   constexpr bool takes_indices(element_type type, shape const& dims, int count) const {
     return classes > 0 && type == element_type::i32
            && dims.elements() == static_cast<std::int64_t>(count) * (steps > 0 ? steps : 1);
   }
-  /// Whether numbers of this type and shape are valid targets of `count` examples in a network that computes
-  /// in `compute`. If an example has one number, `dims` may be {count}.
+  /// Returns whether numbers of this type and shape are valid targets of `count` examples in a network that
+  /// computes in `compute`. If an example has one number, `dims` may be {count}.
   constexpr bool takes_numbers(element_type type, shape const& dims, int count, element_type compute) const {
     bool const scalars = values == shape(1) && dims == shape(count);
     return numbers && (type == element_type::f32 || type == compute)
            && (scalars || dims == values.batched(count));
   }
-  /// Whether numeric targets have no bounds.
+  /// Returns whether numeric targets have no bounds.
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
   /// Maps a fraction in [0, 1] to a valid numeric target. If only one bound exists, the range has length 2.
   /// Without bounds, the range is [−1, 1].
@@ -125,11 +125,11 @@ namespace detail {
 ///           inference).
 /// Units     diff_parameters are sums over the batch, because the loss gradient already contains the factor
 ///           of the mean. For running statistics, they are not gradients, but the mean and the biased
-///           variance of these examples (see `batch_statistics`).
+///           variance of the batch (see `batch_statistics`).
 /// Before    forward: inputs and parameters are set. forward writes output.
 ///           backward: diff_output is set, too; output and inputs are unchanged since forward. backward
 ///           overwrites diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place`
-///           layer, inputs is null.
+///           layer, inputs[0] is null.
 ///           `scalars`: set in training, for a loss and for a layer with `reads_scalars`; at inference, for a
 ///           layer with `carries_state`.
 ///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
@@ -158,11 +158,11 @@ struct host_arguments {
   T* const* diff_inputs = nullptr;
   T* const* diff_parameters = nullptr;
 
-  /// Elements of input i, for the whole batch.
+  /// Returns the number of elements of input i, for the whole batch.
   std::size_t elements_of_input(std::size_t i = 0) const {
     return static_cast<std::size_t>(batch) * static_cast<std::size_t>(input_shapes[i].elements());
   }
-  /// Elements of the output, for the whole batch.
+  /// Returns the number of elements of the output, for the whole batch.
   std::size_t elements_of_output() const {
     return static_cast<std::size_t>(batch) * static_cast<std::size_t>(output_shape.elements());
   }

@@ -114,7 +114,7 @@ struct initialiser {
 
   /// The name in files: "xavier_uniform".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
-  /// Whether the initialiser uses `parameter`.
+  /// Returns whether the initialiser uses `parameter`.
   constexpr bool has_parameter() const {
     return which == kind::constant || which == kind::normal || which == kind::uniform;
   }

@@ -26,9 +26,9 @@ struct input {
   }
 };
 
-/// An input of the network whose examples are sequences of different lengths. Every batch provides the input
-/// and a mask: T elements per example, 0 for padding; without a mask, no step is padding. Added by
-/// `builder::masked_input`.
+/// An input of the network whose examples are sequences of different lengths. Every batch provides the input,
+/// and may provide a mask: T elements per example, 0 for padding. Without a mask, no step is padding. Added
+/// by `builder::masked_input`.
 ///
 /// Shapes    `extents`: T×C, or T for indices; T is the number of steps with padding.
 struct masked_input {

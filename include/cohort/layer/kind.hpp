@@ -16,7 +16,7 @@
 
 namespace cohort {
 
-/// A kind of layer as a value. Graphs, plans, files and backends use it without knowing the layer's type.
+/// Type-erased description of a kind of layer, for graphs, plans, files and backends.
 ///
 /// Shapes    `values` has `slots` elements: the encoded fields of one layer. `inputs`: shapes without the
 ///           batch extent.

@@ -53,9 +53,10 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///   `sums(inputs)`              batch_sum_sizes: sums over all workers' parts of a batch in training,
 ///                               computed through `scalars->sums` (none)
 ///   `in_place`                  true: each element of the output depends only on the input element at the
-///                               same position, and each element of diff_input only on diff_output and the
-///                               output there; backward does not read the input. The output may then share
-///                               the input's memory, and diff_input that of diff_output (false).
+///                               same position, and each element of diff_input only on the elements of
+///                               diff_output and output at that position; backward does not read the input.
+///                               The output may then share the input's memory, and diff_input that of
+///                               diff_output (false).
 ///   `at_inference(parameters)`  channel_map that equals the whole forward pass at inference, computed from
 ///                               each parameter's element of the channel (none)
 ///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. The

@@ -12,14 +12,14 @@ namespace cohort {
 /// begins    the output has a mask that begins at this layer
 enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 
-/// A layer's member `masks`: the effect on masks, and the layer's requirement on padding.
+/// Value of a layer's member `masks`: the layer's effect on masks, and its requirement on padding.
 ///
 /// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked`
-///             before the layer. `state_rows`: number of rows with a recurrent state that follow the masked
-///             steps in the layer's output; negative: in its input. `queries`: number of first inputs whose
-///             separate mask is the output's mask; the kernels get the mask of the other inputs. 0: all
-///             inputs have the same mask, or none.
-/// Before      `sentence`, the error message if `use` is refuses, is a string literal.
+///             before the layer. `state_rows`: number of rows with a recurrent state in the layer's output,
+///             after the rows of the steps; negative: in the layer's input. `queries`: the number of first
+///             inputs that may have a separate mask, which is then the output's mask; the kernels get the
+///             mask of the other inputs. 0: all inputs have the same mask, or none.
+/// Before      `sentence` is a string literal: the error message if `use` is `refuses`.
 struct mask_rule {
   mask_use use = mask_use::refuses;
   bool needs_zeros = false;

@@ -21,9 +21,9 @@ struct initial_part {
 ///
 /// Shapes    `dims`: packed, in canonical layout: convolution K×C×R×S, dense U×inputs, bias K or U.
 /// Units     fan_in, fan_out: connections into and out of one unit, for the initialisers.
-/// Order     initialiser: that of the node's settings, else `initial` of the kind, else that of the network.
-///           With `recurrent`, the setting used is `recurrent` instead of `weights`. After the initialiser,
-///           the elements of `part` are set.
+/// Order     the initialiser is that of the layer's settings, else `initial`, else that of the network. If
+///           `recurrent` is true, layer_settings::recurrent replaces layer_settings::weights. After the
+///           initialiser, the elements of `part` are set.
 struct parameter_spec {
   std::string_view name;
   shape dims{};
@@ -47,10 +47,9 @@ struct parameter_list {
 
 /// Settings of a layer with parameters. Unset fields use the settings of the network.
 ///
-/// `shares`: tied weights. The name that the program has given to an earlier layer. This layer also uses the
-/// parameters of the earlier layer. Both layers need the same number of parameters, with the same shapes. In
-/// files and in settings by name, the parameters belong to the earlier layer. Their gradient is the sum over
-/// both layers.
+/// `shares`: for tied weights, the name that the program has given to an earlier layer, whose parameters this
+/// layer uses. Both layers need the same number of parameters, with the same shapes. In files and in settings
+/// by name, the parameters belong to the earlier layer. Their gradient is the sum over both layers.
 struct layer_settings {
   std::optional<initialiser> weights{};  ///< of parameters with role weights
   std::optional<initialiser> bias{};     ///< of parameters with role biases

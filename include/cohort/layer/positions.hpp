@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Adds a learned vector to each step of a sequence: y_t = x_t + w_t.
+/// Learned position embedding: adds a learned vector to each step of a sequence, y_t = x_t + w_t.
 ///
 /// Shapes    input T×C → output of the same shape; weights T×C.
 /// Exact     gradients are added in the order of the examples.
@@ -51,8 +51,8 @@ struct learned_positions {
   }
 };
 
-/// Adds fixed waves to each step of a sequence: sin(t / base^(2k / C)) to column 2k and the cosine to column
-/// 2k + 1.
+/// Sinusoidal position encoding: at step t, adds sin(t / base^(2k / C)) to column 2k, and the cosine of the
+/// same angle to column 2k + 1.
 ///
 /// Shapes    input T×C → output of the same shape.
 /// Source    Vaswani et al., NeurIPS 2017.

@@ -107,7 +107,7 @@ struct softmax_cross_entropy {
  private:
   bool ignores() const { return ignore_index != target_spec::no_index; }
 
-  /// As detail::step_factor, but 1 for a loss that ignores targets, because its divisor counts targets.
+  /// Like detail::step_factor, but 1 for a loss that ignores targets: its divisor is a number of targets.
   template <class T>
   double step_factor(host_arguments<T> const& a) const {
     return ignores() ? 1 : detail::step_factor(a, sum_steps);
@@ -125,7 +125,7 @@ struct softmax_cross_entropy {
               detail::has_step(a, n, t) && !(label && label[row] == ignore_index));
   }
 
-  /// Calls visit(class, target probability) at least for every class with a target above 0.
+  /// Calls visit(class, target) at least for every class whose target is not 0.
   template <class T, class Visit>
   void each_target(host_arguments<T> const& a, std::size_t row, Visit visit) const {
     int const classes = channels_of(a.output_shape);

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. The inverse of `concatenate`.
+/// Selects the channels first … last − 1: subset{.first = 0, .last = 3}. The inverse of `concatenate`.
 ///
 /// Shapes    input C, T×C or C×H×W; output: the same extents, but with last − first channels.
 struct subset {

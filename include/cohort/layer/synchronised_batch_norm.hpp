@@ -11,11 +11,11 @@ namespace cohort {
 ///
 /// Shapes    as batch_norm, with the same parameters.
 /// Order     collective: workers and ranks wait for each other twice in forward and once in backward.
-/// Moves     3·C + 1 f64 in forward and 2·C + 1 f64 in backward for each micro-batch, summed over the workers
-///           and then by an allreduce over the ranks. Forward: Σx per channel (C values) and the count, whose
+/// Moves     2·C + 1 f64 in forward and again in backward for each micro-batch, summed over the workers and
+///           then by an allreduce over the ranks. Forward: Σx per channel (C values) and the count, whose
 ///           quotient is the mean b; then Σ(x − b)² per channel. Backward: Σ dy per channel (C values), then
-///           Σ dy·x̂ per channel, then the count.
-///           All backends use this order, so ranks with different backends can train together.
+///           Σ dy·x̂ per channel, then the count. All backends use this order, so ranks with different
+///           backends can train together.
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
 /// Exact     up to rounding, results do not depend on the number of parts of a batch. Exception: a rank whose
 ///           examples all have weight 0 contributes to the statistics, but not to the gradient. Sums are

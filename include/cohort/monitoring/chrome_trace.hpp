@@ -13,8 +13,8 @@ namespace cohort {
 /// The trace shows one step: the kernels' mean times, in the order of the rows. Forward and backward have one
 /// track each.
 ///
-/// Units     `ts` and `dur` are in microseconds. A row without calls has the duration 0. With the machine's
-///           peaks, each kernel has "roofline" (achieved share of its bound) and "bound" (arithmetic or
+/// Units     `ts` and `dur` are in microseconds. A row without calls has the duration 0. If `peaks` is given,
+///           each kernel has "roofline" (achieved fraction of its roofline bound) and "bound" (arithmetic or
 ///           memory).
 /// Errors    those of json_writer.
 /// Source    Trace Event Format, complete events ("X").

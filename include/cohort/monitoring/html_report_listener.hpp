@@ -20,8 +20,8 @@ namespace cohort {
 /// Settings of an html_report_listener.
 ///
 /// Units     `every`: steps between two points of the curves. `ratios_every`: steps between two points of the
-///           update ratios; 0: none. `seconds`: interval between two writings within an epoch. `refresh`:
-///           seconds after which a browser loads the page again while the run trains; 0: never.
+///           update ratios; 0: none. `seconds`: least time between two writes of the file within an epoch.
+///           `refresh`: seconds after which a browser reloads the page while the run trains; 0: never.
 ///           `classified`: a data set whose confusion matrix, ROC curves and calibration are shown; evaluated
 ///           after each epoch by all ranks, with `how`. `memory`: result of training::memory_of. `lines`
 ///           receives the error if the file cannot be written.
@@ -40,8 +40,8 @@ struct html_report_settings {
 /// Writes a report of a run as one HTML file that needs no other files, and rewrites it while the run trains.
 /// It contains curves of loss, metrics and update ratios, a table of the classes with confusion matrix, ROC
 /// curves and calibration, the phases of a step on all ranks, the exchange, memory, the network and the
-/// settings. Curves zoom; colours are light or dark as the browser prefers. The file is a fixed page whose
-/// script draws one JSON document.
+/// settings. Readers can zoom into the curves; the colours follow the browser's light or dark mode. The file
+/// is a fixed page whose script draws one JSON document.
 ///
 ///     html_report_listener report("run.html", {.classified = test});
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
@@ -49,22 +49,22 @@ struct html_report_settings {
 /// Only rank 0 writes. Classes are those of the network's first loss. ROC curves and calibration are shown
 /// for softmax_cross_entropy with at most 100 classes; scores of ROC curves are rounded down to multiples of
 /// 0.001. With binary_cross_entropy, targets of `classified` must be 0 or 1. The table then has a row per
-/// output, in which scores of at least 0.5 are positive predictions; ROC curves are shown, and calibration
-/// for a single output.
+/// output, in which scores of at least 0.5 are positive predictions. ROC curves are shown, but calibration
+/// only if there is one output.
 ///
-/// Units     losses within an epoch, and times except for the table of phases, are those of rank 0. Phases:
-///           means over all steps but the first one, in which the plan is made. An update ratio is the norm
-///           of a step's update / the norm of the tensor before it; if the strategy exchanges parameters,
-///           the update includes the exchange. A curve with more than 512 points shows means of adjacent
-///           points. Bytes are those that rank 0 has sent during steps, without evaluations and ends of
-///           epochs.
-/// Order     collective: every rank has such a listener with the same settings. The file is rewritten
-///           atomically; browsers do not load the page of a completed, stopped or interrupted run again. A
-///           resumed run begins a new report.
-/// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0; after the first step if
-///           `classified` has no class indices, unless the loss is binary_cross_entropy with at most 100
-///           outputs; those of training::evaluate. If the file cannot be written, the listener logs
-///           the error and training continues.
+/// Units     losses within an epoch are those of rank 0, as are all times outside the table of phases.
+///           Phases: means over all steps but the first one, which also builds the plan. An update ratio is
+///           the norm of a step's update / the norm of the tensor before the step; if the strategy exchanges
+///           parameters, the update includes the exchange. A curve with more than 512 points shows means of
+///           adjacent points. Bytes are those that rank 0 sends in steps, not in evaluations or at the ends
+///           of epochs.
+/// Order     collective: every rank has an html_report_listener with the same settings. The file is rewritten
+///           atomically. Browsers stop reloading the page when the run is completed, stopped or interrupted.
+///           A resumed run begins a new report.
+/// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0. setting_error in the first step
+///           if `classified` has no class indices, unless the loss is binary_cross_entropy with at most 100
+///           outputs. Also those of training::evaluate. If the file cannot be written, the listener logs the
+///           error, and training continues.
 /// Moves     after each epoch: one allgatherv of 56 bytes per rank, and the messages of training::evaluate.
 /// Cost      see docs/monitoring.md.
 class html_report_listener final : public listener {
@@ -72,7 +72,7 @@ class html_report_listener final : public listener {
   explicit html_report_listener(std::string path, html_report_settings settings = {});
   html_report_listener(html_report_listener const&) = delete;
   html_report_listener& operator=(html_report_listener const&) = delete;
-  /// Marks the page of an interrupted run.
+  /// If the run is still in progress, marks the page as that of an interrupted run.
   ~html_report_listener() override;
 
   void on_step(training& run, step_report const& done) override;
@@ -80,9 +80,9 @@ class html_report_listener final : public listener {
   void on_end(training& run) override;
   std::string name() const override { return "HTML report"; }
 
-  /// The page with the numbers so far, as the next writing of the file has it.
+  /// Returns the page with the numbers so far, as the next write of the file would store it.
   std::string page() const;
-  /// Error of the last writing; empty if it succeeded.
+  /// Returns the error of the last write of the file; empty if it succeeded.
   std::string const& last_error() const { return last_error_; }
 
  private:
@@ -107,11 +107,11 @@ class html_report_listener final : public listener {
   std::vector<std::array<double, phases>> phases_of_ranks_{};
   std::array<double, phases> phase_seconds_{};
   bool has_stepped_ = false, separate_backward_ = false;
-  std::int64_t measured_steps_ = 0;  // of phase_seconds_ and bytes_sent_
+  std::int64_t measured_steps_ = 0;  // steps in phase_seconds_ and bytes_sent_
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;
   int ranks_ = 1;
-  double seconds_ = 0, written_at_ = 0;  // seconds of all steps and waits
+  double seconds_ = 0, written_at_ = 0;  // seconds in steps and waits: now, and at the last write
   std::uint64_t bytes_sent_ = 0;         // after the first step
   std::int64_t first_step_ = 0;
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point

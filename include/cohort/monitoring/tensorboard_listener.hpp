@@ -16,11 +16,11 @@ namespace cohort {
 
 /// Settings of a tensorboard_listener.
 ///
-/// Units     `every`: steps between two points of the curves; automatic: 100, and points after the first 1,
-///           2, 5, 10, 20 and 50 steps and each epoch. `histograms_every`: steps between histograms, update
-///           ratios and images of filters; 0: never; automatic: 1000, and after the first epoch (of a stream:
-///           100 steps). `hyperparameters`: shown beside those of the training_settings. `lines` receives the
-///           error if the files cannot be written.
+/// Units     `every`: steps between two points of the curves; automatic: 100, with additional points after 1,
+///           2, 5, 10, 20 and 50 steps and after each epoch. `histograms_every`: steps between histograms,
+///           update ratios and images of filters; 0: never; automatic: 1000, and once after the first epoch
+///           (for a stream: after 100 steps). `hyperparameters`: added to those of the training_settings.
+///           `lines` receives the error if the files cannot be written.
 struct tensorboard_settings {
   static constexpr std::int64_t automatic = -1;
 
@@ -43,18 +43,20 @@ struct tensorboard_settings {
 ///
 /// Only rank 0 writes, so every rank can have a tensorboard_listener.
 ///
-/// Units     steps count updates from 1, over all epochs; values after an epoch have its last step. Losses
-///           and samples as in progress_listener. The learning rate is that of training_settings::optimizer,
-///           with the factor of `plateau`. The HParams page names settings by their paths. Bytes are
-///           those that rank 0 has sent during steps, without evaluations and ends of epochs. Gradients: see
-///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
-///           For a step that did not update the parameters, no gradients or updates are written.
-/// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
+/// Units     steps are counted from 1, over all epochs; values of an epoch belong to the epoch's last step.
+///           Losses and samples as in progress_listener. The learning rate is that of
+///           training_settings::optimizer, with the factor of `plateau`. The HParams page names settings by
+///           their paths. Bytes are those that rank 0 sends in steps, not in evaluations or at the ends of
+///           epochs. Gradients: see training::last_gradient. If the strategy exchanges parameters, an update
+///           includes the exchange. For a step that did not update the parameters, no gradients or updates
+///           are written.
+/// Order     a resumed run writes a new file to the same folder. TensorBoard shows all files of a folder as
+///           one run.
 /// Errors    setting_error unless `every` ≥ 1 or automatic, `histograms_every` ≥ 0 or automatic, and the
 ///           hyperparameters are finite. If a file cannot be written, the listener logs the error and writes
 ///           nothing more; training continues.
 /// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 12 bytes
-///           for each element of the largest tensor, and the time of some passes over them. See
+///           for each element of the largest tensor, and the time of some passes over the parameters. See
 ///           docs/monitoring.md for measurements.
 class tensorboard_listener final : public listener {
  public:
@@ -67,25 +69,25 @@ class tensorboard_listener final : public listener {
   void on_epoch(training& run, epoch_report const& done) override;
   void on_end(training& run) override;
 
-  /// Adds a point to a curve of the program, such as "validation/accuracy". The HParams page compares the
-  /// curves that have points before the end of the first epoch. Does nothing on other ranks, before the first
-  /// step, and after an error.
+  /// Adds a point to a curve that the program defines, such as "validation/accuracy". The HParams page
+  /// compares the curves that have points before the end of the first epoch. Does nothing on ranks other than
+  /// 0, before the first step, and after an error.
   void scalar(std::string_view tag, std::int64_t step, double value);
-  /// The file, for images, texts and curves of the program. Null on other ranks, before the first step, and
-  /// after an error.
+  /// Returns the file, for images, texts and curves that the program adds. Null on ranks other than 0, before
+  /// the first step, and after an error.
   io::event_file* file() { return file_.get(); }
-  /// Error that ended the writing; empty: none.
+  /// Returns the error after which nothing more is written; empty if there was none.
   std::string const& last_error() const { return last_error_; }
 
  private:
   void begin(training& run, step_report const& done);
   bool has_point(step_report const& done) const;
-  /// Whether histograms are written after the step that follows `done` by `later` steps.
+  /// Returns whether histograms are written after the step that is `later` steps after `done`.
   bool has_histograms(step_report const& done, std::int64_t later) const;
   void write_scalars(training& run, step_report const& done);
   void write_parameters(training& run, step_report const& done);
   void write_filters(training& run, detail::dense_parameters const& now);
-  /// Runs a function that writes. A file_error ends all writing.
+  /// Calls `write`, unless an earlier call has failed. After a file_error, nothing more is written.
   template <class F>
   void attempt(F const& write);
 
@@ -94,10 +96,10 @@ class tensorboard_listener final : public listener {
   std::unique_ptr<io::event_file> file_{};
   std::vector<io::hyperparameter> hyperparameters_{};
   std::string last_error_{};
-  std::vector<std::string> compared_{};  // tags of the HParams page
-  bool has_compared_ = false;            // whether they are written
+  std::vector<std::string> compared_{};  // tags that the HParams page compares
+  bool has_compared_ = false;            // whether compared_ is written
   std::int64_t first_step_ = 0, first_epoch_ = 0;
-  detail::dense_parameters before_{};      // before the step whose update is shown
+  detail::dense_parameters before_{};      // parameters before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
   detail::mean_loss loss_{};
   double step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;

@@ -28,8 +28,8 @@ struct non_negative {};
 
 /// Value type that holds any constraint of namespace constraint, or none.
 ///
-/// Errors    check: setting_error unless the norm is finite and above 0.   from: setting_error for an unknown
-///           name.
+/// Errors    check: setting_error unless the `at` of max_norm is finite and above 0.   from: setting_error
+///           for an unknown name.
 struct parameter_constraint {
   enum class kind : std::uint8_t { none, max_norm, unit_norm, non_negative };
   static constexpr std::array<std::string_view, 4> names{"none", "max_norm", "unit_norm", "non_negative"};

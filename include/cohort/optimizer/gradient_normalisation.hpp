@@ -99,7 +99,8 @@ struct gradient_normalisation {
   /// Returns the bound on the absolute value of each element; 0: no bound.
   constexpr double element_bound() const { return which == kind::clip_elementwise ? at : 0; }
 
-  /// Returns the factor for a gradient. `l2_norm`: its norm over the elements that norm() selects.
+  /// Returns the factor that multiplies a gradient. `l2_norm`: the gradient's norm over the elements that
+  /// norm() selects.
   constexpr double factor(double l2_norm) const {
     if (norm() == scope::nothing || l2_norm < std::numeric_limits<float>::min()) return 1;
     if (!has_threshold()) return 1 / l2_norm;

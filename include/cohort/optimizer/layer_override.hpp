@@ -10,7 +10,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns whether `pattern` is `name`, or a prefix of it followed by a star: "features_*".
+/// Returns whether `pattern` equals `name`, or is a prefix of `name` followed by a star: "features_*".
 constexpr bool is_named(std::string_view name, std::string_view pattern) {
   if (pattern.empty() || pattern.back() != '*') return name == pattern;
   return name.substr(0, pattern.size() - 1) == pattern.substr(0, pattern.size() - 1);

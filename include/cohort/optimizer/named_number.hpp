@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// One field of a setting, in the form used by hashes and kernels.
+/// Name and value of one numeric field of a setting. Hashes and kernels use this form.
 struct named_number {
   std::string_view name;
   double value = 0;
@@ -32,7 +32,7 @@ struct named_numbers {
 
 namespace detail {
 
-/// Throws setting_error for the field `field` of `owner` unless its value is finite and `allowed`.
+/// Throws setting_error for the field `field` of `owner` unless `allowed` is true and `value` is finite.
 void require_setting(bool allowed, std::string_view owner, std::string_view field, char const* expected,
                      double value);
 

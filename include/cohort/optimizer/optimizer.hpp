@@ -13,9 +13,9 @@
 
 namespace cohort {
 
-/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers. Parameters of this
-/// role have separate penalties, 0 by default. Running statistics are not trained, but updated from batch
-/// statistics: see plan/batch_statistics.hpp.
+/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers, and has separate
+/// penalties, 0 by default. Running statistics are not trained, but updated from batch statistics: see
+/// plan/batch_statistics.hpp.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
 /// Returns whether an optimizer changes parameters of this role.
@@ -35,10 +35,10 @@ struct parameter_rule {
 
 /// Optimizer settings of a network, with overrides for single layers.
 ///
-/// Units     `decay_from_rank`: the optimizer's `decay` applies only to parameters of at least this rank. 2
-///           excludes biases and the parameters of normalisation layers.
-/// Order     a step updates the parameters, then enforces the constraints. A mean of parameters over ranks
-///           satisfies every constraint, too, except unit_norm.
+/// Units     `decay_from_rank`: the optimizer's `decay` applies only to tensors with at least this many
+///           dimensions. 2 excludes biases and the parameters of normalisation layers.
+/// Order     a step updates the parameters, then enforces the constraints. If the parameters of all ranks
+///           satisfy a constraint other than unit_norm, their mean satisfies it, too.
 /// Errors    check: setting_error that names the field; for an override also its index in `layers` and its
 ///           layer name.
 struct optimizer_settings {
@@ -58,7 +58,7 @@ struct optimizer_settings {
 
   constexpr bool operator==(optimizer_settings const&) const = default;
 
-  /// Returns the rule for the parameters of one layer with one role and rank.
+  /// Returns the update rule of a parameter with this layer, role and tensor rank (number of dimensions).
   ///
   /// Order     of biases: the layer's bias_rule, else the network's bias_rule, else the layer's rule, else
   ///           the network's rule.

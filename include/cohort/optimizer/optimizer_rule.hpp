@@ -37,8 +37,8 @@ enum class update_rule : std::uint8_t {
 enum class norm_of : std::uint8_t { nothing, gradient, step };
 
 /// One row of the table of optimizers: its fields, without rate and momentum, in the order of declaration,
-/// and its state arrays. State array k starts at 0, or at the value of field initial_from[k] if that is not
-/// −1.
+/// and its state arrays. State array k starts at the value of field initial_from[k], or at 0 if
+/// initial_from[k] is −1.
 struct update_row {
   std::string_view name;
   std::array<std::string_view, 5> fields{};

@@ -9,8 +9,8 @@
 ///     v̂ = v / (1 − β₂ᵗ)
 ///
 /// State starts at 0 unless stated otherwise. Weight decay is decoupled: it subtracts η·decay·w, with w
-/// before the step. It applies to all parameters; optimizer_settings::decay_from_rank excludes those of a
-/// lower rank, layer_override::decays those of a layer.
+/// before the step. Weight decay applies to all parameters, except those that
+/// optimizer_settings::decay_from_rank (by tensor rank) or layer_override::decays (by layer) excludes.
 namespace cohort {
 
 /// u = η·g
@@ -32,8 +32,8 @@ struct nesterov {
 
 /// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = η·m̂ / (√v̂ + epsilon)
 ///
-/// Units     `epsilon_hat` is added to √v before the bias correction. Keras, TensorFlow and Deeplearning4j
-///           use this ε; then `epsilon` is 0. One of the two is above 0.
+/// Units     `epsilon_hat` is added to √v before the bias correction. To match Keras, TensorFlow and
+///           Deeplearning4j, set `epsilon_hat` to their ε and `epsilon` to 0. One of the two is above 0.
 ///
 /// Source    Kingma and Ba, ICLR 2015; `epsilon_hat`: the formula at the end of its section 2.
 struct adam {
@@ -69,8 +69,8 @@ struct amsgrad {
 
 /// n = max(β₂n, |g|); u = η·m̂ / (n + epsilon)
 ///
-/// Source    Kingma and Ba, ICLR 2015, section 7, without an epsilon. Keras, too, adds it to n; PyTorch adds
-///           it to |g|.
+/// Source    Kingma and Ba, ICLR 2015, section 7, which has no epsilon. Keras also adds epsilon to n;
+///           PyTorch adds it to |g|.
 struct adamax {
   rate_schedule learning_rate = 1e-3;
   double beta1 = 0.9;

@@ -22,9 +22,9 @@ struct reduce_on_plateau {
   void check() const;
 };
 
-/// State of a plateau detector: the losses observed so far and the resulting factor on rates
-/// (update_scalars::rate_factor). Checkpoints store this value. It is equal on all ranks that observe the
-/// same losses.
+/// State of a plateau detector after the losses observed so far, with the resulting factor on learning rates
+/// (update_scalars::rate_factor). Checkpoints store this state. All ranks that observe the same losses have
+/// the same state.
 ///
 /// Source    ReduceLROnPlateau of Keras and PyTorch.
 struct plateau {

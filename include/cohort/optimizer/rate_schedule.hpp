@@ -58,9 +58,9 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 
 /// A learning rate or momentum over time: a number, or any schedule of namespace schedule.
 ///
-/// Errors    check: setting_error that names `owner` and the field: a value that is negative or not finite, a
-///           momentum that is not below 1, a period or length below 1, a map whose keys do not begin at 0 or
-///           do not increase.
+/// Errors    check: setting_error that names `owner` and the field, for a value that is negative or not
+///           finite, a momentum that is not below 1, a period or length below 1, or a map whose keys do not
+///           begin at 0 or do not increase.
 class rate_schedule {
  public:
   constexpr rate_schedule(double value) : rate_schedule(schedule::fixed{value}) {}
@@ -101,9 +101,9 @@ class rate_schedule {
   struct extent {
     std::string_view name{};   ///< "cosine", "warm_up"
     std::string_view field{};  ///< the field that sets the end: "length"
-    double length = 0;         ///< from x = 0; of restarts, the first wave; of a map, up to its last key
+    double length = 0;         ///< from x = 0; first wave if it restarts; for a map, includes the last key
     schedule::unit by{};
-    bool is_decay = false;  ///< the value after the end is that of the end of training
+    bool is_decay = false;  ///< whether the schedule decays to its final value at the end
   };
   /// Returns the parts that end.
   std::vector<extent> extents() const;

@@ -18,7 +18,7 @@ struct update_scalars {
   double l2 = 0;               ///< penalty of the parameter's role
   double gradient_scale = 1;   ///< 1 / examples for summed gradients, or a normalisation's factor
   double clip = 0;             ///< elements are clipped to [−clip, clip]; 0: no clipping
-  double needed_norm = -1;     ///< optimizer::needed_norm() of the whole parameter, for the scaled gradient
+  double needed_norm = -1;     ///< norm that optimizer_rule::needed_norm() selects, for the scaled gradient
   double parameter_norm = -1;  ///< norm of the whole parameter
 };
 
@@ -36,7 +36,7 @@ struct update_constants {
 
 update_constants constants_of(optimizer_rule const& rule, update_scalars const& now);
 
-/// Returns the constants of a step at rate 1. lamb needs the norm of such a step.
+/// Returns the constants of a step at rate 1. lamb needs the norm of this step.
 update_constants constants_at_rate_1(optimizer_rule const& rule, update_scalars now);
 
 /// Elements per block of a pass: the block's gradient fits into the L1 cache.

@@ -27,14 +27,14 @@ struct update_range {
 /// passes_on_processor.
 ///
 /// Shapes    n elements of the master's type, from `begin` in each named arena. n and begin are multiples of
-///           16, except in functions with arguments `x` and `n` only.
+///           16, except in scale, in finite and where n counts channels.
 /// Order     a call runs after all earlier work of the calling thread. On return, return values and data
-///           outside arenas are complete; data in `results` memory is complete after wait(). Ranges of
-///           different threads do not overlap.
+///           outside arenas are complete; data in the memory of results() is complete after wait(). Ranges
+///           of different threads do not overlap.
 /// Exact     bitwise reproducible on one machine, however the ranges are split.
 class arena_passes {
  public:
-  /// Number of elements whose squares are summed together.
+  /// Number of elements per sum of squares (see square_sums).
   static constexpr std::size_t chunk = 4096;
   /// Maximum numbers of parts and of state arrays in a call.
   static constexpr std::size_t max_parts = 256;
@@ -42,7 +42,7 @@ class arena_passes {
 
   virtual ~arena_passes() = default;
 
-  /// Name of the instruction set or device: passes of equal names compute equal bits.
+  /// Name of the instruction set or device: passes with equal names compute the same bits.
   virtual std::string name() const = 0;
   /// Memory space of the arenas; null: the processor's memory.
   virtual std::shared_ptr<memory_space> space() const = 0;
@@ -83,7 +83,7 @@ class arena_passes {
   /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// As square_sums, for the step that the optimizer would take at learning rate 1 instead of the gradient.
+  /// Like square_sums, but of the step that the optimizer would take at learning rate 1, not of the gradient.
   virtual void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
@@ -91,8 +91,9 @@ class arena_passes {
   virtual void update(std::span<update_range const> ranges, std::byte* master,
                       std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
 
-  /// Merges part of a batch into `to`, for n channels: the means and variances that a kernel has written to
-  /// the arenas' space, with the weight now.weight_of(examples). batch_statistics defines the result.
+  /// Merges the statistics of part of a batch into `to`, for n channels. A kernel has written the means and
+  /// variances to the arenas' space; their weight is now.weight_of(examples). For the formula, see
+  /// batch_statistics.
   virtual void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
                                 int examples, detail::batch_moments* to, std::size_t n) = 0;
   /// Merges `from` into `to`, for n channels.
@@ -109,7 +110,7 @@ class arena_passes {
 
 namespace detail {
 
-/// Calls run(with, part, parts) for each part, on threads of a library, and returns when all calls have
+/// Calls run(with, part, parts) for each part, on a library's threads, and returns when all calls have
 /// returned.
 using parallel_parts = void (*)(void (*run)(void const* with, int part, int parts), void const* with);
 

@@ -9,11 +9,11 @@
 
 namespace cohort {
 
-/// Means and variances of one step's batch, for the running statistics that training updates: one part per
-/// worker.
+/// Means and variances of one step's batch, from which training updates the running statistics. Each worker
+/// has one part.
 ///
-/// Kernels write the mean b and the biased variance s of their part of the batch where the gradients of
-/// running_mean and running_variance belong. A context merges them into its worker's part of this class, once
+/// Kernels write the mean b and the biased variance s of their part of the batch to the gradient slots of
+/// running_mean and running_variance. A context merges them into its worker's part of this class, once
 /// for each micro-batch. The weight a of a micro-batch is its part of the divisor of the mean loss
 /// (loss_divisor; by default the number of examples). Two parts are merged to
 ///
@@ -34,13 +34,13 @@ class batch_statistics {
  public:
   using moments = detail::batch_moments;
 
-  /// Adjacent channels with one running_mean.
+  /// Range of the channels of one running_mean tensor.
   struct layer {
     int parameter;  ///< index of the running_mean; that of the running_variance is one higher
     std::size_t first, channels;
   };
 
-  /// Before    layers are frozen already.
+  /// Before    all layers to freeze have been frozen (parameter_set::freeze).
   batch_statistics(parameter_set const& parameters, std::size_t workers);
 
   std::span<layer const> layers() const;
@@ -50,7 +50,7 @@ class batch_statistics {
 
   /// Removes all examples from a worker's part.
   void clear(std::size_t worker);
-  /// As clear, for all workers.
+  /// Removes all examples from all parts.
   void clear();
   /// Merges all parts into the first, and clears the others.
   void merge_workers();
@@ -60,7 +60,7 @@ class batch_statistics {
   void write(std::span<moments const> from);
 
   /// Updates the running statistics among the parameters of `which` from the first part.  Before: no kernel
-  /// that uses them is running.
+  /// that uses these running statistics is running.
   void follow(parameter_set& parameters, parameter_range const& which = {}) const;
 
  private:
@@ -73,7 +73,7 @@ class batch_statistics {
 
 namespace detail {
 
-/// Splits the running statistics that training updates into layers.
+/// Returns the channel ranges of the running_mean tensors that training updates.
 std::vector<batch_statistics::layer> statistics_layers(std::span<parameter const> table);
 
 }  // namespace detail

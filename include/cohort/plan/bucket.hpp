@@ -28,7 +28,7 @@ struct parameter {
 
   /// Name of the layer: `name` up to the last '.'.
   std::string_view layer() const;
-  /// Returns whether training updates this tensor.
+  /// Returns whether the optimizer updates this tensor.
   bool trains() const { return is_trained(spec.role) && !frozen; }
 };
 
@@ -56,8 +56,8 @@ struct bucket {
 /// layers do not belong to a bucket.
 ///
 /// Units     the first bucket is closed at `first_bytes`, so that communication starts early. A later bucket
-///           is closed at half of the remaining bytes, limited to the range from `last_bytes` to `bytes`.
-///           Little then remains to be sent when backward ends.
+///           is closed at half of the remaining bytes, limited to the range from `last_bytes` to `bytes`,
+///           so that little remains to be sent when backward ends.
 /// After     every parameter's `bucket` is set.
 std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
                                  std::size_t first_bytes = std::size_t{64} << 10,

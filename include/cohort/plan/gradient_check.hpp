@@ -8,7 +8,7 @@ namespace cohort {
 
 /// Settings of check_gradients.
 ///
-/// Units     `epsilon` is the difference step of a parameter. `samples` is the number of elements checked in
+/// Units     `epsilon` is the step of the central differences. `samples` is the number of elements checked in
 ///           each parameter tensor; 0: all.
 struct gradient_check_settings {
   int batch = 3;
@@ -17,8 +17,8 @@ struct gradient_check_settings {
   int samples = 24;
 };
 
-/// The element whose gradient has the largest error: `element` is its row-major index in the tensor
-/// `parameter`.
+/// Result of check_gradients: the element whose gradient has the largest error. `element` is its row-major
+/// index in the tensor `parameter`.
 ///
 /// Units     `relative_error`: |analytic − numeric| divided by the larger magnitude of the two. If both are
 ///           below a thousandth of the network's largest gradient, that thousandth is the divisor. Infinite
@@ -37,7 +37,7 @@ struct gradient_report {
 /// their kernels are instantiated for double.
 ///
 /// Before    the network ends in a loss. Only gradients of parameters are compared: a layer's input gradient
-///           is checked if a layer with parameters precedes it.
+///           is checked only if a layer with parameters precedes that layer.
 /// Errors    those of make_plan.
 /// Exact     a correct gradient has an error of about 1e-6: the differences have a truncation error of about
 ///           ε² and a rounding error of about 1e-16·loss/ε. A kink (relu at 0, a tie in the window of a max

@@ -9,9 +9,9 @@
 
 namespace cohort {
 
-/// Gradients of one step before the update: one part per worker, all in the master's layouts. The statistics
-/// of the batch, which running statistics follow, are separate; the elements of running statistics in the
-/// gradients are undefined, but finite.
+/// Gradients of one step before the update: one part per worker, all in the master's layouts. statistics()
+/// holds the batch statistics separately; the elements of running statistics in the gradients are undefined,
+/// but finite.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
 /// Exact     pack does not change the bits of the update. Neither does pack followed by unpack of the same

@@ -34,9 +34,10 @@ constexpr void check_plans_of() {
 
 /// Compiles a graph to a plan for the store's backend.
 ///
-/// Order     call it on a thread whose number of threads (`B::threads`) is that of the later contexts.
+/// Order     call it on a thread with the same number of threads (`B::threads`) as the later contexts.
 /// Exact     without `tune`, a plan depends only on its arguments, the machine and the number of threads.
-/// Errors    setting_error if the batch is below 1, an output is not a layer, or a block matches no layer.
+/// Errors    setting_error if the batch is below 1, an output is not a layer, or a row of recompute.blocks
+///           matches no layer.
 ///           backend_error, naming layer and backend, if a layer has no suitable kernel. graph_error if a
 ///           training plan has no loss. memory_error, with the plan's table and the largest batch that fits,
 ///           if the plan exceeds the memory limit.

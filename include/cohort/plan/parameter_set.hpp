@@ -14,7 +14,7 @@
 
 namespace cohort {
 
-/// Default initialisers, for parameters without one from their layer or node.
+/// Initialisers of the parameters for which neither layer nor node sets an initialiser.
 struct initial_parameters {
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
@@ -66,7 +66,7 @@ class parameter_set {
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
-  /// As read and write, with a dense tensor in the arenas' memory space.
+  /// Like read and write, but the dense tensor is in the arenas' memory space.
   virtual void read_on_device(int p, std::byte const* arena, std::byte* dense) const {
     read(p, arena, dense);
   }

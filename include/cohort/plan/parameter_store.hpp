@@ -47,8 +47,8 @@ class parameter_store final : public parameter_set {
     if (!layouts_[static_cast<std::size_t>(p)]) layouts_[static_cast<std::size_t>(p)] = wanted;
   }
 
-  /// Assigns every parameter its offset and allocates the master, once. Parameters that no plan uses are
-  /// dense.
+  /// Assigns every parameter its offset and allocates the master, once. Parameters without a fixed layout
+  /// become dense.
   void allocate() {
     if (allocated_) return;
     constexpr std::size_t unit = buffer::alignment / sizeof(float);
@@ -63,8 +63,8 @@ class parameter_store final : public parameter_set {
     allocated_ = true;
   }
 
-  /// Returns the working copy of parameter p in this layout; creates it if necessary. `training`: the copy is
-  /// refreshed after every update.
+  /// Returns the index of the working copy of parameter p in this layout; creates the copy if necessary.
+  /// `training`: the copy is refreshed after every update.
   int copy(int p, layout const& wanted, bool training) {
     std::lock_guard const lock(copies_mutex_);
     int const c = find_copy(p, {}, wanted);
@@ -75,7 +75,7 @@ class parameter_store final : public parameter_set {
         update_copies_[at] = c;
     return c;
   }
-  /// Returns the working copy of folded weights (which = 0) or their bias (1) in this layout.
+  /// Like copy(), but for folded weights (which = 0) or their bias (1).
   int folded_copy(detail::folding const& how, int which, layout const& wanted) {
     std::lock_guard const lock(copies_mutex_);
     return find_copy(which, how, wanted);
@@ -191,8 +191,8 @@ class parameter_store final : public parameter_set {
                        .data = buffer(counts_only_ ? 0 : backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
-  /// Whether updates leave the copy unchanged, because its layer is frozen. False for folded copies, because
-  /// they also depend on running statistics.
+  /// Returns whether updates leave the copy unchanged, because its layer is frozen. False for folded copies,
+  /// because they also depend on running statistics.
   bool is_frozen(working_copy const& c) const {
     return !c.folds && table_[static_cast<std::size_t>(c.parameter)].frozen;
   }
@@ -233,10 +233,10 @@ class parameter_store final : public parameter_set {
   }
 
   /// Calls move(run, staging, bytes) to copy parameter p between an arena and a dense tensor. run(writes,
-  /// from, to) runs a reorder with these addresses. The reorders are cached, because an exchange needs them
-  /// in every step. If the dense tensor is in the processor's memory (`host_side`) and the arenas are not,
-  /// `staging` is a buffer of `bytes` bytes in the arenas' memory space. Otherwise `staging` is null. Uses
-  /// one thread: a thread pool costs more than it saves here.
+  /// from, to) runs the reorder to (`writes`) or from the arena's layout. The reorders are cached, because
+  /// an exchange needs them in every step. If the dense tensor is in the processor's memory (`host_side`) and
+  /// the arenas are not, `staging` is a buffer of `bytes` bytes in the arenas' memory space. Otherwise
+  /// `staging` is null. Uses one thread: a thread pool costs more than it saves here.
   template <class Move>
   void with_reorder(int p, bool host_side, Move move) const {
     detail::thread_scope<B> const single(1);

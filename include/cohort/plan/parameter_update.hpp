@@ -32,8 +32,8 @@ struct update_request {
 ///           constrains(workers), all wait again and call constrain.
 /// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
 ///           parameter_set::freeze has not frozen.
-/// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker: the
-///           result does not depend on the number of workers.
+/// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker, so
+///           the result does not depend on the number of workers.
 class parameter_update {
  public:
   parameter_update(parameter_set& parameters, optimizer_settings const& settings);
@@ -72,7 +72,7 @@ class parameter_update {
   bool can_update_ranges() const { return norm_phases() == 0 && !has_constraints(); }
 
   /// Number of phases that measure norms of whole tensors before apply: of gradients, then of steps. 0 for
-  /// one worker, because its apply measures them.
+  /// one worker, because apply then measures the norms.
   int phases(int workers) const { return workers == 1 ? 0 : norm_phases(); }
 
   /// Performs a worker's share of a phase.
@@ -82,14 +82,14 @@ class parameter_update {
   void apply(update_request const& request);
 
   bool has_constraints() const { return !constrained_.empty(); }
-  /// Returns whether constrain must be called after apply. False for one worker, because its apply
-  /// constrains.
+  /// Returns whether constrain must be called after apply. False for one worker, because apply then calls
+  /// constrain.
   bool constrains(int workers) const { return workers > 1 && has_constraints(); }
 
   /// Performs a worker's share of the constraints.
   void constrain(int worker, int workers);
-  /// Applies the constraints to dense canonical elements of all parameters, for example a mean that is not in
-  /// the master yet.
+  /// Applies the constraints to dense canonical elements of all parameters, for example a mean that has not
+  /// been written to the master yet.
   void constrain(std::byte* dense) const;
 
  private:
@@ -111,7 +111,7 @@ class parameter_update {
   /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
-  /// Performs a thread's part of a worker's share: part `thread` of `threads`. `whole`: as in scalars.
+  /// Performs a thread's part of a worker's share: part `thread` of `threads`. `whole`: as in factor.
   void apply_rules(update_request const& request, double whole, int thread, int threads);
 
   /// Tensor with a constraint, and its offset in the dense buffer.

@@ -64,8 +64,8 @@ using ready_function = std::function<void(bucket const&)>;
 /// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. Training: the
 ///           plan's batch of examples; one target per loss: i32 indices, or f32 or the backend's scalar.
 ///           Inference: at most the plan's batch; no targets. `masks`: u8, batch × T, one per masked input;
-///           empty: no step is masked. `weights` (empty: 1 each) and `indices` (empty: 0, 1, …; keys of
-///           random masks): one per example.
+///           empty: only padded inputs have masked steps. `weights` (empty: 1 each) and `indices` (empty:
+///           0, 1, …; keys of random masks): one per example.
 struct forward_request {
   std::span<tensor_view const> inputs;
   std::span<tensor_view const> targets{};
@@ -74,10 +74,10 @@ struct forward_request {
   std::span<std::int64_t const> indices{};
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  batch_sums* sums = nullptr;              ///< over the parts of the batch; must outlive backward
+  batch_sums* sums = nullptr;              ///< sums over the parts of the batch; must outlive backward
   detail::layer_states* states = nullptr;  ///< states of stateful layers; must outlive backward
   int first_row = 0;                       ///< row of `states` that belongs to example 0
-  /// Index of the first late parameter: kernels may read it and the following ones only after `finish_late`.
+  /// Index of the first late parameter: kernels may read this and later parameters only after `finish_late`.
   int first_late = 0;
   /// Called once on this thread, before the first kernel that reads a late parameter; null: none is late.
   std::function<void()> const* finish_late = nullptr;
@@ -126,8 +126,8 @@ class plan_context {
   /// Errors    setting_error if the plan has no such output; a plan for training has no outputs.
   virtual tensor_view output(int which = 0) const = 0;
 
-  /// Runs the last forward again. Returns the first step whose result is not finite: "the input", a step's
-  /// name, or "".
+  /// Runs the last forward again. Returns the name of the first step whose result is not finite, "the input"
+  /// if an input is not finite, or "" if everything is finite.
   virtual std::string first_non_finite() = 0;
 
   /// Gradients of this context: an arena in the master's layouts.

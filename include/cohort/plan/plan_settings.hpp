@@ -16,7 +16,7 @@ class tuning;
 /// `state_arrays`  number of arenas of optimizer state that count towards `max_bytes`
 /// `accumulates`   whether the memory of contexts for gradient accumulation counts too
 /// `outputs`       at inference: node ids of the layers whose outputs are kept; empty: the graph's outputs
-/// `recompute`     used in training only
+/// `recompute`     activation checkpointing; used in training only
 /// `tune`          selects among several implementations of a layer; must support the backend. null: the
 ///                 backend's fixed rules
 struct plan_settings {

@@ -8,7 +8,7 @@
 namespace cohort {
 
 /// Activation checkpointing (rematerialisation): training does not keep some tensors from forward to
-/// backward, but computes them again when backward first reads them. It saves memory and costs additional
+/// backward, but computes them again when backward first reads them. This saves memory and costs additional
 /// work.
 ///
 /// `cheap`   recomputes memory-bound layers: norms, activations, sums, pools, masks, joins. The selection
@@ -47,7 +47,7 @@ struct recomputation_cost {
 
 namespace detail {
 
-/// Index of the first row of `blocks` that matches each node, or −1.
+/// Returns, for each node, the index of the first row of `blocks` that matches the node, or −1.
 std::vector<int> rows_of_blocks(graph_view net, recomputation const& how);
 
 }  // namespace detail

@@ -10,7 +10,7 @@ struct replica {
   parameter_set& parameters;
   parameter_update& update;
 
-  /// Bytes of an array as dense canonical elements.
+  /// Size in bytes of one array as dense canonical elements.
   std::size_t bytes() const;
   int arrays() const { return 1 + update.state_arrays(); }
   /// Arena of an array. Array 0: the parameters. Array k + 1: the k-th state array of the optimizers.
@@ -18,7 +18,7 @@ struct replica {
   /// Copies an array to dense canonical elements, and back. After a write, call parameters.mark_changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }
   void write(int array, std::byte const* dense) const { parameters.write_all(dense, arena(array)); }
-  /// Copies this rank's frozen parameters into a dense array, because a mean would round them.
+  /// Overwrites the frozen parameters of a dense mean with this rank's, because averaging may round them.
   void restore_frozen(int array, std::byte* dense) const;
 };
 

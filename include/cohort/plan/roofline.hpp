@@ -29,9 +29,9 @@ struct roofline {
   bool by_memory = false;
 };
 
-/// Returns the minimum time for a kernel's arithmetic or its memory traffic, whichever is longer, divided by
-/// the kernel's measured time in seconds. Returns share 0 if `flops` or `bytes_per_second` of the peaks, or
-/// the time, is 0.
+/// Returns the fraction of the roofline: the minimum time for a kernel's arithmetic or for its memory
+/// traffic, whichever is longer, divided by the measured time `seconds`. Returns share 0 if `flops` or
+/// `bytes_per_second` of the peaks, or the time, is 0.
 constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double bytes, bool bf16,
                                double seconds) {
   if (!(peaks.flops > 0) || !(peaks.bytes_per_second > 0) || !(seconds > 0)) return {};

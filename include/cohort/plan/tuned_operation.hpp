@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// Describes a step as text, without its name: layers of the same shape have the same text.
+/// Describes a step as text, without its name, so that equal steps with different names have the same text.
 template <tensor_backend B>
 [[gnu::noinline]] std::string describe_request(B const& backend, operation_request<B> const& r) {
   std::string text(r.kind->name);

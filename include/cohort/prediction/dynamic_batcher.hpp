@@ -20,10 +20,10 @@ enum class when_full { wait, refuse };
 
 /// Settings of a dynamic_batcher.
 ///
-/// Units     `max_batch`: examples per run. `max_delay`: longest wait of a batch's first call for further
-///           calls; batching adds up to this latency. `max_queue`: largest number of queued examples.
-///           `deadline`: longest time from a call to its answer, 1 ms to 1,000 h. `runs`: number of
-///           concurrent runs, each on a separate thread. With a model, the kernels of each run use the
+/// Units     `max_batch`: examples per run. `max_delay`: longest time that a batch's first call waits for
+///           further calls; the largest latency that batching adds. `max_queue`: largest number of queued
+///           examples. `deadline`: longest time from a call to its answer, 1 ms to 1,000 h. `runs`: number
+///           of concurrent runs, each on a separate thread. With a model, the kernels of each run use the
 ///           model's number of threads.
 struct dynamic_batching {
   int max_batch = 32;
@@ -37,7 +37,7 @@ struct dynamic_batching {
 /// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
 /// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices: i32 or f32. Calls with
-///           a batch_view may have masks. Calls of different types, with and without
+///           a batch_view may have masks. Calls whose inputs differ in type, and calls with and without
 ///           masks, run in different batches.
 /// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs when it
 ///           is full, or when its first call has waited for max_delay. All members are thread-safe except
@@ -45,8 +45,8 @@ struct dynamic_batching {
 ///           exists.
 /// After     stop or the destructor: new calls are refused, and the queued calls are answered.
 /// Errors    shape_error and setting_error for an invalid call; deadline_error if the call is not answered in
-///           time or the queue is full. Only this caller gets these errors. If the run of a batch fails, all
-///           callers of the batch get the error.
+///           time or the queue is full. Other callers do not get these errors. If the run of a batch
+///           fails, all callers of the batch get the error.
 /// Source    the dynamic batcher of NVIDIA Triton; Olston et al., TensorFlow-Serving, 2017.
 class dynamic_batcher {
  public:
@@ -64,8 +64,8 @@ class dynamic_batcher {
   /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
-  /// As the first submit, but with one mask per masked input; without masks, as training::predict. Targets
-  /// are ignored.
+  /// Like the first submit, but the call may have masks (see batch_view): one per masked input, or none.
+  /// Targets are ignored.
   pending_predictions submit(batch_view const& call, std::chrono::milliseconds deadline);
   pending_predictions submit(batch_view const& call) { return submit(call, how_.deadline); }
 
@@ -107,7 +107,7 @@ class dynamic_batcher {
   int checked_count(std::span<tensor_view const> inputs, std::span<tensor_view const> masks) const;
   pending_predictions submit(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
                              std::chrono::milliseconds deadline);
-  /// Whether a batch can start.   Before  mutex_ is locked.
+  /// Returns whether a batch can start.   Before  mutex_ is locked.
   bool is_due() const;
   /// Removes calls that were cancelled or have exceeded their deadline.   Before  mutex_ is locked.
   void drop_expired();

@@ -14,8 +14,8 @@
 
 namespace cohort {
 
-/// The outputs of some layers for all examples of a data set, in the data set's order. Itself a data set: its
-/// inputs are the layers' outputs; its targets, masks, weights and keys are copies of the original's.
+/// The outputs of some layers for all examples of a data set, in the data set's order. A feature_set is
+/// itself a data set: its inputs are the layers' outputs; its targets, masks, weights and keys are copies.
 ///
 /// Shapes    one input per layer, f32, in the order in which the layers were named.
 class feature_set {

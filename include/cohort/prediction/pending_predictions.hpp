@@ -18,7 +18,7 @@ class pending_predictions {
   /// Cancels the call if it is not answered yet.
   ~pending_predictions();
 
-  /// Whether get would return or throw without blocking.
+  /// Returns whether get would return or throw without blocking.
   bool is_ready() const { return call_->is_over(); }
   /// Blocks until the answer or the call's deadline. Returns the answer; may be called once.
   ///

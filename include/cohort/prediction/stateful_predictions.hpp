@@ -14,18 +14,18 @@ namespace cohort {
 ///     predictions const made = stream.advance(measurements);    // 8 × k × C: their next k steps
 ///
 /// Shapes    an input T×C of the network becomes sequences × k × C here, T indices become sequences × k. For
-///           k = 1 the extent k may be missing. Other inputs (those read after a layer with `last_step`) are
+///           k = 1 the extent k may be omitted. Other inputs (those read after a layer with `last_step`) are
 ///           unchanged. Returns the first output of the network: k × … per sequence or, with `last_step`, the
 ///           output after the last of the k steps.
 /// Order     one call at a time. The model must outlive this object, and its parameters may change only
 ///           between two calls.
 /// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
 ///           rounding of sums on other backends.
-/// Cost      k steps. One plan is made for each value of k; the `max_plans` plans that were used last are
-///           kept.
-/// Errors    setting_error for fewer than one sequence, or with the first layer that cannot run step by step:
-///           attention, pools, flatten, conv1d, positions; recurrent layers with `reverse`, an initial state,
-///           `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
+/// Cost      k steps. One plan is made for each value of k; the `max_plans` most recently used plans are
+///           cached.
+/// Errors    setting_error for fewer than one sequence, or if a layer cannot run step by step (names the
+///           first one): attention, pools, flatten, conv1d, positions; recurrent layers with `reverse`, an
+///           initial state, `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
 class stateful_predictions {
  public:
   explicit stateful_predictions(training const& model, int sequences = 1);
@@ -37,12 +37,12 @@ class stateful_predictions {
 
   /// Number of sequences.
   int sequences() const;
-  /// Number of plans that are kept.
+  /// Number of cached plans.
   int plans() const;
 
   /// Continues all sequences by k steps. With masks (sequences × k), a masked step keeps the state.
   ///
-  /// Errors    shape_error for inputs or masks of another shape or type. After an error, the states are
+  /// Errors    shape_error for inputs or masks of the wrong shape or type. After an error, the states are
   ///           unchanged.
   predictions advance(tensor_view input) { return advance(std::span<tensor_view const>(&input, 1)); }
   predictions advance(std::span<tensor_view const> inputs);

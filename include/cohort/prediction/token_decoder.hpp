@@ -16,8 +16,9 @@ namespace cohort {
 /// Order     the training must outlive the decoder. After a further step of training, call reset before the
 ///           next advance.
 /// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
-/// Errors    setting_error for a network of another shape, or with the first layer that cannot run step by
-///           step: recurrent layers, convolutions, non-causal attention, own layers without `in_place`.
+/// Errors    setting_error for a network with other shapes, or if a layer cannot run step by step (names the
+///           first one): recurrent layers, convolutions, non-causal attention, user-defined layers without
+///           `in_place`.
 /// Cost      memory: a copy of the parameters in f32, and 2·T·C f32 elements for each attention layer of C
 ///           columns.
 /// Source    Shazeer, "Fast Transformer Decoding", 2019.
@@ -32,10 +33,11 @@ class token_decoder {
   int window() const;
   /// Returns the number of steps so far.
   int steps() const;
-  /// Appends tokens and returns the probabilities of the token after the last one. Valid until the next call.
+  /// Appends tokens and returns the probabilities of the token after the last one. They are
+  /// valid until the next call.
   ///
   /// Errors    setting_error without tokens, or for more than window() steps in total; data_error for a token
-  ///           outside the vocabulary. After an error, the steps are those before the call.
+  ///           outside the vocabulary. After an error, the steps are unchanged.
   std::span<float const> advance(std::span<std::int32_t const> tokens);
   /// Discards all steps, and reads the parameters again if they have changed.
   void reset();

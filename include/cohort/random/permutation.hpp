@@ -10,7 +10,7 @@ namespace cohort {
 /// A random permutation of 0 … size − 1 that needs no memory for its elements.
 ///
 /// Order     several threads may use one permutation.
-/// Cost      each element needs on average fewer than 16 Philox blocks, and each of them some 10 ns.
+/// Cost      an element needs fewer than 16 Philox blocks on average; a block takes some 10 ns.
 /// Exact     a function of (stream, size); the same on every machine.
 /// Source    a Feistel network with cycle walking: Black and Rogaway, Ciphers with Arbitrary Finite Domains,
 ///           CT-RSA 2002. Eight rounds; the round function is Philox.
@@ -31,7 +31,7 @@ class random_permutation {
   std::int64_t operator[](std::int64_t i) const {
     auto at = static_cast<std::uint64_t>(i);
     do at = round_trip(at);
-    while (at >= size_);  // ends: a walk along a cycle of the larger permutation returns to its beginning
+    while (at >= size_);  // terminates: the cycle of the larger permutation returns to its start
     return static_cast<std::int64_t>(at);
   }
 

@@ -73,7 +73,7 @@ class random_stream {
     return detail::philox(number, index_, key_);
   }
 
-  /// Returns 64 uniform bits.
+  /// Returns the 64 uniform bits of element i.
   std::uint64_t bits(std::uint64_t i) const {
     detail::philox_words const words = block(i / 2);
     return i % 2 == 0 ? detail::combine(words[0], words[1]) : detail::combine(words[2], words[3]);
@@ -89,8 +89,8 @@ class random_stream {
       return static_cast<double>(bits(i) >> 11) * 0x1p-53;
   }
 
-  /// Returns a number of the standard normal distribution, computed in double. Elements 2j and 2j + 1 are a
-  /// pair.
+  /// Returns a number of the standard normal distribution, computed in double. Elements 2j and 2j + 1 are
+  /// the two results of one Box–Muller transform.
   ///
   /// Source    Box and Muller, 1958.
   template <class T = float>

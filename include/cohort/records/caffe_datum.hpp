@@ -14,17 +14,17 @@ namespace cohort {
 
 /// A `Datum` of Caffe: an image or a vector with a class label, as Caffe and CaffeOnSpark store it.
 ///
-/// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: the
-///           same number of floats. A Datum has either data or numbers.
-/// Order     Caffe's convert_imageset writes the channels blue, green, red.
+/// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: channels ×
+///           height × width floats. A Datum has either data or numbers.
+/// Order     Caffe's convert_imageset writes the channels in the order blue, green, red.
 /// Source    github.com/BVLC/caffe, src/caffe/proto/caffe.proto
 struct caffe_datum {
   int channels = 0;
   int height = 0;
   int width = 0;
-  int label = 0;  ///< of a class; other programs write also negative labels, such as −1 for none
+  int label = 0;  ///< class; programs other than Caffe also write negative labels, such as −1 for none
   bool encoded = false;
-  std::string_view data{};  ///< a part of the message
+  std::string_view data{};  ///< points into the message
   std::vector<float> numbers{};
 
   shape extents() const { return {channels, height, width}; }
@@ -32,12 +32,11 @@ struct caffe_datum {
   /// Reads a serialised Datum.
   ///
   /// Before    `message` outlives the result.
-  /// Errors    data_error naming `where` if the message is not a Datum, or if it is not encoded and the
-  ///           number of its elements differs from its extents or is 0.
+  /// Errors    data_error naming `where` if the message is not a Datum; those of require_extents.
   static caffe_datum parse(std::span<std::byte const> message, std::string_view where);
 
-  /// Throws data_error naming `where` if the Datum is not encoded and the number of its elements differs from
-  /// its extents or is 0.
+  /// Throws data_error naming `where` if the Datum is not encoded and its number of elements differs from
+  /// channels · height · width or is 0.
   void require_extents(std::string_view where) const;
 };
 

@@ -9,13 +9,13 @@
 
 namespace cohort {
 
-/// Arrays in .npy files that may be larger than memory, as records: record r has one field, "row", with the
+/// Format of arrays in .npy files, which may be larger than memory: record r has one field, "row", with the
 /// bytes of row r.
 ///
 /// Shapes    a file with the extents (N, ...) has N records of the extents (...); npy_row_of describes them.
 /// Before    elements of type bool are 0 or 1; this is not checked.
 /// Errors    file_error; data_error naming the file for a file that npy_array rejects, an array without
-///           extents, or one of several extents in Fortran order (numpy.ascontiguousarray changes it).
+///           extents, or one with several extents in Fortran order (convert it by numpy.ascontiguousarray).
 record_format npy_rows();
 
 /// Type and extents of each row of an array in a file.
@@ -31,15 +31,15 @@ struct array_row {
 /// Errors    as npy_rows.
 array_row npy_row_of(std::string const& path);
 
-/// Arrays in .npz files that may be larger than memory, as records: record r has one field per array, named
-/// as the array, with the bytes of its row r.
+/// Format of arrays in .npz files, which may be larger than memory: record r has one field per array, with
+/// the array's name and the bytes of the array's row r.
 ///
 ///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
 ///
-/// Shapes    as npy_rows; all these arrays of a file have the same number of rows.
-/// Before    as npy_rows. The checksums of the arrays are not compared.
+/// Shapes    as npy_rows; all these arrays in one file have the same number of rows.
+/// Before    as npy_rows. The checksums of the arrays are not checked.
 /// Parameters  `arrays`: their names; empty: all arrays of a file.
-/// Errors    those of npy_rows; setting_error for a name twice. data_error for a file that
+/// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that
 ///           is no zip archive, an array that is missing or compressed (numpy.savez stores arrays without
 ///           compression), or arrays with different numbers of rows.
 record_format npz_rows(std::vector<std::string> arrays = {});

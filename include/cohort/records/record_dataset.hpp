@@ -14,7 +14,7 @@
 
 namespace cohort {
 
-/// One record that a decoder reads. Fields are read from the file when they are requested.
+/// A record, as passed to a decoder. Fields are read from the file when they are requested.
 class record_view {
  public:
   record_view(record_set const& records, std::int64_t index);
@@ -29,16 +29,16 @@ class record_view {
   ///
   /// Errors    those of record_set::read.
   std::span<std::byte const> bytes(std::size_t field);
-  /// As bytes, for a field of `size` bytes.
+  /// Like bytes(field), but requires a field of `size` bytes.
   ///
-  /// Errors    also data_error naming the record for another size.
+  /// Errors    also data_error naming the record if the field has a different size.
   std::span<std::byte const> bytes(std::size_t field, std::size_t size);
   /// Returns the bytes of a field as text.
   std::string_view text(std::size_t field);
   /// Returns a field that is a decimal integer, such as "cls" of a WebDataset. Spaces and a line end may
   /// follow the number.
   ///
-  /// Errors    those of bytes; data_error naming the record if the text is not an integer in the range.
+  /// Errors    those of bytes; data_error naming the record if the text is no integer from `least` to `most`.
   std::int64_t integer(std::size_t field, std::int64_t least, std::int64_t most);
 
  private:
@@ -47,7 +47,7 @@ class record_view {
   std::vector<std::vector<std::byte>>& memory_;
 };
 
-/// Computes an example from a record: sets every part of `out` by point or fill. Several threads call it.
+/// Computes an example from a record: sets every part of `out` by point or fill. Called by several threads.
 using record_decoder = std::function<void(record_view& record, example_view& out)>;
 
 /// Action for a record that cannot be read or decoded (data_error).
@@ -67,9 +67,9 @@ struct record_decoding {
 /// Shapes    `description` describes the parts that `decode` sets.
 /// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error, or
 ///           whose class label or weight is not valid, has zeros and weight 0: it contributes to no loss,
-///           metric or normalisation of the data, and means remain exact. In a network with batch_norm it
-///           changes the outputs of the other examples of its batch. file_error, for example if a file cannot
-///           be read, is always thrown.
+///           metric or normalisation of the data, and means remain exact. With batch_norm, such an
+///           example changes the outputs of the other examples in the batch. file_error, for example if a
+///           file cannot be read, is always thrown.
 dataset decoded_records(record_set records, data_description description, record_decoder decode,
                         record_decoding const& how = {});
 

@@ -14,7 +14,7 @@
 
 namespace cohort {
 
-/// The bytes of one field of a record: a range of its file, or of the content of a packed block.
+/// Place of one field of a record: a byte range of the record's file, or of the content of a packed block.
 struct field_place {
   static constexpr std::uint64_t missing = ~std::uint64_t{0};
 
@@ -27,21 +27,21 @@ struct field_place {
 /// A compressed part of a file.
 struct packed_block {
   std::uint64_t first = 0;   ///< offset that field_place uses for the first byte of the block's content
-  std::uint64_t bytes = 0;   ///< of the content
-  std::uint64_t offset = 0;  ///< of the compressed bytes in the file
+  std::uint64_t bytes = 0;   ///< size of the content
+  std::uint64_t offset = 0;  ///< position of the compressed bytes in the file
   std::uint64_t packed = 0;  ///< number of the compressed bytes
 
   bool operator==(packed_block const&) const = default;
 };
 
-/// The places of all records of one file.
+/// Index of one file: the places of the fields of all records.
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
-///           records, `places` contains those of record 0, and each row follows the one before it. `keys`:
-///           one per record, or empty if the format has none. `blocks`: in the order of `first`; empty for a
-///           file that is not compressed.
-/// Units     an offset below the file's size is a byte of the file. The contents of the blocks follow, one
-///           after the other: blocks.front().first is the file's size.
+///           records, `places` contains only the places of record 0, and each array's rows are contiguous.
+///           `keys`: one per record, or empty if the format has no keys. `blocks`: in the order of `first`;
+///           empty for a file that is not compressed.
+/// Units     offsets below the file's size refer to the file. Higher offsets refer to the contents of the
+///           blocks, one after the other: blocks.front().first is the file's size.
 struct record_index {
   std::vector<std::string> fields{};
   std::vector<field_place> places{};
@@ -52,7 +52,7 @@ struct record_index {
   std::int64_t size() const {
     return static_cast<std::int64_t>(rows > 0 ? rows : fields.empty() ? 0 : places.size() / fields.size());
   }
-  /// The place of a field of a record.
+  /// Returns the place of a field of a record.
   field_place place(std::int64_t record, std::size_t field) const {
     auto const number = static_cast<std::size_t>(record);
     if (rows == 0) return places[number * fields.size() + field];
@@ -63,14 +63,14 @@ struct record_index {
 
 /// A format of files that contain records.
 ///
-/// `name`        of the format and of its version. It is a part of the key of a cached index.
-/// `index`       reads a file from its beginning to its end, and returns its index. file_error; data_error
-///               with the byte if the file is damaged.
+/// `name`        name and version of the format; part of the key of a cached index.
+/// `index`       reads a file from beginning to end and returns its index. Throws file_error; data_error with
+///               the byte if the file is damaged.
 /// `inflate`     decompresses the blocks of an index; may be empty if no index has blocks.
-/// `grouping`    the rule by which the parts of a record are found, for the message about a missing field;
-///               may be empty.
-/// `content`     may be empty. Checks the bytes of a field as they are in the file, and returns those that
-///               belong to the field: `where` describes the record for the message of its data_error.
+/// `grouping`    the rule that groups files or bytes into records, for the message about a missing field; may
+///               be empty.
+/// `content`     checks the stored bytes of a field, for example a checksum, and returns the field's content;
+///               may be empty. `where` describes the record for the message of a data_error.
 struct record_format {
   std::string name{};
   std::function<record_index(std::string const& path)> index{};
@@ -85,7 +85,7 @@ namespace detail {
 
 /// Returns an index as bytes, for a cache.
 std::string encoded_index(record_index const& index);
-/// Returns the index that `encoded_index` wrote; nullopt for other bytes.
+/// Returns the index that `encoded_index` encoded as `bytes`; nullopt for any other bytes.
 std::optional<record_index> decoded_index(std::string_view bytes);
 
 /// Returns the index of a file: the cached one if the cache folder contains an index of the same file,

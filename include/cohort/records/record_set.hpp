@@ -15,10 +15,10 @@ namespace cohort {
 struct record_settings {
   /// Folder in which the files' indices are cached; "": each process reads all files to index them.
   std::string cache = io::cache_folder("indices");
-  /// A larger field is refused before memory is allocated.
+  /// Maximum size of a field. Larger fields are rejected before memory is allocated for them.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
-  /// Blocks of compressed files are kept in memory until the contents of all have more bytes than this. Then
-  /// the block that was not used for the longest time is dropped. Blocks in use are kept in any case.
+  /// Capacity of the cache of decompressed blocks. The least recently used block is dropped first. Blocks in
+  /// use remain valid in any case.
   std::uint64_t max_block_bytes = std::uint64_t{256} << 20;
 };
 
@@ -29,7 +29,7 @@ struct record_settings {
 ///           index of more than 16 GiB is not cached.
 ///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
 ///           each key, and 32 bytes for each compressed block; nothing for rows of arrays (NPY, NPZ, HDF5).
-///           At most 128 files that no read uses stay open.
+///           At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
 class record_set {
@@ -49,20 +49,20 @@ class record_set {
 
   /// Returns the index of the field `name`.
   ///
-  /// Errors    setting_error that lists the fields if there is none of this name.
+  /// Errors    setting_error that lists the fields if no field has this name.
   std::size_t field(std::string_view name) const;
 
   /// Returns whether a record has a field.
   bool has(std::int64_t record, std::size_t field) const;
 
-  /// Returns the number of bytes of a field before its check: a TFRecord's include 4 bytes of its checksum.
-  /// 0 if the record does not have the field.
+  /// Returns the number of stored bytes of a field: for a TFRecord, with the 4 bytes of the checksum. 0 if
+  /// the record does not have the field.
   std::uint64_t stored_bytes(std::int64_t record, std::size_t field) const;
 
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
   /// read.
   ///
-  /// Cost      of a field in a compressed block that is not in memory: the whole block is decompressed.
+  /// Cost      for a field in a compressed block that is not cached, the whole block is decompressed.
   /// Errors    data_error naming file and record if the record does not have the field, the field is larger
   ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has
   ///           changed its size since it was indexed, or cannot be read.
@@ -89,7 +89,7 @@ class record_set {
   std::shared_ptr<content const> content_;
 };
 
-/// Returns the paths of a numbered series of files: "train-{000000..000146}.tar" means 147 paths. A pattern
+/// Returns the paths of a numbered series of files: "train-{000000..000146}.tar" gives 147 paths. A pattern
 /// without braces is one path.
 ///
 /// Errors    setting_error for a pattern that is not NAME{FIRST..LAST}NAME.

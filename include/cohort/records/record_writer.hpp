@@ -12,15 +12,15 @@
 
 namespace cohort {
 
-/// Writes a tar archive of a WebDataset, atomically: webdataset() reads it, and so does Python's webdataset.
+/// Writes a tar archive of a WebDataset, atomically, for webdataset() and Python's webdataset.
 ///
-/// Shapes    ustar, or GNU's form of names of more than 100 bytes and sizes from 8 GiB on. Owner, times and
-///           permissions are constant, so equal arguments give equal bytes.
+/// Shapes    ustar, with the GNU extensions for names of more than 100 bytes and sizes from 8 GiB on. Owner,
+///           times and permissions are constant, so equal arguments give equal bytes.
 /// Order     all fields of a record consecutively, then those of the next one; commit at the end.
 /// Moves     keeps the keys of all records in memory.
-/// Errors    data_error for a key or a field that webdataset() would read as another one: the name of a key
-///           (the part behind the last /) is empty, contains a dot or begins with "__"; a key begins with
-///           "./"; a field is empty, or contains "/" or capital letters; either contains NUL; a field occurs
+/// Errors    data_error for a key or a field that webdataset() would read differently: the name of a key (the
+///           part after the last /) is empty, contains a dot or begins with "__"; a key begins with "./"; a
+///           field is empty, or contains "/" or capital letters; either contains NUL; a field occurs
 ///           twice in a record; the fields of a key are not consecutive. file_error as file_writer.
 class webdataset_writer {
  public:
@@ -28,7 +28,7 @@ class webdataset_writer {
 
   /// Adds one field of a record.
   void add(std::string_view key, std::string_view field, std::span<std::byte const> content);
-  /// Writes the end of the archive, synchronises it with the disk, and renames it.
+  /// Writes the end of the archive, synchronises it with the disk, and renames it to its final path.
   void commit();
 
  private:

@@ -23,11 +23,11 @@ class table_row_examples;
 struct table_rows_settings {
   /// As for read_table; `missing` is refuse or keep.
   table_settings format = {};
-  /// Folder in which the files' indices are kept; "": each process makes the indices again.
+  /// Folder in which the files' indices are cached; "": each process indexes the files again.
   std::string cache = io::cache_folder("indices");
-  /// Text of the rows that are read and parsed together.
+  /// Size of a block: the text of the rows that are read and parsed together.
   std::uint64_t block_bytes = std::uint64_t{1} << 18;
-  /// Blocks of examples are kept in memory until their numbers have more bytes than this.
+  /// Capacity of the cache of encoded blocks. The least recently used block is dropped first.
   std::uint64_t max_block_bytes = std::uint64_t{64} << 20;
 };
 
@@ -43,9 +43,9 @@ struct table_rows_settings {
 /// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
 ///           for each block of rows.
 /// Errors    setting_error without files, for missing_values::drop, or for block_bytes of 0. file_error.
-///           data_error if the first rows of the files have different names, a file has no rows (unless
-///           `may_be_empty`, then it needs only the row of names), or a row has more than 64 MiB: a quote
-///           does not end.
+///           data_error if the files have different column names, a file has no rows (with `may_be_empty`,
+///           the row of names is enough), or a row has more than 64 MiB, usually because of an unclosed
+///           quote.
 class table_rows {
  public:
   explicit table_rows(std::vector<std::string> paths, table_rows_settings const& settings = {});
@@ -56,34 +56,34 @@ class table_rows {
   std::vector<std::string> const& columns() const&& = delete;  // keep the rows in a variable
 
   /// Parses at most `count` rows, from row `first` on; only rows of the file that contains row `first`.
-  /// Columns contain numbers or texts according to these rows.
+  /// These rows decide which columns contain numbers and which contain texts.
   ///
   /// Cost      the blocks that contain the rows are read, and only the rows are parsed.
-  /// Errors    setting_error if `first` or `count` is out of range. As parse_table, with the line in the
-  ///           file.
+  /// Errors    setting_error if `first` or `count` is out of range; those of parse_table, with the line in
+  ///           the file.
   data_table read(std::int64_t first, std::int64_t count) const;
 
   /// Passes the rows of all files to `use`, a block at a time: for passes over tables that are larger than
-  /// memory, such as those of fitted_pipeline. Columns contain numbers or texts according to the names in
-  /// `format`; any other column according to the rows of each block.
+  /// memory, such as those of fitted_pipeline. The names in `format` decide which columns contain numbers and
+  /// which contain texts; the rows of each block decide it for any other column.
   ///
   ///     fitted_pipeline const prepared(how, [&](auto const& use) { rows.for_each_block(use); });
   ///
-  /// Before    `format` of the settings is format_of(how.schema) if `use` is that of a fitted_pipeline.
+  /// Before    if `use` comes from a fitted_pipeline, the settings' `format` is format_of(how.schema).
   /// Errors    as parse_table, with the line in the file; file_error if a file has changed its size.
   void for_each_block(std::function<void(data_table const&)> const& use) const;
-  /// Calls `use` for the blocks as above. An error of a block is passed to `damaged`, and the other blocks
-  /// are read. Errors of `use` end the call.
+  /// Like the overload above, but passes the data_error of a damaged block to `damaged` and continues with
+  /// the next block. Errors of `use` end the call.
   void for_each_block(std::function<void(data_table const&)> const& use,
                       std::function<void(data_error const&)> const& damaged) const;
 
-  /// Returns the rows as a data set, encoded by `encoder`. Columns contain numbers or texts according to the
-  /// encoder.
+  /// Returns the rows as a data set, encoded by `encoder`, which decides which columns contain numbers and
+  /// which contain texts.
   ///
-  /// Shapes    those of the encoder's examples; without targets if the files have no column of the encoder's
-  ///           target.
-  /// Cost      of an example whose block is not in memory: the whole block is read, parsed and encoded.
-  ///           Shuffle with fit_settings::blocks.
+  /// Shapes    those of the encoder's examples; without targets if the files do not have the encoder's target
+  ///           column.
+  /// Cost      for an example whose block is not cached, the whole block is read, parsed and encoded.
+  ///           Therefore shuffle with fit_settings::blocks.
   /// Errors    setting_error if a column does not exist. data_error without rows. get: as parse_table with
   ///           the line in the file, and as table_encoder::examples with the row in the file; file_error if a
   ///           file has changed its size.

@@ -10,15 +10,15 @@
 
 namespace cohort {
 
-/// TFRecord files: records with one field, "record", and no keys.
+/// Format of TFRecord files: records with one field, "record", and no keys.
 ///
 /// Errors    file_error; data_error naming file and byte: a length with a wrong checksum, a truncated file, a
 ///           compressed file. The checksum of a record's content is checked when the record is read.
 /// Source    tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details".
 record_format tfrecord();
 
-/// One feature of a tf.train.Example: a list of byte strings, of numbers or of integers. The byte strings are
-/// parts of the message.
+/// One feature of a tf.train.Example: a list of byte strings, of numbers or of integers. The byte strings
+/// point into the message.
 struct tf_feature {
   std::vector<std::string_view> bytes{};
   std::vector<float> floats{};

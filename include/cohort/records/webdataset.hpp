@@ -4,9 +4,9 @@
 
 namespace cohort {
 
-/// Tar archives of a WebDataset: consecutive files whose names are equal up to the first dot are one record.
-/// The rest of the name is the field: a/0012.jpg and a/0012.cls are the fields "jpg" and "cls" of the record
-/// with key "a/0012". Fields are in lower case.
+/// Format of the tar archives of a WebDataset: consecutive files whose names are equal up to the first dot
+/// after the last slash are one record. The rest of the name is the field, converted to lower case:
+/// a/0012.jpg and a/0012.cls are the fields "jpg" and "cls" of the record with key "a/0012".
 ///
 /// Shapes    tar as POSIX (ustar, pax) and GNU write it, uncompressed. Folders and links are skipped, and so
 ///           are files whose name contains no dot, or begins with a dot or with "__".

@@ -8,8 +8,8 @@
 
 namespace cohort {
 
-/// Merges the statistics of all ranks' batches, so that running statistics follow the batch of all ranks. For
-/// strategies that exchange gradients: buckets do not contain these statistics.
+/// Merges the statistics of all ranks' batches, so that running statistics are computed from all examples.
+/// For strategies that exchange gradients, because buckets do not contain these statistics.
 ///
 /// Shapes    C channels in L layers, the same on every rank.
 /// Order     collective, in before_update.
@@ -24,9 +24,9 @@ namespace detail {
 /// Layout of a parameter set in memory: the dense canonical view, or an arena.
 enum class parameters_in { dense, arena };
 
-/// Merges the running statistics of all ranks, each with the weight of the examples that they have followed:
-/// writes the mean of the means, and the mean of the variances plus the variance of the means, to the
-/// elements of the running statistics in `to`. Changes nothing with one rank, or if the total weight is 0.
+/// Merges the running statistics of all ranks. `weight`: weight of this rank's statistics, from the examples
+/// that have updated them. Writes the mean of the means, and the mean of the variances plus the variance of
+/// the means, to the running statistics in `to`. Changes nothing with one rank, or if the total weight is 0.
 /// Order and moved bytes as merge_statistics.
 void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
                               parameters_in how);

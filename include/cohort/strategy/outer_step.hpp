@@ -28,7 +28,7 @@ struct outer_step {
 /// Named outer steps; each converts to outer_step.
 namespace outer {
 
-/// The mean.
+/// No outer step: the parameters become the mean.
 struct plain {
   constexpr operator outer_step() const { return {}; }
 };

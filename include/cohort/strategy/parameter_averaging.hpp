@@ -19,27 +19,27 @@ namespace cohort {
 ///     `overlap`       the allreduce is in flight during the next `every` steps
 ///
 /// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of
-///           the optimizers. The arrays are averaged in place on two conditions. All ranks have the same
-///           layout, in the processor's memory and with padding of at most 1/64. There is no outer step, no
+///           the optimizers. The arrays are averaged in place if all ranks have the same layout, in the
+///           processor's memory and with padding of at most 1/64, and if there is no outer step, no
 ///           constraint and no `overlap`.
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
 ///           speed of the slowest rank in the last period determines the number of steps, which is the same
 ///           on all ranks. The bits then depend on timing.
-/// Order     all ranks meet after the same steps, and at an epoch's end if they have trained since the last
-///           meeting: every example counts. If ranks share a stream, a rank whose part has ended skips to the
-///           next meeting and waits there. `overlap`: a mean starts at a period's end. It is applied at the
-///           end of the next period, together with its votes. The steps taken in between are kept.
-///           Optimizers' states and running statistics are averaged only at an epoch's end. For a single
-///           rank, `overlap` has no effect.
+/// Order     all ranks meet after the same steps, and also at an epoch's end if they have trained since the
+///           last meeting, so that every example counts. If ranks share a stream, a rank whose part has ended
+///           skips to the next meeting and waits there. With `overlap`, the allreduce of a mean starts at a
+///           period's end. The mean and its votes are applied at the end of the next period; the steps in
+///           between are kept. Optimizers' states and running statistics are averaged only at an epoch's end.
+///           For a single rank, `overlap` has no effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
 ///           (their number if they have no weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
 ///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
 ///           vote ends the run, all ranks have g.
 /// Moves     per meeting an allreduce of n·(1 + state arrays) + 5 elements, or n + 5 with `overlap`. Networks
-///           with running statistics need two more, as merge_statistics, and `seconds` one of 8 bytes. At the
-///           start of a new run rank 0's arrays are broadcast.
-/// Errors    communicator_error on all ranks if one is lost.
+///           with running statistics need two more allreduces, as merge_statistics, and `seconds` one of 8
+///           bytes. At the start of a new run rank 0's arrays are broadcast.
+/// Errors    communicator_error on all ranks if a rank is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
 ///           rounding. With one rank and the plain outer step, bitwise equal to training without a strategy.
 ///           Frozen parameters keep their bits; running statistics take no outer step, and are merged in f64:

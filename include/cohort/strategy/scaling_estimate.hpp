@@ -15,14 +15,14 @@
 
 namespace cohort {
 
-/// Costs of a step of one rank and of its exchange.
+/// Costs of one rank's step and of its exchange.
 ///
 /// Units     seconds and bytes. `step_seconds`: a step of a rank with all its workers, without exchange; the
 ///           workers share the rank's messages. `bytes`: size of a rank's array in an allreduce, or of one
 ///           rank's message. `encode_seconds`: per exchange. `decode_seconds`: per message, or per result of
 ///           an allreduce. `hideable_seconds`: time for which an exchange is in flight before a rank waits
-///           for it. `every`: steps between two exchanges. `sharing`: route of messages that encode arrays of
-///           `elements` elements; nullopt: the exchange is an allreduce.
+///           for it. `every`: steps between two exchanges. `sharing`: route of the messages; nullopt: the
+///           exchange is an allreduce. `elements`: number of elements of the array that a message encodes.
 struct scaling_costs {
   double step_seconds = 0;
   double bytes = 0;
@@ -35,10 +35,10 @@ struct scaling_costs {
   link_cost link{};
 };
 
-/// Estimated speed of a number of ranks.
+/// Estimated speed of `ranks` ranks.
 ///
-/// Units     `step_seconds`: mean of a step with exchange. `speed_up`: examples per second relative to one
-///           rank without exchange. `efficiency` = speed_up / ranks.
+/// Units     `step_seconds`: mean time of a step, exchange included. `speed_up`: examples per second relative
+///           to one rank without exchange. `efficiency` = speed_up / ranks.
 struct scaling_estimate {
   int ranks = 1;
   double step_seconds = 0;
@@ -94,8 +94,8 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///
 /// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
 ///           the largest power of two below P, and cost 2(α + n/β) more. The root of a merge receives r
-///           bytes; the result has m. They are (P−1)·n and P·n, as if no element were in two messages, but a
-///           message has at most 96 + elements/4 bytes.
+///           bytes; the merged message has m bytes. r = (P−1)·n and m = P·n, as if no two messages shared an
+///           element, but with at most 96 + elements/4 bytes per message.
 /// Exact     one rank exchanges nothing. The result is an estimate for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and messages that are sent one after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in
@@ -113,8 +113,9 @@ constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) 
 
 /// Costs in the scaling estimate of Deeplearning4j.
 ///
-/// Units     seconds. `step_seconds`: a step of one worker without exchange; `encode_seconds`: once a step;
-///           `decode_seconds`: each worker's message; `server_seconds`: once a step, the parameter server.
+/// Units     seconds. `step_seconds`: a step of one worker without exchange; `encode_seconds`: encoding, per
+///           step; `decode_seconds`: decoding of one worker's message; `server_seconds`: the parameter
+///           server's work, per step.
 struct deeplearning4j_costs {
   double step_seconds = 0;
   double encode_seconds = 0;
@@ -138,8 +139,8 @@ constexpr scaling_estimate estimate_scaling(deeplearning4j_costs const& of, int 
   return {all, step, all * efficiency, efficiency};
 }
 
-/// Returns the costs of an exchange for Deeplearning4j's estimate, per step. The server's time is that of a
-/// message to a server and of one back.
+/// Converts costs to those of Deeplearning4j's estimate, per step. The server's time is that of one message
+/// to a server and one back.
 constexpr deeplearning4j_costs as_deeplearning4j_costs(scaling_costs const& of) {
   return {.step_seconds = of.step_seconds,
           .encode_seconds = of.encode_seconds / of.every,

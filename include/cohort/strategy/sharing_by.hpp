@@ -14,8 +14,8 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the text of a sharing strategy: its compressor and settings. Its hash identifies the run in
-/// messages and in checkpoints with pending messages, so the text must not change.
+/// Returns the text of a sharing strategy: its compressor and settings. The text's hash identifies the run in
+/// messages and in checkpoints with pending messages, so the format of the text must not change.
 std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
 
 }  // namespace detail
@@ -34,22 +34,23 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///                   s   ->     s          s   ->     s
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
-///           statistics are never encoded. Each rank updates them separately; the ranks' mean is taken for
-///           evaluations and checkpoints, at an epoch's end and, unless it is 0, every `sync_buffers` steps.
+///           statistics are never encoded. Each rank updates them separately; they are averaged for
+///           evaluations and checkpoints, at an epoch's end and, if `sync_buffers` > 0, every `sync_buffers`
+///           steps.
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
-///             (tensor_table, team*): threads that may share its work, or null
+///             (tensor_table, team*): threads that may share the compressor's work, or null
 ///             (tensor_table, team*, std::shared_ptr<threshold_device>): passes over arrays on the device of
 ///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
 ///           `name`: text of the compressor and its settings, equal on all ranks.
 ///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
-///           are in flight while s steps are computed. Messages are then sent to all ranks. `unbounded`: a
+///           are in flight while s steps are computed. If s > 0, messages are not merged. `unbounded`: a
 ///           rank applies its own decoded step at once and other ranks' steps when they arrive, as
-///           Deeplearning4j does. With `slower_if_stale`, other ranks' steps are applied as s / τ, where τ is
-///           the message's age in steps. A rank waits only for a rank that is 32 steps behind. This bounds
+///           Deeplearning4j does. With `slower_if_stale`, other ranks' steps are applied as s_r / τ, where τ
+///           is the message's age in steps. A rank waits only for a rank that is 32 steps behind. This bounds
 ///           the number of messages in flight; votes take effect 32 steps later. sharing_group::process: the
-///           ranks of one process send one message, of their weighted mean or of the sum of their steps. With
-///           `unbounded` each rank sends a separate message.
+///           ranks of one process send one message that contains their weighted mean gradient or the sum of
+///           their steps. With `unbounded` each rank sends a separate message.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end all sent messages have
 ///           been applied, with one exception: gradients that would be applied in a later epoch are returned
 ///           to the residuals.
@@ -62,14 +63,14 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///           P−1 rounds, in each of which a group sends 8 bytes and one message. Merged: at most 2⌈log2 P⌉
 ///           messages per group, sent or received. At the start of a new run one broadcast of rank 0's
 ///           parameters and state. A single rank still encodes and decodes its message.
-/// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error
-///           for an invalid setting.
+/// Errors    communicator_error on all ranks if a rank is lost; data_error for a damaged message;
+///           setting_error for an invalid setting.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
 ///           share::update, the optimizers' state. Two runs have the same bits. For each message and element,
 ///           the sent part and the residual add up to the gradient exactly. `unbounded`: the bits depend on
 ///           timing, and ranks differ until an epoch's end. All ranks then have applied the same steps in
-///           different orders, and take the mean of their parameters. Evaluations and checkpoints use such a
-///           mean too.
+///           different orders, and take the mean of their parameters. Evaluations and checkpoints also use
+///           the mean of the ranks' parameters.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing is share::update.
 template <class Make>
 struct sharing_by {

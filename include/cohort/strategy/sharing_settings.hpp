@@ -9,8 +9,8 @@ namespace cohort {
 enum class share { gradient, update };
 
 /// How the messages of a step reach all ranks. to_all: each message is sent to every rank. merged: the
-/// messages are merged pairwise into one, which is sent to every rank. by_size: the one of these two that is
-/// expected to be faster.
+/// messages are merged pairwise into one, which is sent to every rank. by_size: to_all or merged, whichever
+/// is expected to be faster.
 enum class route { by_size, to_all, merged };
 
 /// Number of messages per process. process: the ranks of one process combine their arrays and send one
@@ -27,15 +27,15 @@ struct sharing_settings {
   cohort::share share = share::gradient;
   /// With share::update: whether the ranks apply the mean of their steps instead of the sum.
   bool mean = false;
-  /// The first `warm_up` steps are exchanged densely and leave no residual.
+  /// Number of steps at the start that are exchanged densely and leave no residual.
   int warm_up = 0;
   /// Steps between two averages of the running statistics during an epoch; 0: none.
   int sync_buffers = 0;
   cohort::route route = route::by_size;
   sharing_group group = sharing_group::process;
-  /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: when it arrives.
+  /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: on arrival.
   int max_staleness = 0;
-  /// A message applied s steps late is divided by s; with `unbounded`, by its age.
+  /// Whether a message that is applied s steps late is divided by s; with `unbounded`, by its age.
   bool slower_if_stale = false;
 
   /// Errors    setting_error for a value out of its range, `unbounded` with share::gradient, and

@@ -14,7 +14,7 @@
 
 namespace cohort {
 
-/// The votes that ranks exchange beside their arrays; a vote of any rank counts for all ranks.
+/// Votes that ranks exchange together with their arrays. A vote of one rank applies to all ranks.
 struct votes {
   bool stop = false;        ///< end the run
   bool save = false;        ///< write a checkpoint
@@ -31,10 +31,10 @@ struct votes {
 
 /// Result of a meeting, an exchange in which all ranks take part: the same on every rank.
 ///
-/// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if
-///           no rank has examples left. `weight`: sum of the ranks' weights (step_info). `all`: the votes of
-///           all ranks. `skipped_steps`: number of steps before the meeting that this rank skipped because
-///           its data had ended (step_info::data_ended).
+/// Units     `meetings`: number of meetings so far. `examples`: number of examples of all ranks since the
+///           previous meeting; 0 if no rank has examples left. `weight`: sum of the ranks' weights
+///           (step_info). `all`: the votes of all ranks. `skipped_steps`: number of steps before the meeting
+///           that this rank skipped because its data had ended (step_info::data_ended).
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
@@ -45,11 +45,11 @@ struct agreement {
 
 /// Progress of a run when a hook is called.
 ///
-/// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these
-///           examples' weights, which are 1 if they have none. If the losses are means over the steps of
-///           masked sequences, each weight is multiplied by the example's number of unmasked steps.
-///           `expected`: examples of all ranks, exact except at a stream's end. `mine`: the votes of this
-///           rank. `max_late_buckets`: number of buckets, counted from the first one, that may be late.
+/// Units     `step` counts updates from 0. `examples`: number of this rank's examples in this step. `weight`:
+///           sum of their weights (1 for an example without a weight). If the losses are means over the steps
+///           of masked sequences, each weight is multiplied by the example's number of unmasked steps.
+///           `expected`: number of examples of all ranks, exact except at a stream's end. `mine`: the votes
+///           of this rank. `max_late_buckets`: how many of the first buckets may be late (see finish_late).
 ///           `data_ended`: this rank's part of a stream has ended; other ranks may have examples left. A
 ///           strategy whose ranks do not meet in every step may then skip to the next meeting.
 struct step_info {
@@ -98,8 +98,8 @@ struct exchange_times {
   span apply{};     ///< the rank applies the received values
 };
 
-/// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters`
-/// and `nothing` the optimizer sums the workers' gradients.
+/// Quantity that ranks exchange. With `gradient`, the training loop calls strategy::ready for every bucket.
+/// With `parameters` and `nothing`, the optimizer sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.
@@ -109,14 +109,14 @@ enum class exchanged { nothing, gradient, parameters };
 /// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
 ///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called
 ///                for one bucket after another, in the same order on every rank, on the thread of the last
-///                worker to complete it. A rank without examples announces zeros. The bucket's elements of
-///                the first part may be in flight until before_update returns (until finish_late if the
-///                bucket is late), or until abandon returns. Until then the caller neither accesses nor
+///                worker to complete it. On a rank without examples the gradients are zeros. The bucket's
+///                elements of the first part may be in flight until before_update (or finish_late, if the
+///                bucket is late) or abandon returns. Until then the caller neither accesses nor
 ///                frees these elements.
-/// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
-///                `gradients.unpack`, and merges the statistics of the batch by merge_statistics; otherwise
-///                each rank's running statistics follow its own examples. Returns whether the step is taken:
-///                the same on every rank.
+/// before_update  With `gradient` only: called after ready for every bucket. Writes the exchanged gradients
+///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics;
+///                without the merge, each rank's running statistics cover only its own examples. Returns
+///                whether the step is taken: the same on every rank.
 /// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
 ///                returned: the first late_buckets() buckets, the same number on every rank, at most
 ///                step_info::max_late_buckets. Until then the layers of these buckets have not taken the
@@ -134,8 +134,8 @@ enum class exchanged { nothing, gradient, parameters };
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.
 /// Errors    an exception from a hook ends the run on this rank. After an exception in a step, `abandon` is
-///           called with its text, which the other ranks report. After `abandon` no pending operation
-///           accesses memory that may be freed.
+///           called with the exception's text, which the other ranks report. After `abandon` no pending
+///           operation accesses memory that may be freed.
 class strategy {
  public:
   virtual ~strategy() = default;
@@ -165,8 +165,8 @@ class strategy {
   /// only at the next meeting that no rank had examples left. Ranks that share a stream then do not call
   /// listeners in the same steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
-  /// Returns the result of the last meeting; null if the strategy has no meetings. Several ranks cannot use
-  /// such a strategy, because they could not end together.
+  /// Returns the result of the last meeting; null if the strategy has no meetings. Such a strategy supports
+  /// only a single rank, because several ranks could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 
   /// Returns the state for a checkpoint. After `restore` with it, and with the replica restored, a run

@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Exchanges the largest entries of the accumulated gradient with their values: the fraction `density` of
-/// all. The rest stays in the residual for later steps.
+/// Exchanges the density·n entries of the accumulated gradient of largest magnitude, each with its value. The
+/// rest stays in the residual for later steps.
 ///
 ///     P = 4       rank 0    rank 1    rank 2    rank 3
 ///                  r_0       r_1       r_2       r_3                 residuals, with this step's gradients
@@ -16,7 +16,7 @@ namespace cohort {
 ///     exchange     s_0   ->  s_1   ->  s_2   ->  s_3   -> rank 0     route::to_all: P − 1 rounds of a ring
 ///     decode        s         s         s         s                  s_0 … s_3 combined: the same bits
 ///
-/// Moves     a message has 96 bytes, 8 per 65,536 elements, and per sent element its code and 4 bytes.
+/// Moves     a message has 96 bytes, 8 per 65,536 elements, and for each sent element its code and 4 bytes.
 /// Errors    setting_error for a density out of (0, 1]. Otherwise as sharing_by.
 /// Source    Aji and Heafield, EMNLP 2017.
 struct top_k_sharing {

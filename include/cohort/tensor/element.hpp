@@ -70,7 +70,7 @@ inline constexpr element_type element_of<std::uint64_t> = element_type::u64;
 
 namespace detail {
 
-/// Calls f with a null pointer of the parameters' C++ type: double* for f64, float* for f32.
+/// Calls f with a null pointer to the C++ type of `type`: double* for f64, otherwise float*.
 template <class F>
 decltype(auto) with_real(element_type type, F f) {
   return type == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));

@@ -10,7 +10,7 @@ namespace cohort {
 constexpr bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) >> 23 & 0xff) != 0xff; }
 constexpr bool is_finite(double x) { return (std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) != 0x7ff; }
 
-/// Returns whether x is infinite, as is_finite.
+/// Returns whether x is infinite. Also tests the bit pattern.
 constexpr bool is_infinite(double x) { return std::bit_cast<std::uint64_t>(x) << 1 == 0xffe0'0000'0000'0000; }
 
 /// Returns whether a finite number is within the range of f32.

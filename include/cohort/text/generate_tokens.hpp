@@ -18,7 +18,7 @@ struct generation_settings {
   bool cached = true;      ///< use a token_decoder if it supports the network
 };
 
-/// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction after all tokens
+/// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction given all tokens
 /// before it.
 ///
 /// Before    the network predicts the next token at each of its T steps, from this and earlier steps only.
@@ -32,8 +32,8 @@ struct generation_settings {
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 
-/// The same with a network of recurrent layers. The prompt and each new token continue the sequence of
-/// `stream`.
+/// Like the function above, but for a network of recurrent layers: the prompt and each new token continue the
+/// sequence of `stream`.
 ///
 /// Before    the stream has one sequence, and its network predicts the next token at each step.
 /// After     the stream has read the prompt and the new tokens, so a further call continues the sequence.

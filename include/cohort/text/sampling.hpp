@@ -11,7 +11,7 @@ namespace cohort {
 struct sampling {
   double temperature = 1;  ///< probabilities^(1 / temperature); 0: always the most probable token
   int top_k = 0;           ///< only the top_k most probable tokens; 0: all
-  double top_p = 1;        ///< only the fewest most probable tokens whose probabilities sum to at least top_p
+  double top_p = 1;        ///< nucleus sampling: the fewest tokens whose probabilities sum to at least top_p
 };
 
 /// Draws a token from the probabilities of all tokens, which need not sum to 1. Of equally probable tokens

@@ -6,14 +6,14 @@
 
 namespace cohort {
 
-/// Settings of token_crops. Field order: the crop, then the differences between epochs.
+/// Settings of token_crops.
 ///
 /// Units     tokens.
 struct crop_settings {
-  int length = 0;          ///< of a crop, at least 1
+  int length = 0;          ///< length of a crop, at least 1
   int vocabulary = 0;      ///< tokens are 0 … vocabulary − 1
   bool fixed = false;      ///< the same crops in every epoch, for evaluation
-  std::uint64_t seed = 1;  ///< of the epochs' offsets
+  std::uint64_t seed = 1;  ///< seed of the epochs' offsets
 };
 
 /// Returns crops of a token stream, for a network that predicts the next token at every step. Crop i begins
@@ -24,8 +24,8 @@ struct crop_settings {
 /// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
 ///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.
 /// Exact     a crop is a function of (seed, epoch, i): the same on any rank.
-/// Errors    setting_error for invalid settings, or a stream that is too short for one crop. data_error when
-///           a crop that contains a token outside the vocabulary is read.
+/// Errors    setting_error for invalid settings, or a stream that is too short for one crop. data_error on
+///           reading a crop that contains a token outside the vocabulary.
 dataset token_crops(token_stream tokens, crop_settings const& settings);
 
 }  // namespace cohort

@@ -19,8 +19,8 @@ class token_stream {
  public:
   explicit token_stream(std::vector<std::int32_t> tokens);
 
-  /// Maps a file of tokens, after a header of `header_bytes` bytes. The operating system loads the pages that
-  /// are read.
+  /// Maps a file of tokens that follow a header of `header_bytes` bytes. The operating system loads only the
+  /// pages that are read.
   ///
   /// Before    the file does not shrink while it is mapped; otherwise the process receives SIGBUS.
   /// Errors    file_error; data_error if the file's size is not a multiple of the token size.
@@ -30,7 +30,7 @@ class token_stream {
   /// Returns the number of tokens.
   std::int64_t size() const { return size_; }
 
-  /// Returns tokens [first, first + count), or to the end if there are fewer.
+  /// Returns the part with tokens [first, first + count), or up to the end if there are fewer.
   ///
   /// Errors    setting_error if first or count is negative, or first exceeds size().
   token_stream part(std::int64_t first, std::int64_t count) const;

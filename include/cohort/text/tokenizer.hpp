@@ -21,7 +21,7 @@ struct vocabulary;
 /// bytes        every byte is a token. Accepts any text.
 /// characters   every character that occurs in a given text is a token, in the order of Unicode.
 /// byte_pairs   byte pair encoding, trained on a given text: the 256 bytes, then the pairs of tokens that
-///              were merged, in that order. Words are split as in GPT-2. Accepts any text.
+///              were merged, in that order. Texts are split into words as in GPT-2. Accepts any text.
 /// gpt2         byte pair encoding with the vocabulary of two files as published with GPT-2.
 ///
 /// Source    byte pair encoding: Sennrich, Haddow and Birch, ACL 2016; of bytes: Radford et al., "Language
@@ -70,7 +70,7 @@ class tokenizer {
   std::string_view text_of(std::int32_t token) const&& = delete;  // keep the tokenizer in a variable
 
   /// Returns the token of exactly this text, such as "<|endoftext|>" in GPT-2's vocabulary; nullopt if no
-  /// token has it.
+  /// token has this text.
   std::optional<std::int32_t> find(std::string_view text) const;
 
  private:

@@ -34,7 +34,7 @@ class word2vec_state;
 /// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over
 ///           the step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
 ///           frequent words would otherwise diverge in large steps.
-/// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
+/// Moves     4·(width + 2) bytes for each row that a rank's windows touch, sent once to every other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
 ///           because the gradient of the other rows is 0. adam: not equal; moments and vectors of untouched
@@ -48,7 +48,7 @@ class word2vec {
  public:
   /// `world` must outlive the object.
   word2vec(word_vocabulary words, communicator& world, word2vec_settings settings = {});
-  /// The same for one rank.
+  /// Creates an object for a single rank.
   explicit word2vec(word_vocabulary words, word2vec_settings settings = {});
   word2vec(word2vec&&) noexcept;
   word2vec& operator=(word2vec&&) noexcept;
@@ -77,7 +77,7 @@ class word2vec {
   ///
   /// Order     every rank calls load between the same steps.
   /// Exact     training continues as if it had not been interrupted: bit by bit with the same number of
-  ///           ranks, up to rounding with another one.
+  ///           ranks, up to rounding with any other number.
   /// Errors    file_error; data_error if the file is damaged, or if its vocabulary or settings differ.
   void load(std::string const& path);
 

@@ -9,7 +9,7 @@ namespace cohort {
 /// Settings of word2vec. The defaults are those of the original tool, except `windows` and `shared_windows`.
 struct word2vec_settings {
   int width = 100;          ///< number of elements of a word vector
-  int window = 5;           ///< words on each side: a number drawn from 1 to `window` for each position
+  int window = 5;           ///< words on each side of the centre: drawn from 1 to `window` for each position
   int negatives = 5;        ///< noise words per window; 0: hierarchical softmax
   int shared_windows = 4;   ///< consecutive windows that share their noise words
   double subsample = 1e-3;  ///< frequency above which words are dropped at random; 0: none
@@ -26,10 +26,10 @@ struct word2vec_step {
   std::int64_t step = 0;   ///< index of this step, from 0
   std::int64_t epoch = 0;  ///< epoch of the step, from 0
   std::int64_t windows = 0;
-  std::int64_t pairs = 0;       ///< pairs of a word and a word in its window, over all ranks
+  std::int64_t pairs = 0;       ///< pairs of a centre and a word in its window, over all ranks
   double loss = 0;              ///< mean over the pairs, before the update; NaN without pairs
   std::int64_t rows = 0;        ///< updated rows of both matrices
-  std::int64_t bytes_sent = 0;  ///< in this step, by this rank
+  std::int64_t bytes_sent = 0;  ///< by this rank in this step
 };
 
 }  // namespace cohort

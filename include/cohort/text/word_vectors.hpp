@@ -12,7 +12,7 @@
 
 namespace cohort {
 
-/// A word near another one. `similarity`: cosine of the angle between their vectors.
+/// Result of a query. `similarity`: cosine of the angle between the word's vector and the queried vector.
 struct neighbour {
   std::string word;
   double similarity = 0;
@@ -53,12 +53,12 @@ class word_vectors {
 
   /// Returns the cosine of the angle between the vectors of two words; 0 if a vector is 0.
   double similarity(std::string_view a, std::string_view b) const;
-  /// Returns the `count` words nearest to a word, except itself, the nearest one first.
+  /// Returns the `count` words nearest to a word, without the word itself, the nearest one first.
   std::vector<neighbour> nearest(std::string_view word, int count = 10) const;
   /// Returns the words nearest to a vector.
   std::vector<neighbour> nearest(std::span<float const> vector, int count = 10) const;
   /// Returns the words that are to `c` as `b` is to `a`: the words, except a, b and c, whose vectors are
-  /// nearest to b − a + c, computed from unit vectors.   Example  analogy("man", "king", "woman") begins with
+  /// nearest to b − a + c, computed from unit vectors. Example: analogy("man", "king", "woman") begins with
   /// "queen".
   std::vector<neighbour> analogy(std::string_view a, std::string_view b, std::string_view c,
                                  int count = 10) const;

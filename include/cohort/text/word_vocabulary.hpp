@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// Selection of the words of a text for a vocabulary.
+/// Settings that select the words of a vocabulary.
 struct vocabulary_settings {
   std::int64_t min_count = 5;  ///< words that occur less often are omitted
   std::int64_t most = 0;       ///< only this many words, the most frequent ones; 0: all

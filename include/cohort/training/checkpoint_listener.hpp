@@ -13,8 +13,8 @@ namespace cohort {
 /// first meeting after the step in which it is due.
 ///
 /// Order     collective: every rank has a checkpoint_listener with the same settings. It must be the last
-///           listener: a checkpoint holds the listeners' states, and later listeners have not processed the
-///           step yet.
+///           listener, because a checkpoint contains the states of all listeners, and later listeners would
+///           not have processed the step yet.
 /// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
 ///           listener logs the error and training continues. The older checkpoints are unchanged; failures()
 ///           counts the errors.
@@ -25,7 +25,7 @@ class checkpoint_listener final : public listener {
 
   void on_step(training& run, step_report const& done) override;
   void on_vote(training& run, votes const& all) override;
-  /// "checkpoint every 50 steps": fit compares it over the ranks.
+  /// Returns a text such as "checkpoint every 50 steps", which fit compares between the ranks.
   std::string name() const override;
 
   /// Path of the newest checkpoint; empty before the first checkpoint.

@@ -17,7 +17,7 @@ namespace cohort {
 ///
 /// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
 ///           between checks. `minimum_delta`: a check is an improvement if its value is better than the best
-///           one by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
+///           value by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
 ///           every rank restores the parameters of the best check. Step, epoch and the optimizers' state
 ///           still belong to the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
@@ -57,16 +57,17 @@ class early_stopping_listener final : public listener {
 
   void check(fit_settings const& how) const override;
   void on_epoch(training& run, epoch_report const& done) override;
-  /// Resets the count for a further fit, if this listener requested the stop. on_end resets it too.
+  /// Resets the count for a further fit, if this listener requested the stop. on_end also resets the count.
   void on_vote(training&, votes const& all) override;
   /// Restores the best parameters.
   void on_end(training& run) override;
 
-  /// "early stopping by accuracy".
+  /// Returns a text such as "early stopping by accuracy".
   std::string name() const override;
-  /// "every 1, patience 5, minimum delta 0".
+  /// Returns a text such as "every 1, patience 5, minimum delta 0".
   std::string settings() const override;
-  /// "4 2 0.75": epoch of the best value (from 0), checks without improvement since then, best value.
+  /// Returns a text such as "4 2 0.75": epoch of the best value (from 0), number of checks without
+  /// improvement since then, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
   /// The best parameters, in canonical order.

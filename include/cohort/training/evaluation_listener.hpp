@@ -24,8 +24,8 @@ struct evaluation_listener_settings {
 /// 0.0931".
 ///
 /// Order     collective: every rank has an evaluation_listener with the same settings; rank 0 logs the line.
-/// Before    evaluators must outlive the listener. The listener clears them before each pass. Later listeners
-///           can then read their results, for example in the function of an early_stopping_listener's metric.
+/// Before    evaluators must outlive the listener, which clears them before each pass. Later listeners can
+///           read the evaluators' results, for example in the metric of an early_stopping_listener.
 /// Errors    setting_error if `every` is not positive, or a metric does not apply to the data; those of
 ///           training::evaluate.
 class evaluation_listener final : public listener {

@@ -10,25 +10,25 @@ namespace cohort {
 
 namespace detail {
 
-/// Host of a rank and the files that it listed.
+/// Host of a rank and the files that this rank passed to host_files.
 struct listed_files {
   std::string host;
   std::vector<std::string> files;
 };
 
-/// Returns the files of a rank, as host_files.
+/// Returns the files that host_files assigns to a rank.
 std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files const> ranks);
 
 }  // namespace detail
 
-/// Divides the files on each host among the ranks of that host: for files that are stored on different hosts.
+/// Divides the files on each host among the ranks of that host. For files that are distributed over hosts.
 ///
 ///     record_set const mine(host_files(numbered_paths("/local/train-{0..146}.tar"), world), webdataset());
 ///     run.fit(image_records(mine, settings), {.sharding = sharding::local});
 ///
-/// Ranks are on one host if its name and boot are the same. Containers count as separate hosts.
+/// Ranks are on the same host if they have the same host name and boot. Containers count as separate hosts.
 ///
-/// Parameters  `files`: those on this host, the same list on all its ranks; other hosts have other files.
+/// Parameters  `files`: the files on this host, the same list on all ranks of the host.
 /// Order     collective. The k-th of the n ranks on a host gets the files k, k + n, k + 2n, ….
 /// Errors    setting_error, on every rank, if the ranks of a host pass different files, or if a host has
 ///           fewer files than ranks.

@@ -75,7 +75,7 @@ struct epoch_report {
   std::vector<metric_value> validation{};
 };
 
-/// Numbers that a listener stores in checkpoints beside its state.
+/// Numbers that a listener stores in checkpoints in addition to its state.
 struct listener_array {
   element_type type = element_type::f32;
   std::span<std::byte const> values{};
@@ -106,8 +106,8 @@ class listener {
   /// fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
-  /// Settings that fit compares between the ranks besides the name, such as "every 2". They may change when a
-  /// run resumes.
+  /// Settings, such as "every 2", that fit compares between the ranks in addition to the name. They may
+  /// change when a run resumes.
   virtual std::string settings() const { return {}; }
   virtual void restore(std::string_view) {}
   /// Numbers that the checkpoint stores with the state, for example parameters in canonical order; none by

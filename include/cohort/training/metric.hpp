@@ -38,7 +38,7 @@ struct metric {
   bool more_is_better = true;
   std::function<metric_measure(shape const&, tensor_description const&)> of_outputs{};
 
-  /// Returns the same metric, computed on this data set whenever its number is read.
+  /// Returns this metric, computed on `data` whenever the number is read.
   metric on(dataset data, evaluation_settings how = {}) const;
 };
 
@@ -54,7 +54,7 @@ struct built_in_metric {
   metric on(dataset data, evaluation_settings how = {}) const;
 };
 
-/// The number of a metric of outputs on a data set.  Order: collective.
+/// Returns the value of a metric with `of_outputs` on a data set.  Order: collective.
 double value_of(metric const& of, training& run, dataset const& data, evaluation_settings const& how);
 
 metric_measure measure_accuracy(shape const& output, tensor_description const& target);

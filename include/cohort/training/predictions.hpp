@@ -30,8 +30,8 @@ struct predictions {
   /// Index of the largest value in the output of example `i`: the predicted class. Of equal values, the
   /// lowest index.
   int best(int i) const;
-  /// The same at a step of example `i`, for an output T × C.  Errors: setting_error for a step that does not
-  /// exist.
+  /// Like best(i), but at a step of example `i`, for an output T × C.  Errors: setting_error for a step that
+  /// does not exist.
   int best(int i, int step) const;
 };
 

@@ -5,9 +5,9 @@
 
 namespace cohort {
 
-/// Checks a call of fit before it begins. Adds to preflight(world, what) what fit compares between the ranks
-/// (version, network, settings, strategy, data, position) and the memory that fit will allocate. The pairs of
-/// ranks are not measured.
+/// Checks a call of fit before it begins. In addition to the checks of preflight(world, what), it compares
+/// the facts that fit compares between the ranks (version, network, settings, strategy, data, position), and
+/// adds the memory that fit will allocate. The links between pairs of ranks are not measured.
 ///
 /// Order     collective; after load, resume and normalise.
 /// Errors    as preflight; setting_error if the strategy does not synchronise the ranks; data_error if the

@@ -10,8 +10,8 @@
 
 namespace cohort {
 
-/// A sink for one line of the terminal: each text replaces the previous one, "" removes it. A text that is
-/// wider than the terminal is cut.
+/// Returns a sink for one line of the terminal: each text replaces the previous one, and "" removes the line.
+/// A text that is wider than the terminal is cut.
 sink stderr_bar();
 
 /// Settings of a progress_listener.
@@ -61,7 +61,7 @@ class progress_listener final : public listener {
 
   void remove_bar();
 
-  /// ", loss 0.0612, 51310 samples/s by 2 ranks, 1 s left"
+  /// Returns a text such as ", loss 0.0612, 51310 samples/s by 2 ranks, 1 s left".
   std::string numbers(step_report const& now) const;
   static std::string time_text(double seconds);
   static std::int64_t percent(step_report const& now);

@@ -12,8 +12,7 @@ namespace cohort {
 /// Only rank 0 writes, so every rank can have a score_listener.
 ///
 /// Units     the loss is the mean over rank 0's examples since the previous line, without steps that were not
-///           finite; "-" without others. Steps count over all
-///           epochs.
+///           finite; "none" if there are no other steps. Steps count over all epochs.
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
  public:

@@ -11,10 +11,10 @@ namespace cohort {
 ///
 /// Order     while at least one object exists (one per rank if ranks are threads), the process's action for
 ///           both signals is replaced, unless a signal is ignored. All copies of Cohort in the process's
-///           shared libraries share one action. A signal of the same number more than 500 ms later ends the
-///           process. If the constructor's thread has no alternate signal stack, the constructor installs
-///           one; the destructor must run on the same thread. oneDNN's kernels need this stack: they save
-///           the stack pointer in memory that a handler's frame on the normal stack would overwrite.
+///           shared libraries share one action. A second signal of the same number more than 500 ms later
+///           ends the process. If the constructor's thread has no alternate signal stack, the constructor
+///           installs one; the destructor must run on the same thread. oneDNN's kernels need this stack: they
+///           save the stack pointer in memory that a handler's frame on the normal stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();

@@ -59,7 +59,7 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
                   std::move(exchange_strategy));
 }
 
-/// The same with a communicator that the caller owns, and that must outlive the training.
+/// Like the function above, but the caller owns the communicator, which must outlive the training.
 template <class Choice>
 training trainer(graph net, communicator& world, std::unique_ptr<strategy> exchange_strategy,
                  training_settings settings = {}) {
@@ -67,8 +67,8 @@ training trainer(graph net, communicator& world, std::unique_ptr<strategy> excha
                          std::move(exchange_strategy), std::move(settings));
 }
 
-/// The same with the description of a strategy: `allreduce{}`, `parameter_averaging{.every = 5}`, or a user's
-/// type with a member on(communicator&) that makes a strategy.
+/// Like the function above, but for the description of a strategy: `allreduce{}`,
+/// `parameter_averaging{.every = 5}`, or a user's type with a member on(communicator&) that makes a strategy.
 template <class Choice, class Description>
 requires requires(Description const& how, communicator& world) {
   { how.on(world) } -> std::convertible_to<std::unique_ptr<strategy>>;
@@ -78,7 +78,7 @@ training trainer(graph net, communicator& world, Description const& how, trainin
                          std::move(settings));
 }
 
-/// The same for one rank.
+/// Prepares a network for training on one rank.
 ///
 /// Errors    in a launch of several ranks, fit and single steps throw setting_error, because each rank would
 ///           train a separate network. To train separate networks on purpose, pass make_self() and a

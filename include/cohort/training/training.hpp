@@ -71,7 +71,7 @@ class training {
   parameter_set const& parameters() const&& = delete;  // keep the run in a variable
   /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
   /// of a layer, such as "dense_1". It is the gradient that the optimizer received: before normalisation,
-  /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
+  /// clipping and penalties of the settings. May be called in on_step of a listener, and between two steps.
   ///
   /// Shapes    canonical order, as in training_loop::gradients. Elements of running statistics and frozen
   ///           layers are not gradients.
@@ -102,12 +102,12 @@ class training {
   /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
   ///           version or a sample of the data; shape_error for data of other shapes; memory_error.
   ///           Later: numeric_error naming step, rank, layer; communicator_error; errors of the data set;
-  ///           data_error after an epoch if all its examples, or all for validation, had weight 0.
+  ///           data_error after an epoch if all its examples, or all validation examples, had weight 0.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
-  /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits
-  /// its part into `accumulate` micro-batches, or into single examples if its part is smaller. `accumulate`
-  /// must be equal on all ranks.
+  /// Makes one step on a batch that the caller passes: the update that fit makes with this batch. Each worker
+  /// splits its part into `accumulate` micro-batches, or into single examples if its part is smaller.
+  /// `accumulate` must be equal on all ranks.
   ///
   /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
   /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.
@@ -157,10 +157,9 @@ class training {
   /// Errors    setting_error if there is none.
   table_encoder const& encoder() const&;
   table_encoder const& encoder() const&& = delete;  // keep the run in a variable
-  /// Returns the network's first output for each row of a table: rows as in a file, to which the kept
-  /// pipeline is applied first, or rows that it has prepared. The kept encoder encodes them; without an
-  /// encoder the inputs are the columns of the last fit, by name. The target's column is ignored.
-  /// Thread-safe.
+  /// Returns the network's first output for each row of a table. The kept pipeline is applied first, unless
+  /// it has already prepared the rows. The kept encoder then encodes the rows; without an encoder the inputs
+  /// are the columns of the last fit, by name. The target's column is ignored. Thread-safe.
   ///
   /// Errors    those of fitted_pipeline::apply and table_encoder::inputs, or of data_table::examples.
   ///           data_error with the first row that a filter of the pipeline removes. setting_error for a run
@@ -174,8 +173,8 @@ class training {
   /// on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and on_vote.
   bool has_common_steps() const;
 
-  /// Requests a stop or a checkpoint. At the next meeting all ranks agree on it and call their listeners'
-  /// on_vote: after a step, or between two epochs if a listener's on_epoch requests it. Thread-safe.
+  /// Requests a stop or a checkpoint. At the next meeting all ranks agree on the request and call their
+  /// listeners' on_vote: after a step, or between two epochs if on_epoch makes the request. Thread-safe.
   void request(votes const& wanted);
 
   /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
@@ -207,7 +206,7 @@ class training {
   /// Returns one output per key, in the order of `keys`: a vector, array or span of any type. `input` has one
   /// example per key.
   ///
-  /// Errors    shape_error for another number of keys than examples.
+  /// Errors    shape_error if the numbers of keys and examples differ.
   template <class Keys>
   auto predict(Keys const& keys, tensor_view input) const {
     return keyed(std::span(keys), predict(input));

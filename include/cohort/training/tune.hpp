@@ -80,8 +80,8 @@ std::shared_ptr<run_autotuner> make_timing_autotuner(std::type_identity<B>, tune
 
 }  // namespace detail
 
-/// Makes an autotuner for training_settings::tune. `Choice`: the same choice of backends as for the trainer.
-/// This function is in a separate header, so programs without autotuning do not compile it.
+/// Makes an autotuner for training_settings::tune. `Choice`: as for trainer. This function is in a separate
+/// header, so programs without autotuning do not compile it.
 ///
 /// Exact     the chosen variants determine the results' bits. Runs with the same cached choices are
 ///           reproducible, also on other machines with the same description (processor, backend, library).

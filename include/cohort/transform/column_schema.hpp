@@ -33,11 +33,11 @@ inline constexpr std::array<std::string_view, 5> column_type_names{"number", "in
 struct column_schema {
   std::string name = {};
   column_type type = column_type::number;
-  std::vector<std::string> values = {};          ///< of a category, in the order of their indices
-  std::optional<double> lowest = std::nullopt;   ///< of a number, an integer or a time
-  std::optional<double> highest = std::nullopt;  ///< likewise
+  std::vector<std::string> values = {};          ///< values of a category, in the order of their indices
+  std::optional<double> lowest = std::nullopt;   ///< lowest valid number, integer or time
+  std::optional<double> highest = std::nullopt;  ///< highest valid number, integer or time
   bool required = false;                         ///< a missing value does not match the schema
-  bool optional = false;                         ///< a table may lack the column: all values are missing then
+  bool optional = false;                         ///< a table may lack the column; its values are then missing
 
   /// Returns whether the values are numbers: number, integer or time.
   bool has_numbers() const { return type != column_type::category && type != column_type::text; }
@@ -51,9 +51,9 @@ struct table_schema {
   /// Returns the column of this name; null if there is none.
   column_schema const* find(std::string_view name) const&;
   column_schema const* find(std::string_view name) const&& = delete;  // keep the schema in a variable
-  /// Throws setting_error if there is no column, two columns have the same name or a name is empty, a
-  /// category has no values or one twice, a column that is no category has values, or bounds are not finite,
-  /// in the wrong order, or of a column without numbers.
+  /// Throws setting_error if there is no column, if a name is empty or occurs twice, if a category has no
+  /// values or has a value twice, if a column that is not a category has values, or if bounds are not finite,
+  /// are in the wrong order, or belong to a column without numbers.
   void check() const;
   bool operator==(table_schema const&) const = default;
 };
@@ -61,8 +61,7 @@ struct table_schema {
 /// Returns the settings with which read_table reads a file of this schema: its columns, numbers as f64,
 /// missing values kept. `format` contains the other settings, such as the separator.
 ///
-/// After     a number with a typing error turns its column into texts, which fitted_pipeline checks row by
-///           row.
+/// After     a column with a malformed number is read as texts, which fitted_pipeline checks row by row.
 table_settings format_of(table_schema const& schema, table_settings format = {});
 
 /// Returns the name of a type in messages and files: "number", "integer", …

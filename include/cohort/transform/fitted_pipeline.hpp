@@ -20,19 +20,19 @@ namespace detail {
 struct pipeline_program;
 }  // namespace detail
 
-/// A pipeline and what its steps have learned from training rows. A value: copies share it.
+/// A pipeline and the values that its steps have learned from training rows. Copies share both.
 ///
 ///     fitted_pipeline const prepared(how, training);             // training and held-out rows are tables
 ///     arrays const examples = prepared.apply(training).examples({.target = "answer"});
 ///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
 ///
 /// Order     the constructors with a communicator are collective. The constructors pass over the training
-///           rows once if no step depends on what another step learns. Each such dependence adds a pass: a
-///           step that reads a column of a step that learns, or follows a filter or derive that does. After a
-///           pass the statistics of the ranks are merged.
+///           rows once if no step depends on the values that another step learns. Each such dependence adds a
+///           pass. A step depends on a step that learns if it reads a column of that step, or if it follows a
+///           filter or derive that reads such a column. After a pass the statistics of the ranks are merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
-///           whose mean is computed, 16 bytes for each different number and 16 bytes and the text for each
-///           different text that is counted.
+///           whose mean is computed, 16 bytes for each distinct number that is counted, and 16 bytes
+///           plus the text for each distinct text.
 /// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error for
 ///           a table in memory that lacks a column (setting_error for a file), or, unless rows are skipped, a
 ///           row that does not match the schema, with file, column, row and rank; if a step has no values to
@@ -43,23 +43,23 @@ class fitted_pipeline {
  public:
   fitted_pipeline(transform_pipeline how, data_table const& training, transform_settings const& rows = {});
   fitted_pipeline(transform_pipeline how, table_pieces const& training, transform_settings const& rows = {});
-  /// The training rows of all ranks, of which each has a part. A part may be empty.
+  /// Fits the pipeline to the training rows of all ranks. Each rank passes a part, which may be empty.
   fitted_pipeline(transform_pipeline how, data_table const& part, communicator& world,
                   transform_settings const& rows = {});
   fitted_pipeline(transform_pipeline how, table_pieces const& part, communicator& world,
                   transform_settings const& rows = {});
 
-  /// Applies the steps before group_by_key to the rows of a table. Each row is computed from itself alone.
+  /// Applies the steps before group_by_key to the rows of a table. Each row is transformed independently.
   ///
-  /// After     numbers have type f64; row_number() of a row is that of `rows`. A category has the same
-  ///           vocabulary in all results. `report`, if given: the counts are added to it.
+  /// After     numbers have type f64; a row keeps its row_number(). A category has the same vocabulary in all
+  ///           results. The counts are added to `report`, if given.
   /// Errors    data_error for a table that lacks a column, or, unless rows are skipped, a row that does not
   ///           match the schema, with file, column and row.
   data_table apply(data_table const& rows, transform_settings const& how = {},
                    transform_report* report = nullptr) const;
   /// Applies the steps to one row, as to a table of one row. Returns nullopt if a filter removes the row.
   ///
-  /// Errors    as for a table; shape_error for another number of values than columns of the schema.
+  /// Errors    as for a table; shape_error if the numbers of values and of the schema's columns differ.
   std::optional<table_row> apply(table_row const& row) const;
   /// Returns rows that are transformed piece by piece while they are read.
   ///
@@ -73,7 +73,7 @@ class fitted_pipeline {
   /// Returns the columns of the result.
   table_schema const& schema() const& { return schema_; }
   table_schema const& schema() const&& = delete;  // keep the pipeline in a variable
-  /// Returns what a step has learned; nothing for a step that does not learn.
+  /// Returns the values that a step has learned; none for a step that does not learn.
   ///
   /// Errors    setting_error for a step that does not exist.
   std::vector<fitted_column> const& learned(std::size_t step) const&;

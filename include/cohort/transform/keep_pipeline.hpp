@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Stores the pipeline that prepares the rows which this network is trained on. Model files and checkpoints
-/// contain it; training::load, load_parameters and load_trained restore it.
+/// Stores the pipeline that prepares the rows on which a network is trained. Model files and checkpoints
+/// contain the pipeline; training::load, load_parameters and load_trained restore it.
 ///
 ///     keep(run, prepared);
 ///     run.fit(prepared.apply(training).examples({.target = "answer"}));
@@ -17,7 +17,7 @@ namespace cohort {
 ///     loaded.predict(rows);  // in the schema of the training rows
 ///
 /// predict(rows) applies the pipeline and then the table_encoder, if the run keeps one. Data sets for fit,
-/// evaluate, … are made of prepared rows: kept_pipeline(loaded)->apply(rows).
+/// evaluate, … must be made of prepared rows: kept_pipeline(loaded)->apply(rows).
 void keep(training& run, fitted_pipeline const& rows);
 
 /// Returns the pipeline that was kept or loaded; nothing if there is none.
@@ -25,7 +25,7 @@ std::optional<fitted_pipeline> kept_pipeline(training const& run);
 
 /// Returns the pipeline in a model file; nothing if the file has none.
 ///
-/// Errors    data_error if it is damaged.
+/// Errors    data_error if the pipeline is damaged.
 std::optional<fitted_pipeline> pipeline_in(model_file const& from);
 
 }  // namespace cohort

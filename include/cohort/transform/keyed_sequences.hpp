@@ -21,24 +21,24 @@ struct sequence_examples {
   std::string target = {};               ///< a category, or a column of numbers
   bool regression = false;               ///< the target is a number to predict, not a class
   bool per_step = false;                 ///< one target per row; false: the target in a sequence's last row
-  /// Of a numeric target; 0: the highest value of its schema + 1, or the largest label of this rank + 1. Set
-  /// it for several ranks if the schema has no highest value.
+  /// Number of classes of a numeric target; 0: the highest value of its schema + 1, or the largest label of
+  /// this rank + 1. Set it for several ranks if the schema has no highest value.
   int classes = 0;
   int length = 0;  ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
 };
 
-/// The sequences that a pipeline with group_by_key makes of rows: by key, or windows of these.
+/// The sequences that a pipeline with group_by_key makes of rows: one per key, or the windows of these.
 ///
 /// Order     sequences are sorted by key (numbers by value, texts by bytes), windows by their first row. The
 ///           constructors with a communicator are collective. They send each row to one rank, which depends
-///           only on the key and the number of ranks, so that every sequence is complete on its rank:
-///           a data set for sharding::local. Without `order`, rows of a key are sorted by rank, and then in
+///           only on the key and the number of ranks, so that every sequence is complete on its rank. Use the
+///           data set with sharding::local. Without `order`, rows of a key are sorted by rank, and then in
 ///           the order in which the rank reads them.
 /// Moves     each row is sent at most once.
 /// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
 ///           unless rows are skipped, for a row without key or order and for the second of two rows with the
-///           same key and order, with file, row and rank of both; if rows are skipped, the second one is. All
-///           ranks throw if one does.
+///           same key and order, with file, row and rank of both; if rows are skipped, only the first one is
+///           used. All ranks throw if one does.
 /// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
 ///           of the rows, if `order` is given and no two rows have the same key and order.
 class keyed_sequences {
@@ -46,7 +46,7 @@ class keyed_sequences {
   keyed_sequences(fitted_pipeline const& fitted, data_table const& rows, transform_settings const& how = {});
   keyed_sequences(fitted_pipeline const& fitted, table_pieces const& rows,
                   transform_settings const& how = {});
-  /// The rows of all ranks, of which each has a part. A part may be empty.
+  /// Makes sequences of the rows of all ranks. Each rank passes a part, which may be empty.
   keyed_sequences(fitted_pipeline const& fitted, data_table const& part, communicator& world,
                   transform_settings const& how = {});
   keyed_sequences(fitted_pipeline const& fitted, table_pieces const& part, communicator& world,

@@ -17,7 +17,7 @@ using table_pieces = std::function<void(std::function<void(data_table const&)> c
 /// Returns the rows of files, one piece per file. Each call reads the files again, one at a time, by
 /// read_table with format_of(schema, format).
 ///
-/// Parameters  `files`: the files of this rank, or all files; may be empty. `source`: as of read_table.
+/// Parameters  `files`: the files of this rank, or all files; may be empty. `source`: as in read_table.
 /// Errors    a call throws the errors of read_table, which names file, line and column.
 table_pieces pieces_of(std::vector<std::string> files, table_schema const& schema,
                        table_settings const& format = {}, io::byte_source const& source = {});

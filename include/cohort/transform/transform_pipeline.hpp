@@ -15,14 +15,14 @@ namespace cohort {
 /// The steps of a transform_pipeline.
 namespace pipeline {
 
-/// Keeps the rows for which `keep` is true. A row for which it is missing is removed.
+/// Keeps the rows for which `keep` is true. A row for which `keep` is missing is removed.
 struct filter {
-  std::string keep = {};  ///< an expression, as of derive
+  std::string keep = {};  ///< an expression, as in derive::formula
   bool operator==(filter const&) const = default;
 };
 
-/// Computes a column from the columns of the same row: a number, an integer (0 or 1, of a truth value) or a
-/// text. It replaces a column of the same name, otherwise it is the last one.
+/// Computes a column from the columns of the same row: a number, an integer (0 or 1, for a truth value) or a
+/// text. The new column replaces a column of the same name; without such a column, it is appended.
 ///
 ///     derive{.column = "bmi", .formula = "weight / pow(height / 100, 2)"}
 ///     derive{.column = "risk", .formula = "if(age >= 65 or history == 'heart', 'high', 'low')"}
@@ -35,7 +35,7 @@ struct filter {
 ///             parts.
 /// After     the result of an operation on a missing value is missing. Exceptions: is_missing; `if`, whose
 ///           unused branch does not count; `and` and `or`, if the other operand determines the result. In a
-///           comparison an operand that is not finite is missing. A result that is not finite (1 / 0,
+///           comparison an operand that is not finite counts as missing. A result that is not finite (1 / 0,
 ///           log(-1), min(log(-1), 5)) does not match the schema.
 struct derive {
   std::string column = {};
@@ -43,8 +43,8 @@ struct derive {
   bool operator==(derive const&) const = default;
 };
 
-/// Turns columns of texts into categories whose values are the texts of the training rows, sorted. From a
-/// column that is a category already, it removes the values that do not occur in the training rows.
+/// Turns columns of texts into categories whose values are the texts of the training rows, sorted. If a
+/// column already is a category, the values that do not occur in the training rows are removed.
 struct categories {
   std::vector<std::string> columns = {};
   /// An additional value, after the others, for missing texts and for texts that are not in the training
@@ -53,15 +53,15 @@ struct categories {
   bool operator==(categories const&) const = default;
 };
 
-/// Replaces each category by one number per value, 1 for the row's value and 0 for the others, named
-/// "column=value". For a missing value all numbers are missing. A category may have max_values values.
+/// Replaces each category with one column of numbers per value, named "column=value": 1 if the row has this
+/// value, otherwise 0. For a missing value all numbers are missing. A category may have max_values values.
 struct one_hot {
   static constexpr std::size_t max_values = 65'536;
   std::vector<std::string> columns = {};
   bool operator==(one_hot const&) const = default;
 };
 
-/// Replaces each category by an integer, the index of the row's value: for an embedding, or for values with
+/// Replaces each category with an integer, the index of the row's value: for an embedding, or for values with
 /// an order.
 struct index {
   std::vector<std::string> columns = {};
@@ -76,10 +76,10 @@ struct normalise {
   bool operator==(normalise const&) const = default;
 };
 
-/// How missing values are replaced. most_frequent: the smallest of several equally frequent values.
+/// Replacement of missing values. most_frequent: of several equally frequent values, the smallest one.
 enum class replacement : std::uint8_t { mean, median, most_frequent, constant };
 
-/// Replaces missing values by a value that is fitted to the training rows, or by a constant. With mean
+/// Replaces missing values with a value that is fitted to the training rows, or with a constant. With mean
 /// or median, a column of integers or times becomes one of numbers. Texts accept most_frequent and constant.
 struct impute {
   std::vector<std::string> columns = {};
@@ -95,7 +95,7 @@ struct drop {
   bool operator==(drop const&) const = default;
 };
 
-/// Removes all columns but these, which get this order.
+/// Removes all other columns, and sorts these columns in the given order.
 struct keep {
   std::vector<std::string> columns = {};
   bool operator==(keep const&) const = default;
@@ -137,10 +137,10 @@ using transform_step =
 
 /// The values that a step has learned about a column from the training rows.
 ///
-/// Units     of normalise: the result is (value − zero) / unit.
+/// Units     `zero`, `unit`: of normalise, whose result is (value − zero) / unit.
 struct fitted_column {
   std::string column = {};
-  std::vector<std::string> values = {};  ///< of categories, sorted, and then `other`
+  std::vector<std::string> values = {};  ///< of categories: the sorted values, then `other`
   double zero = 0;
   double unit = 1;
   double number = 0;      ///< of impute: the replacement in a column of numbers
@@ -148,7 +148,8 @@ struct fitted_column {
   bool operator==(fitted_column const&) const = default;
 };
 
-/// How rows of a schema become examples, as a value. fitted_pipeline fits it to training rows and applies it.
+/// Description of how rows of a schema become examples. fitted_pipeline fits it to training rows and applies
+/// it.
 ///
 ///     transform_pipeline const how{
 ///         .schema = {{{.name = "age", .type = column_type::integer, .lowest = 0}, {.name = "income"},
@@ -164,9 +165,9 @@ struct transform_pipeline {
   table_schema schema{};
   std::vector<transform_step> steps{};
 
-  /// Throws setting_error that names the step: a column that does not exist (as far as it is known before
-  /// categories are fitted), a column of another type, an expression that is not valid, no columns, a name
-  /// twice, an empty window, or steps after group_by_key.
+  /// Throws setting_error, naming the step, for a column that does not exist (as far as columns are known
+  /// before categories are fitted), a column of another type, an expression that is not valid, no columns, a
+  /// name twice, an empty window, or steps after group_by_key.
   void check() const;
 
   /// Reads a pipeline.

@@ -15,9 +15,9 @@ using table_row = std::vector<row_value>;
 
 /// Returns a table of rows, with numbers as f64.
 ///
-/// Errors    setting_error from schema.check(); shape_error for a row with another number of values;
-///           data_error naming `where`, column and row for a text in a column of numbers, except a time, or a
-///           number in a column of texts.
+/// Errors    setting_error from schema.check(); shape_error for a row with a wrong number of values;
+///           data_error naming `where`, column and row for a number in a column of texts, or a text in a
+///           column of numbers (a column of times accepts a time as text).
 data_table table_of(table_schema const& schema, std::vector<table_row> const& rows,
                     std::string const& where = "rows");
 

@@ -24,13 +24,13 @@ struct transform_settings {
   int rank = -1;
 };
 
-/// Numbers of rows that a pipeline has read.
+/// Counts of the rows that a pipeline has processed.
 struct transform_report {
   static constexpr std::size_t max_problems = 10;
 
-  std::int64_t rows = 0;                ///< read
-  std::int64_t removed = 0;             ///< by filters
-  std::int64_t skipped = 0;             ///< because they do not match the schema
+  std::int64_t rows = 0;                ///< rows that were read
+  std::int64_t removed = 0;             ///< rows that filters have removed
+  std::int64_t skipped = 0;             ///< rows that do not match the schema
   std::vector<std::string> problems{};  ///< messages of the first max_problems skipped rows
   /// Messages about columns from which a step has learned: dates as categories, nearly as many categories as
   /// rows, only one value.

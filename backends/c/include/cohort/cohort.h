@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef COHORT_COHORT_H
 #define COHORT_COHORT_H
-// Prediction with model files of Cohort, from C and other languages. C99; link with -lcohort_c.
+// Prediction with Cohort's model files, from C and other languages. C99; link with -lcohort_c.
 //
 //     cohort_model* model = NULL;
 //     if (cohort_open("lenet.safetensors", "auto", 1, &model) != cohort_ok) puts(cohort_last_error());
@@ -10,12 +10,11 @@
 //     if (cohort_predict(model, 32, &pixels, 1, NULL, 0, &digits, 1) != cohort_ok) puts(cohort_last_error());
 //     cohort_close(model);
 //
-// Order     all functions are thread-safe. Calls of cohort_predict with one model run concurrently; one
-//           stream is advanced by one thread at a time. A model or stream may be closed while other threads
-//           call functions with it: these calls end normally.
-// Errors    every function returns a code; cohort_last_error returns the text. Null pointers, handles that
-//           were closed, and wrong numbers, sizes or alignments are errors. No C++ exception leaves the
-//           library.
+// Order     all functions are thread-safe. Calls of cohort_predict with the same model run concurrently; only
+//           one thread at a time can advance a stream. A model or stream may be closed while other threads
+//           call functions with it: these calls complete normally.
+// Errors    functions that can fail return a code; cohort_last_error returns the text. Null pointers, closed
+//           handles, and wrong numbers, sizes or alignments are errors. No C++ exception leaves the library.
 // Exact     the outputs of load_trained and training::predict, bit by bit.
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +29,7 @@
 extern "C" {
 #endif
 
-/// Codes. Later versions may add further ones: treat an unknown code as an error.
+/// Codes. Later versions may add codes: treat an unknown code as an error.
 enum {
   cohort_ok = 0,
   cohort_argument_error = 1,  ///< a null pointer, a closed handle, a number out of range
@@ -46,7 +45,7 @@ enum {
 /// Types of elements.
 enum { cohort_f32 = 0, cohort_i32 = 1 };
 
-/// Most extents of a tensor, without the batch.
+/// Largest number of a tensor's extents, without the batch.
 enum { cohort_max_rank = 6 };
 
 /// A model in memory; thread-safe.
@@ -64,42 +63,43 @@ typedef struct cohort_tensor_info {
   int32_t has_steps;                 ///< 1: a stream replaces extents[0] by its number of steps
 } cohort_tensor_info;
 
-/// Memory that the library reads during a call. `bytes`: its exact size, for checks. The address of f32 and
-/// i32 elements is a multiple of 4.
+/// Memory that the library reads during a call. `bytes`: its exact size, which the library checks. f32 and
+/// i32 elements are aligned to 4 bytes.
 typedef struct cohort_input {
   void const* data;
   size_t bytes;
 } cohort_input;
 
-/// Memory of the caller for f32 numbers. `bytes`: its exact size, for checks.
+/// Caller's memory to which the library writes f32 numbers. `bytes`: its exact size, which the library
+/// checks.
 typedef struct cohort_output {
   float* data;
   size_t bytes;
 } cohort_output;
 
-/// Returns COHORT_ABI_VERSION of the library that is loaded.
+/// Returns COHORT_ABI_VERSION of the loaded library.
 COHORT_API int32_t cohort_abi_version(void);
 /// Returns the version of Cohort, such as "0.1.0".
 COHORT_API char const* cohort_version(void);
 /// Returns the name of a code, such as "shape_error"; "unknown" for other numbers.
 COHORT_API char const* cohort_code_name(int32_t code);
-/// Returns the error of this thread's last call that returned a code: "what (where): expected …, got …"; ""
-/// if it succeeded. Valid until this thread's next call.
+/// Returns the error text of this thread's last call of a function that returns a code: "what (where):
+/// expected …, got …"; "" if that call succeeded. The text is valid until this thread's next call.
 COHORT_API char const* cohort_last_error(void);
 
 /// Opens a model file: network, parameters, and the normalisation of its inputs and outputs.
 ///
-/// `backend`: "auto" (NULL: the same), the first of onednn and reference that can run the network; "onednn",
-/// "onednn_bf16" or "reference". `threads`: threads of one cohort_predict, 1 to 1024; with many callers, 1 is
-/// fastest. After an error `*model` is NULL.
+/// `backend`: "onednn", "onednn_bf16" or "reference"; "auto" or NULL for the first of onednn and reference
+/// that can run the network. `threads`: threads per call of cohort_predict, 1 to 1024; with many callers, 1
+/// is fastest. After an error, `*model` is NULL.
 COHORT_API int32_t cohort_open(char const* path, char const* backend, int32_t threads, cohort_model** model);
-/// Closes a model; NULL is allowed. Returns at once: the memory is freed when no call with the model is
-/// running any more. Its streams stay usable.
+/// Closes a model; NULL is allowed. Returns at once; the memory is freed when all running calls with the
+/// model have ended. The model's streams stay usable.
 COHORT_API int32_t cohort_close(cohort_model* model);
 
 /// Gets the name of the model's backend. It is valid until the model is closed.
 COHORT_API int32_t cohort_backend(cohort_model const* model, char const** name);
-/// Gets the numbers of inputs and outputs.
+/// Gets the number of inputs and the number of outputs.
 COHORT_API int32_t cohort_count(cohort_model const* model, int32_t* inputs, int32_t* outputs);
 /// Describes input or output `index`, from 0.
 COHORT_API int32_t cohort_describe_input(cohort_model const* model, int32_t index, cohort_tensor_info* info);
@@ -116,19 +116,20 @@ COHORT_API int32_t cohort_predict(cohort_model const* model, int32_t count, coho
                                   size_t input_count, cohort_input const* masks, size_t mask_count,
                                   cohort_output const* outputs, size_t output_count);
 
-/// The same for any outputs: `indices` has the number of each of `outputs`.
+/// Like cohort_predict, for any outputs: indices[k] is the index of the model's output that outputs[k]
+/// receives.
 COHORT_API int32_t cohort_predict_outputs(cohort_model const* model, int32_t count,
                                           cohort_input const* inputs, size_t input_count,
                                           cohort_input const* masks, size_t mask_count,
                                           int32_t const* indices, cohort_output const* outputs,
                                           size_t output_count);
 
-/// Opens a stream of `sequences` sequences, with states of its own and a copy of the parameters. It keeps the
-/// memory of the plans for the last 8 different numbers of steps.
+/// Opens a stream of `sequences` sequences, with separate states and a copy of the parameters. The stream
+/// keeps the memory of its plans for the last 8 different numbers of steps.
 ///
 /// A network that needs all steps at once (attention, `reverse`, pools) is an error that names the layer.
 COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequences, cohort_stream** stream);
-/// Continues all sequences by `steps` steps and gets the first output.
+/// Continues all sequences by `steps` steps, and gets the model's first output.
 ///
 /// Shapes    `inputs` and `masks` as cohort_predict, with `sequences` examples, and `steps` instead of
 ///           extents[0] where has_steps is 1. `*output` has `*output_bytes` bytes: sequences × steps × …, or
@@ -138,10 +139,11 @@ COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequenc
 COHORT_API int32_t cohort_advance(cohort_stream* stream, int32_t steps, cohort_input const* inputs,
                                   size_t input_count, cohort_input const* masks, size_t mask_count,
                                   float const** output, size_t* output_bytes);
-/// Begins a new sequence in place of sequence `sequence`, from 0; −1: of all.
+/// Replaces sequence `sequence` (from 0; −1: every sequence) with a new one, which begins with initial
+/// states.
 COHORT_API int32_t cohort_reset(cohort_stream* stream, int32_t sequence);
-/// Closes a stream; NULL is allowed. Returns at once: the memory is freed when no call with the stream is
-/// running any more. The output of such a call must not be read.
+/// Closes a stream; NULL is allowed. Returns at once; the memory is freed when all running calls with the
+/// stream have ended. The output of these calls must not be read.
 COHORT_API int32_t cohort_close_stream(cohort_stream* stream);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ namespace cohort {
 /// see `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
-///           first. Each backend object has one stream of work, which its copies share.
+///           first. Each backend object has one CUDA stream, which its copies share.
 /// Exact     the same GPU, driver and libraries give bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
 ///           convolution, if `add` or `multiply` broadcasts an input, or if an input or the output of a layer
@@ -52,13 +52,14 @@ class cudnn {
   /// Returns the operations on arenas in the GPU's memory.
   std::shared_ptr<arena_passes> passes() const;
 
-  /// Whether the backend has kernels for this kind of layer.
+  /// Returns whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  /// Whether the backend has kernels for a layer of kind `k` with these shapes. False if `add` or `multiply`
-  /// broadcasts an input, or if an input or the output of a layer with channels, or of a loss, is a sequence.
+  /// Returns whether the backend has kernels for a layer of kind `k` with these shapes. False if `add` or
+  /// `multiply` broadcasts an input, or if an input or the output of a layer with channels, or of a loss, is
+  /// a sequence.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
-  /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.
+  /// Returns whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.
   bool fuses(kind const& layer, kind const& follower, bool training) const;
   layout plain(shape const& s) const { return s; }
   layout plain(layout const& l) const { return l.dims; }
@@ -74,7 +75,7 @@ class cudnn {
   ///
   /// Before    supports(kind).
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
-  /// As above, but `by` selects the cuDNN engines and cuBLASLt algorithms by their measured times.
+  /// Like prepare(request), but `by` selects cuDNN engines and cuBLASLt algorithms by their measured times.
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const;
 
  protected:
@@ -94,7 +95,7 @@ class cudnn {
 
 namespace detail {
 
-/// The cudnn backend with the products' factors in another precision.
+/// The cudnn backend with another precision of the operands of matrix products and convolutions.
 template <product_precision products>
 class cudnn_multiplying_in : public cudnn {
  public:
@@ -109,8 +110,8 @@ class cudnn_multiplying_in : public cudnn {
 
 }  // namespace detail
 
-/// Like cudnn, but convolutions and dense layers multiply on tensor cores: the factors are rounded to TF32,
-/// 11 significant bits. Everything else is f32. Images are channels last.
+/// Like cudnn, but matrix products and convolutions run on tensor cores, which round their operands to TF32
+/// (11 significant bits). Everything else is f32. Images are channels last.
 ///
 /// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {

@@ -8,18 +8,18 @@
 
 namespace cohort {
 
-/// Arrays in HDF5 files that may be larger than memory, as records: record r has one field per array, named
-/// by the path of the array, with the bytes of its row r.
+/// Record format for arrays in HDF5 files, which may be larger than memory: record r has one field per array.
+/// The field's name is the path of the array; its bytes are row r.
 ///
 ///     record_set const records({"train.h5"}, hdf5_rows({"data", "label"}));
 ///
-/// Shapes    an array with the extents (N, ...) has N rows of the extents (...); hdf5_row_of describes them.
-///           All these arrays of a file have the same number of rows. Elements are little-endian f32, f64,
-///           i32, i64, u64 or u8. The files are as h5py writes them by default: arrays without chunks,
-///           compression and maxshape.
-/// Errors    file_error; setting_error without arrays or for a name twice. data_error naming file and array
-///           for a damaged file, an array that is missing, of another type, chunked or compressed, or has no
-///           rows or other numbers of rows.
+/// Shapes    an array with the extents (N, ...) has N rows of the extents (...), see hdf5_row_of. All these
+///           arrays of a file have the same number of rows. Elements are little-endian f32, f64, i32, i64,
+///           u64 or u8. The files have h5py's default format: arrays without chunks, compression and
+///           maxshape.
+/// Errors    file_error; setting_error without arrays or for a repeated name. data_error naming file and
+///           array for a damaged file, and for an array that is missing, of another type, chunked,
+///           compressed, without rows, or with another number of rows than the first array.
 /// Source    HDF5 File Format Specification, version 3.0. libhdf5 is not used.
 record_format hdf5_rows(std::vector<std::string> arrays);
 

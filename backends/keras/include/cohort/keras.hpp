@@ -10,11 +10,11 @@ namespace cohort {
 
 /// Settings of load_keras and from_keras_config.
 ///
-/// Units     `steps`: the length of sequences, with padding, if the file does not define it. `training`:
-///           false imports the network for predictions only, without a loss and without layers that act in
-///           training only. `optimizer`: false ignores the file's optimizer. `metrics`: false ignores its
-///           metrics. `weights`: a file .weights.h5 with the parameters of a configuration. `max_bytes`:
-///           largest size of each file that is read.
+/// Units     `steps`: the padded length of sequences, if the file does not define it. `training`: false
+///           imports the network for predictions only, without a loss and without layers that act in training
+///           only. `optimizer`, `metrics`: false ignores the file's optimizer or metrics. `weights`: path of
+///           a .weights.h5 file with the parameters for a configuration. `max_bytes`: largest size of each
+///           file that is read.
 struct keras_options {
   int steps = 0;
   bool training = true;
@@ -31,18 +31,18 @@ struct keras_options {
 ///
 /// Shapes    sequences are T×C, as in Keras. Images are C×H×W; if the Keras model has channels last (H×W×C),
 ///           the caller transposes the batches. Parameters are converted.
-/// After     a layer of the network has the name of the file's layer whose output it computes; a layer of a
-///           nested model is "model/layer". Other layers have derived names: "cls/dense" has the parameters
+/// After     a layer of the network that computes the output of a layer in the file has the same name, or
+///           "model/layer" in a nested model. Other layers have derived names: "cls/dense" has the parameters
 ///           of a Dense "cls" with an activation. The loss of the file is the last layer, and `settings`
-///           contains the file's optimizer. `mask_value` of Masking becomes that of a padded_input.
+///           contains the file's optimizer. `mask_value` of Masking becomes the mask value of a padded_input.
 /// Errors    file_error; data_error with layer and reason for a damaged file, or for a layer, option, loss or
 ///           optimizer without an exact equivalent. Nothing is approximated.
 imported_model load_keras(std::string const& path, keras_options const& how = {});
 
-/// The same for the text of a configuration, as model.to_json() returns it. The parameters are those of
-/// keras_options::weights; without it, the model has none.
+/// Like load_keras, for the text of a configuration, as returned by model.to_json(). The parameters are read
+/// from keras_options::weights; without this file, the model has no parameters.
 ///
-/// Order     `origin`: the name of the text in errors.
+/// Order     `origin`: name of the text in errors.
 imported_model from_keras_config(std::string_view json, keras_options const& how = {},
                                  std::string const& origin = "Keras configuration");
 

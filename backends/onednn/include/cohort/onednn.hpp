@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// The tensor backends of the CPU: onednn computes in f32, onednn_bf16 in bf16 with f32 parameters.
+/// The CPU tensor backends: onednn computes in f32, onednn_bf16 in bf16 with f32 parameters.
 static_assert(tensor_backend<onednn>);
 
 }  // namespace cohort

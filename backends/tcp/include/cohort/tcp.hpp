@@ -11,20 +11,20 @@ namespace cohort {
 
 /// How the connections of a job are protected.
 ///
-/// automatic     by the secret or the certificates, if there are any. Otherwise not, which is accepted only
-///               if all addresses are those of the loopback interface.
+/// automatic     TLS with the secret or the certificates. Without either, connections are not protected; this
+///               is accepted only if all addresses belong to the loopback interface.
 /// off           not encrypted and not authenticated; refused together with a secret or certificates.
 enum class tcp_encryption { automatic, off };
 
 /// Settings of ranks that are processes connected by TCP.
 ///
-/// Units     `ports` are those that this process may listen on: "29500-29600".
+/// Units     `ports`: range of the ports on which this process may listen, such as "29500-29600".
 struct tcp_settings {
   std::string join{};          ///< HOST:PORT of the rendezvous; "": from the environment
   std::string job = "cohort";  ///< name of the job, equal for its processes
   int ranks = 0;               ///< processes of the job; 0: from the environment
-  int rank = -1;               ///< of this process; −1: from the environment, or given by the rendezvous
-  std::string interfaces{};    ///< names or networks: "eth0,10.0.0.0/8"; "": that to the rendezvous
+  int rank = -1;               ///< of this process; −1: from the environment or assigned by the rendezvous
+  std::string interfaces{};    ///< names, networks: "eth0,10.0.0.0/8"; "": by route to the rendezvous
   std::string ports{};         ///< "": any free port
   std::string secret_file{};   ///< file with the job's secret, readable by its owner only
   std::string certificate{};   ///< with `key` and `authorities`, instead of a secret: PEM files
@@ -40,29 +40,30 @@ struct tcp_settings {
 /// number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), Slurm
 /// (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID, SLURM_STEP_ID), Kubernetes
 /// (JOB_COMPLETION_INDEX), Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE) and PMI (PMI_RANK,
-/// PMI_SIZE). A launcher's rank is used only if its number of ranks is that of the job.
+/// PMI_SIZE). A launcher's rank is used only if its number of ranks equals the job's.
 ///
 /// Errors    setting_error naming the variable for a value that is not valid.
 tcp_settings from_environment(tcp_settings given = {});
 
-/// Returns whether the environment has the address of a rendezvous, as COHORT_JOIN or by torchrun.
+/// Returns whether the environment contains the address of a rendezvous: COHORT_JOIN, or torchrun's
+/// variables.
 bool tcp_started();
 
 /// Creates a communicator of processes that register at a common address. The first process that can listen
 /// at this address of its host runs the rendezvous; it is not needed after this call.
 ///
-/// Order     collective over the processes of the job. The last destructor, of the communicator or of a
-///           relative, is collective too: it waits for the other ranks, at most until the deadline.
-///           Connections open when ranks first exchange messages.
-/// Errors    setting_error for settings that are not valid, and for an address outside the loopback interface
-///           without a secret, certificates or tcp_encryption::off; on a rank whose numbers do not fit those
-///           of the others, and on a rank that finds no free port in its range for 5 s. In a job with a
-///           secret or certificates, another number of ranks or a lack of ports is a setting_error on ranks
-///           that wait, too; in other jobs they wait until the deadline. setting_error after 10 s or at the
-///           deadline, if the rendezvous has another job, has not accepted the secret or does not encrypt, or
-///           another program uses the port. file_error for a secret that cannot be read. communicator_error
-///           without a free descriptor, or if the rendezvous refuses this process, or not all ranks join
-///           within the deadline.
+/// Order     collective over the processes of the job. The last destructor, of the communicator or of one
+///           split or duplicated from it, is collective too: it waits for the other ranks, at most until the
+///           deadline. Connections open when ranks first exchange messages.
+/// Errors    setting_error for settings that are not valid; for an address outside the loopback interface
+///           without a secret, certificates or tcp_encryption::off; on a rank whose rank or number of ranks
+///           contradicts the other ranks; and on a rank that finds no free port in its range for 5 s. In a
+///           job with a secret or certificates, a contradicting number of ranks or a lack of ports is a
+///           setting_error on the waiting ranks, too; in other jobs they wait until the deadline.
+///           setting_error after 10 s or at the deadline if the rendezvous belongs to another job, has not
+///           accepted the secret or does not encrypt, or if another program uses the port. file_error for a
+///           secret that cannot be read. communicator_error without a free descriptor, if the rendezvous
+///           refuses this process, or if not all ranks join within the deadline.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
 
 /// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.

@@ -23,7 +23,7 @@ namespace cohort {
 
 namespace detail {
 
-/// An xtensor container or adaptor with elements in memory, row-major or with a layout known only at run
+/// An xtensor container or adaptor with elements in memory, whose layout is row-major or known only at run
 /// time.
 template <class X>
 concept xtensor_container = requires(X& x) {
@@ -68,7 +68,7 @@ shape xtensor_shape(X const& x) {
 /// Returns a view of an xtensor array without copying; writable if the array is.
 ///
 /// Order     the array must outlive the view and not be resized.
-/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and
+/// Errors    shape_error for more axes than a shape can have, and for elements that are not row-major and
 ///           contiguous.
 template <class X>
 requires detail::xtensor_container<X>

@@ -14,12 +14,12 @@ namespace cohort::io {
 ///     12, -3, 0o17, 0x1f                   integers
 ///     0.5, .5, 5e-4                        numbers
 ///     anything else, or quoted             a text
-/// A key is the text as it is written: `1: a` has the key "1".
+/// A key is its literal text: `1: a` has the key "1".
 ///
 /// Before    the text is untrusted: UTF-8 of at most `limits` bytes, values and levels.
-/// Errors    data_error with `name`, line and column for a text that is not YAML, a key that is null, a list
-///           or an object, or occurs twice, an anchor, alias or tag, a second document, or a number that is
-///           not finite. Parsing stops at a limit. setting_error if max_depth is out of range.
+/// Errors    data_error with `name`, line and column for a text that is not YAML; a key that is null, a list,
+///           an object or repeated; an anchor, alias or tag; a second document; a number that is not finite;
+///           or an exceeded limit. setting_error if max_depth is out of range.
 /// Exact     as parse_json.
 json_document parse_yaml(std::string_view text, std::string_view name = "YAML text",
                          json_limits limits = {.max_bytes = std::size_t{4} << 20});

@@ -28,11 +28,11 @@ bool is_regular_file(std::string const& path);
 
 namespace cohort::mnist {
 
-/// Finds MNIST. Searches only the folder that the user names; if none is named, $COHORT_DATA, data/, and the
-/// cache ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder qualifies if it or its subfolder mnist/ has
+/// Finds MNIST's files. Searches only `user_path`, unless it is empty; otherwise $COHORT_DATA, data/, and the
+/// cache (cohort/mnist in $XDG_CACHE_HOME or ~/.cache). A folder qualifies if it or its subfolder mnist/ has
 /// all four files, plain or .gz. Returns nothing if no folder qualifies.
 ///
-/// Errors    file_error if the folder named by the user does not qualify.
+/// Errors    file_error if `user_path` is not empty and does not qualify.
 std::optional<location> find(std::string_view user_path = {});
 
 }  // namespace cohort::mnist

@@ -12,8 +12,8 @@
 
 namespace cohort {
 
-/// The arrays of a NumPy .npz file, written by numpy.savez or numpy.savez_compressed. read_mapped reads
-/// parameters from them:
+/// The arrays of a .npz file written by numpy.savez or numpy.savez_compressed. read_mapped copies them to
+/// parameters:
 ///
 ///     npz_file const file = npz_file::load("weights.npz");
 ///     read_mapped(file.tensors(), file.name(), name_map::load("weights.map"), run.network(),
@@ -24,7 +24,7 @@ namespace cohort {
 ///
 /// Shapes    as npy_array.
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
-/// Order     `tensors` has the order of the archive. The names lack ".npy".
+/// Order     `tensors` has the order of the archive. Its names omit ".npy".
 /// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
 ///           checked), encryption, another compression, or an array that npy_array refuses.
 /// Source    APPNOTE.TXT of the zip format, 6.3.

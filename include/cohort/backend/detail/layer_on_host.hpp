@@ -9,7 +9,8 @@
 
 namespace cohort::detail {
 
-/// Runs a host_kernel's forward or backward on the arguments of one call.
+/// Adapts a host_kernel's forward or backward to a host_function: stores each argument in the member of
+/// host_arguments for the argument's role.
 template <class T>
 class layer_on_host {
  public:
@@ -89,9 +90,9 @@ class layer_on_host {
   std::vector<std::pair<operand_role, int>> roles_;
 };
 
-/// Operation of a layer with kernels on the host. All tensors are dense row-major.
+/// Prepares a layer whose kernels run on the host. All tensors are dense row-major.
 ///
-/// `kernel`  the layer's kernels, or the backend's kernels for the layer
+/// `kernel`  the kernels that the layer defines, or the backend's kernels for the layer
 ///
 /// Errors    backend_error if the layer has more inputs than `layer_on_host::max_inputs`.
 template <class B>

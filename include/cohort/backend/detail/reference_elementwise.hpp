@@ -32,7 +32,8 @@ void reference_backward(L const& l, host_arguments<T> const& a) {
     a.diff_inputs[0][i] = a.output[i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
 }
 
-/// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous block.
+/// Calls visit(index of the input, offset in this input, offset in the output, number of elements) for each
+/// contiguous block that a concatenation copies.
 template <class T, class Visit>
 void each_piece(host_arguments<T> const& a, Visit visit) {
   std::size_t out = 0;

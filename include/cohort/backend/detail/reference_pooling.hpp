@@ -6,7 +6,8 @@
 
 namespace cohort::detail {
 
-/// Calls visit(output element, input element of the first maximum) for every window.
+/// For each window, calls visit(index of the output element, index of the window's first maximum in the
+/// input).
 template <class T, class Visit>
 void each_maximum(max_pool const& l, host_arguments<T> const& a, Visit visit) {
   sliding_window const w = l.moving();

@@ -56,8 +56,8 @@ class checkpoint_transaction {
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
   ///
-  /// Errors    file_error if the last checkpoint is that of another run whose process still runs on this
-  ///           host.
+  /// Errors    file_error if the newest complete checkpoint was saved by another run, whose process still
+  ///           runs on this host.
   void begin() {
     io::make_folder(directory_);
     check_owner();
@@ -115,7 +115,7 @@ class checkpoint_transaction {
   }
 
  private:
-  /// Returns nullopt if the manifest is invalid or a file has another size.
+  /// Opens a checkpoint. Returns nullopt if the manifest is invalid or states a wrong file size.
   std::optional<checkpoint_reader> read_complete(std::string const& name) const try {
     return checkpoint_reader(directory_ + '/' + name);
   } catch (error const&) {
@@ -153,7 +153,8 @@ class checkpoint_transaction {
   bool started_ = false;  // begin() has changed the directory
 };
 
-/// Files that a rank has written; `shared` only on rank 0. Exchanged between ranks as bytes.
+/// Size and hash of each file that a rank has written; only rank 0 sets `shared`. Exchanged between ranks as
+/// bytes.
 struct rank_files {
   checkpoint_file rank_local{};
   checkpoint_file shared{};
@@ -173,7 +174,7 @@ checkpoint_file write_checkpoint_file(std::string const& path, model_content con
 
 /// Writes the files of this rank.
 ///
-/// Before    rank 0 has called begin() for this checkpoint; `begun` is its name.
+/// Before    rank 0 has called begin(); `begun` is the name of the checkpoint.
 rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
                             checkpoint_content const& content) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)

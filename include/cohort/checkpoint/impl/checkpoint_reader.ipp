@@ -102,7 +102,7 @@ std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
   return entries;
 }
 
-/// Opens a checkpoint and checks that its step is the one in its name.
+/// Opens a checkpoint and checks that the folder's name contains the checkpoint's step.
 checkpoint_reader open_entry(std::string const& directory, std::string const& name) {
   checkpoint_reader opened(directory + '/' + name);
   if (auto const entry = parse_checkpoint_name(name); entry && entry->step != opened.position().step)

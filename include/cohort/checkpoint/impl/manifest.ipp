@@ -17,7 +17,7 @@ inline constexpr int manifest_format_version = 1;
 
 std::string rank_name(std::size_t rank) { return text_of({"rank-", rank, ".safetensors"}); }
 
-/// A text that cannot vary.
+/// Codec of a constant text: refuses any other text.
 struct constant_codec {
   std::string_view text;
 
@@ -49,7 +49,7 @@ void field_table(Visitor& v, named_file s) {
   v.field("content_hash", s.facts.content_hash, hash_codec{});
 }
 
-/// The files of a manifest. Their number and names are determined by the number of ranks.
+/// Codec of a manifest's file list. The number of ranks determines the number and the names of the files.
 struct files_codec {
   int ranks;
 

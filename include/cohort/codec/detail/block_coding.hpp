@@ -32,7 +32,7 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
   };
   std::uint32_t next = 0;
   auto const code_of =
-      [&](sent_element one) -> code {  // for more than 64 bits, flips a lower bit, which put() restores
+      [&](sent_element one) -> code {  // a code of more than 64 bits flips a lower bit; put() restores it
     std::uint32_t const gap = one.index() - next;
     next = one.index() + 1;
     unsigned const bits = k + 2 + (gap >> k);
@@ -135,7 +135,7 @@ inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::
     }
     at += 57 - left;
     if (left < 57) continue;
-    std::uint64_t const fixed = peek_bits(bytes, at);  // a code that is longer than such a word
+    std::uint64_t const fixed = peek_bits(bytes, at);  // a code of more than 57 bits
     at += k + 1;
     std::uint64_t zeros = 0;
     for (;;) {

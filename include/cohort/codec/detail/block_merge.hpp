@@ -13,8 +13,8 @@
 
 namespace cohort::detail {
 
-/// Iterates over the sent elements of one block of one message in ascending order: those sent as one
-/// threshold, and those sent as multiples of it.
+/// Iterates over the sent elements of one block of one message in ascending order: those sent as ±t, and
+/// those sent as a multiple of the threshold t.
 class block_cursor {
  public:
   static constexpr std::uint64_t end = ~std::uint64_t{0};
@@ -40,8 +40,8 @@ class block_cursor {
 
   /// Index of the next element in the flat view; `end` after the last one.
   std::uint64_t index() const { return index_; }
-  /// Returns the message's value for element `index`, and advances past it; 0 if it is not the next element.
-  /// A malicious message may contain an element twice: in the codes, and as a multiple.
+  /// Returns the message's value for element `index`, and advances past this element. Returns 0 if `index` is
+  /// not the next element. A malicious message may contain an element twice: in the codes, and as a multiple.
   double consume(std::uint64_t index, float t) {
     double value = 0;
     for (; index == index_; advance()) value += multiple_ * double{t};
@@ -75,8 +75,8 @@ class block_cursor {
   bool has_multiples_ = false;
 };
 
-/// Merges one block of two messages: y = fl(r + lower + upper) for every element of at least one message.
-/// Elements whose magnitude is at least the new threshold are sent; the remainder of y stays in r.
+/// Merges one block of two messages: y = fl(r + lower + upper) for every element in at least one of the
+/// messages. Elements whose magnitude is at least the new threshold are sent; the remainder of y stays in r.
 class block_merge {
  public:
   /// Before    r is the whole residual.
@@ -90,7 +90,7 @@ class block_merge {
       for (sent_element const one : list) __builtin_prefetch(r_ + one.index(), 1);
   }
 
-  /// Merges the elements before `end`, and appends those to send to the list or the multiples.
+  /// Merges the elements before `end`. Appends the sent elements to `list` or to `multiples`.
   ///
   /// Before    up to `end`, each message and the merged message have a single threshold.
   void merge_until(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
@@ -113,8 +113,8 @@ class block_merge {
     }
   }
 
-  /// As above, for messages without multiples. Has no branches that depend on which message contains an
-  /// element or whether an element is sent, because such branches are unpredictable.
+  /// Like merge_with_multiples, but for messages without multiples. Has no branches that depend on which
+  /// message contains an element or whether an element is sent, because such branches are unpredictable.
   void merge_without_multiples(std::uint32_t end, float t_lower, float t_upper, float t, sent_element*& list,
                                std::vector<sent_multiple>& multiples) {
     std::span<sent_element const> const a = lower_.list();

@@ -27,8 +27,8 @@ void for_block_ranges(team* workers, std::size_t blocks, F f) {
   });
 }
 
-/// The consecutive blocks of a message that one worker has written. Entries count bits from the beginning of
-/// the part.
+/// The consecutive blocks of a message that one worker has written. The bit positions in `entries` count from
+/// the beginning of the part.
 struct message_part {
   bit_writer codes;
   std::vector<block_entry> entries;
@@ -43,7 +43,7 @@ struct message_part {
 
 /// Elements that were coded on a device: the content of a message after its header and thresholds.
 ///
-/// Units     `blocks` count bits from the beginning of `codes`.
+/// Units     the bit positions in `blocks` count from the beginning of `codes`.
 struct coded_elements {
   std::span<block_entry const> blocks{};
   std::span<std::byte const> codes{};
@@ -72,8 +72,8 @@ class message_writer {
     return join(which, header, thresholds);
   }
 
-  /// Writes a message with a header and `body_bytes` bytes after it. fill(bytes) writes these bytes; `bytes`
-  /// is aligned to 16 bytes.
+  /// Writes a message of a header and `body_bytes` bytes. fill(bytes) writes the bytes after the header;
+  /// `bytes` is aligned to 16 bytes.
   template <class Fill>
   std::span<std::byte const> write_plain(isa which, message_header const& header, std::size_t body_bytes,
                                          Fill fill) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-/// Fields of the policies of thresholds and residuals.
+/// JSON fields of the threshold and residual policies.
 namespace cohort::detail {
 
 inline constexpr std::array<std::string_view, 4> threshold_names{"fixed", "adaptive", "target_density",
@@ -77,7 +77,8 @@ inline any_residual alternatives_of(residual_policy const& p) {
 
 static_assert(names_all<any_threshold>(threshold_names) && names_all<any_residual>(residual_names));
 
-/// A policy. Documents contain the struct from which it is constructed.
+/// Codec of a policy. A document contains the struct from which the policy is constructed, for example
+/// threshold::fixed.
 template <class Policy>
 struct policy_codec {
   std::span<std::string_view const> names;

@@ -13,8 +13,8 @@ namespace cohort::detail {
 /// whole vectors.
 inline constexpr std::size_t list_slack = 16;
 
-/// Processes one element y = r + x with threshold t: appends the value to send to the list or to the
-/// multiples, and stores the remainder in r.
+/// Processes one element y = r + x with threshold t. If the element is sent, appends it to the list or to the
+/// multiples. Stores the remainder in r.
 ///
 /// Errors    numeric_error if y is not finite; r is unchanged.
 void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,

@@ -52,10 +52,10 @@ class engine final : public port {
 
   /// The first context that no communicator of this rank uses.
   std::uint32_t next_context();
-  /// Reserves this context and all lower ones. Returns false if it was already reserved.
+  /// Reserves this context and all lower contexts. Returns false if this context was already reserved.
   bool reserve_context(std::uint32_t one);
 
-  /// Processor time of the progress thread.
+  /// Returns the processor time of the progress thread, 0 without one.
   double progress_seconds();
 
   /// Waits for pending operations, leaves the transport, and deletes the engine. After a failure, memory that
@@ -65,7 +65,7 @@ class engine final : public port {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Count the threads that wait. The progress thread polls often while a thread waits.
+  /// Count the waiting threads. The progress thread polls often while a thread waits.
   void begin_wait(task const& one);
   void end_wait() noexcept;
 
@@ -93,8 +93,7 @@ class engine final : public port {
   /// progress thread, blocks until the operation has ended, the engine is poisoned, or `limit` has passed.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
-  /// Queries the status of all ranks. Returns an empty list if the progress thread does not return from the
-  /// transport.
+  /// Queries the status of all ranks. Returns an empty list if the progress thread hangs in the transport.
   [[gnu::cold]] std::vector<rank_status> query_ranks(std::chrono::milliseconds wait);
 
   /// Throws the error of an exceeded deadline. Returns if the operation has ended in the meantime.
@@ -128,7 +127,7 @@ class engine final : public port {
   /// Body of the progress thread: polls while a task is active.
   void run_progress_thread() noexcept;
 
-  /// Ends the progress thread. Returns false if it does not return from the transport.
+  /// Ends the progress thread. Returns false if the thread hangs in the transport.
   bool end_thread();
 
   /// Keeps the engine reachable until the process ends, because other threads may still access it.

@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Why the ranks of a communicator cannot continue. Every rank receives the report of the first cause and
-/// ends with its exit status.
+/// Reason why the ranks of a communicator cannot continue. Every rank receives the report of the first cause
+/// and ends with its exit status.
 struct failure_report {
   std::string text{};
   int exit_status = communicator_exit_status;  ///< 1 to 255
@@ -20,14 +20,14 @@ struct failure_report {
   static constexpr std::size_t longest = 4 * (2 + most_lost) + longest_text;
 
   std::vector<std::byte> encoded() const;
-  /// Reads what is valid of the bytes.
+  /// Decodes a report. Ignores missing and invalid parts.
   static failure_report decoded(std::span<std::byte const> bytes);
 };
 
-/// Exit status of a rank whose own error is not a lost rank: a restart would repeat the error.
+/// Exit status of a rank that fails by an error other than a lost rank. A restart would repeat this error.
 inline constexpr int own_error_status = 1;
 
-/// The report of an exception that ends a rank.
+/// Returns the report of an exception that ends a rank.
 failure_report failure_of(std::exception_ptr const& thrown);
 
 }  // namespace cohort::detail

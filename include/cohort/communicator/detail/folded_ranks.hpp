@@ -27,8 +27,9 @@ struct folded_ranks {
   int index;
 };
 
-/// An allreduce among the participants. Before it, the first rank of each pair sends its elements to the
-/// participant, which reduces them into its elements. After it, the participant returns the result.
+/// Base of allreduces among the participants of folded_ranks. Before the allreduce, the first rank of each
+/// pair sends its elements to the participant, which reduces them into its own elements. After the allreduce,
+/// the participant sends the result back.
 ///
 /// Order     x_2i ⊕ x_2i+1.
 struct folded_allreduce {

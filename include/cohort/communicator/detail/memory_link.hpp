@@ -8,28 +8,29 @@
 
 namespace cohort::detail {
 
-/// The writing half of a link between two processes of one host: a memory_ring beside a connection. The
-/// writer makes the ring and offers its location; the reader maps the ring and confirms it; then the writer
-/// announces over the connection that later bytes are in the ring. From then on the connection only wakes the
-/// other process, and shows its end.
+/// Writing side of a link between two processes of one host: a memory_ring in addition to a connection. The
+/// writer creates the ring and offers its location. The reader maps the ring and confirms. The writer then
+/// announces over the connection that later bytes are in the ring. From then on, the connection only wakes
+/// the other process and shows that it has ended.
 class memory_writer {
  public:
-  /// Makes the ring. Returns where it is; nullopt if the system does not allow it.
+  /// Creates the ring. Returns the ring's location; nullopt if the system does not allow a ring.
   std::optional<ring_location> offer() {
     ring_ = memory_ring::create();
     return ring_ ? std::optional(ring_->location()) : std::nullopt;
   }
   bool is_offered() const { return ring_.has_value(); }
-  /// Later bytes are written to the ring.
+  /// Switches to the ring: later bytes are written to it.
   void begin() { is_used_ = true; }
   bool is_used() const { return is_used_; }
 
   /// Writes as many bytes as there is space for, and returns their number.
   std::size_t write(std::span<std::byte const> bytes) { return ring_->write(bytes); }
-  /// Whether the reader must be woken after a write; the answer is true once.
+  /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
   bool must_wake_reader() { return ring_->must_wake_reader(); }
-  /// Marks the ring: this process is going to sleep, or is awake. `has_bytes`: to write. Returns whether it
-  /// has none, or there is no space for them. In the latter case the reader wakes this process.
+  /// Records in the ring whether this process is about to sleep. `has_bytes`: whether it has bytes to write.
+  /// Returns whether it may sleep: the ring is not used or is full, or there are no bytes to write. If the
+  /// ring is full, the reader wakes this process.
   bool sleeps(bool now, bool has_bytes) {
     return !is_used_ || ring_->writer_waits(now && has_bytes) || !has_bytes;
   }
@@ -39,18 +40,20 @@ class memory_writer {
   bool is_used_ = false;
 };
 
-/// The reading half of a memory_writer's link.
+/// Reading side of a memory_writer's link.
 class memory_reader {
  public:
-  /// Maps the ring of the other process. Returns false if it is on another host, or not readable.
+  /// Maps the ring of the other process. Returns false if that process is on another host, the ring is not
+  /// readable, or a ring is already used.
   bool map(ring_location const& at) {
     if (!is_used_) ring_ = memory_ring::map(at);
     return !is_used_ && ring_.has_value();
   }
-  /// Later bytes are read from the ring.  Returns false if there is none, or if it is used already.
+  /// Switches to the ring: later bytes are read from it. Returns false if there is no ring, or if it is
+  /// already used.
   bool begin() { return ring_ && !std::exchange(is_used_, true); }
   bool is_used() const { return is_used_; }
-  /// Gives the ring up, because its connection has ended.
+  /// Releases the ring, because the connection has ended.
   void end() {
     is_used_ = false;
     ring_.reset();
@@ -58,9 +61,10 @@ class memory_reader {
 
   std::span<std::byte const> readable() const { return ring_->readable(); }
   void consume(std::size_t count) { ring_->consume(count); }
-  /// Whether the writer must be woken after a consume; the answer is true once.
+  /// Returns whether the writer must be woken after a consume: true once for each time that the writer
+  /// sleeps.
   bool must_wake_writer() { return is_used_ && ring_->must_wake_writer(); }
-  /// Marks the ring: this process is going to sleep, or is awake. Returns whether there is nothing to read.
+  /// Records in the ring whether this process is about to sleep. Returns whether there is nothing to read.
   bool sleeps(bool now) { return !is_used_ || ring_->reader_sleeps(now); }
 
  private:

@@ -11,30 +11,31 @@
 
 namespace cohort::detail {
 
-/// Data by which another process of the same host opens a ring.
+/// Location of a ring, with which another process of the same host opens it.
 struct ring_location {
   static constexpr std::size_t bytes = 24;
   using nonce = std::array<std::byte, 16>;
 
   std::uint32_t process = 0;
   std::uint32_t descriptor = 0;
-  nonce number{};  // random; also in the ring, so that a process of another host finds nothing
+  nonce number{};  // random; also stored in the ring, to detect the location of another host
 
   std::array<std::byte, bytes> encoded() const;
   static ring_location decoded(std::span<std::byte const, bytes> from);
 };
 
-/// Bytes that one process writes and another one of the same host reads, in memory that both map.
+/// Single-producer, single-consumer ring buffer in memory that two processes of one host share.
 ///
 /// Order     one thread writes and one thread reads.
-/// Errors    communicator_error of write and readable if the positions in the memory are impossible.
+/// Errors    write and readable: communicator_error if the positions in the shared memory are impossible.
 class memory_ring {
  public:
   static constexpr std::size_t capacity = std::size_t{256} << 10;
 
-  /// Makes the ring of a writer; nullopt if the system does not allow it.
+  /// Creates the ring of a writer; returns nullopt if the system does not allow a ring.
   static std::optional<memory_ring> create();
-  /// Maps the ring of another process; nullopt if it is on another host, or not readable.
+  /// Maps the ring of another process; returns nullopt if that process is on another host, or the ring is not
+  /// readable.
   static std::optional<memory_ring> map(ring_location const& at);
 
   ring_location const& location() const { return where_; }
@@ -43,17 +44,18 @@ class memory_ring {
   std::size_t write(std::span<std::byte const> bytes);
   /// The first bytes that can be read; more may follow them.
   std::span<std::byte const> readable() const;
-  /// Gives the space of the first `count` readable bytes to the writer.
+  /// Frees the first `count` readable bytes for the writer.
   void consume(std::size_t count);
 
-  /// The reader is going to sleep, or is awake again. Returns whether there is nothing to read. Like
-  /// writer_waits, it accepts impossible positions: the next read or write refuses them.
+  /// Records whether the reader is about to sleep. Returns whether there is nothing to read. Like
+  /// writer_waits, does not check the positions: the next read or write does.
   bool reader_sleeps(bool sleeps);
-  /// The writer is going to sleep until there is space, or is awake again. Returns whether there is none.
+  /// Records whether the writer is about to sleep until there is space. Returns whether the ring is full.
   bool writer_waits(bool waits);
-  /// Whether the reader must be woken after a write; the answer is true once.
+  /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
   bool must_wake_reader();
-  /// Whether the writer must be woken after a consume; the answer is true once.
+  /// Returns whether the writer must be woken after a consume: true once for each time that the writer
+  /// sleeps.
   bool must_wake_writer();
 
  private:
@@ -63,9 +65,10 @@ class memory_ring {
   explicit memory_ring(std::shared_ptr<mapping> memory, ring_location const& where);
   header& head() const;
   std::byte* data() const;
-  /// Position of the writer minus that of the reader, as the other process has written them.
+  /// Returns the writer's position minus the reader's, unchecked: the other process may have written any
+  /// value.
   std::uint64_t difference() const;
-  /// Bytes that can be read.  Errors: communicator_error if the difference is impossible.
+  /// Number of bytes that can be read.  Errors: communicator_error if the difference is impossible.
   std::size_t used() const;
 
   std::shared_ptr<mapping> memory_;

@@ -31,8 +31,7 @@ class message_communicator final : public communicator {
 
   pending_operation start_broadcast(elements data, int root) override;
   pending_operation start_allreduce(elements data, reduction how) override;
-  /// As start_allreduce(data, how), with an algorithm that the caller chooses. Every rank must choose the
-  /// same.
+  /// Like start_allreduce(data, how), but the caller chooses the algorithm, the same on every rank.
   pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override;
@@ -57,11 +56,11 @@ class message_communicator final : public communicator {
   static_assert(largest_tag < 1 << tag_bits);
 
   pending_operation start_collective(std::string_view name, operation value);
-  /// Starts an operation on the messages of one tag. `awaited`: as rank_status::waits_for.
+  /// Starts an operation on the messages of one tag. `awaited`: see rank_status::waits_for.
   std::shared_ptr<task> start_message(std::string_view name, int awaited, int tag, operation value);
   std::optional<arrival> probe_message(std::string_view name, int tag, message_probe value);
 
-  /// Returns the transport's rank of a rank.
+  /// Converts a rank of this communicator to the transport's rank.
   int on_wire(int rank) const { return ranks_->members[static_cast<std::size_t>(rank)]; }
   /// Returns `data`.  Errors: setting_error for elements in device memory.
   elements const& check_memory(std::string_view name, elements const& data) const;

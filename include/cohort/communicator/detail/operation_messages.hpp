@@ -16,8 +16,8 @@
 
 namespace cohort::detail {
 
-/// The ranks of a communicator. `members`: for each of them, its rank on the transport. `context` identifies
-/// the communicator's messages.
+/// The ranks of a communicator. `members[r]`: the transport's rank of rank r. `rank`: this rank. `context`
+/// identifies the communicator's messages.
 struct rank_group {
   std::vector<int> members{};
   int rank = 0;
@@ -28,7 +28,7 @@ struct rank_group {
 struct port {
   std::unique_ptr<transport> wire;
   isa vectors = best_isa();
-  std::uint64_t moves = 0;  ///< messages that have ended; the progress thread compares the number
+  std::uint64_t moves = 0;  ///< number of messages that have ended; shows the progress thread activity
   std::atomic<std::uint64_t> bytes_sent{0};
   std::atomic<std::uint64_t> messages_sent{0};
 };
@@ -39,10 +39,10 @@ struct operation_call {
   std::shared_ptr<rank_group const> ranks{};
   channel on = channel::collective;
   std::uint32_t tag = 0;
-  int awaited = rank_status::several;  ///< as rank_status::waits_for
+  int awaited = rank_status::several;  ///< see rank_status::waits_for
 };
 
-/// The messages of one operation: those in flight, and memory for received elements.
+/// The pending messages of one operation, and scratch memory for received elements.
 struct operation_messages {
   explicit operation_messages(port& through) : rank_port(through) {}
 
@@ -57,11 +57,11 @@ struct operation_messages {
   /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.
   elements part(elements const& all, int k) const;
 
-  /// Starts a message. At most 32 may be pending.
+  /// Start a message. At most 32 messages may be pending.
   void send(int to, std::span<std::byte const> bytes);
   void receive(int from, std::span<std::byte> bytes);
-  /// Receives elements to be reduced into `into`. They are reduced in place if the transport combines, else
-  /// by combine_received, after the message has ended.
+  /// Starts a receive of elements to be reduced into `into`. The transport reduces them if it combines;
+  /// otherwise combine_received does, after the message has ended.
   void receive_combining(int from, elements into, reduction op);
   void combine_received(elements into, reduction op);
   /// Returns a message that has arrived from this rank, or from any (−1).
@@ -70,7 +70,7 @@ struct operation_messages {
   bool all_complete();
 
  private:
-  /// Returns the transport's rank of a rank of the communicator.
+  /// Converts a rank of the communicator to the transport's rank.
   int on_wire(int rank) const { return call.ranks->members[static_cast<std::size_t>(rank)]; }
 
   std::array<transport::ticket, 32> pending_{};  // a tree's root sends to ⌈log2 P⌉ at once

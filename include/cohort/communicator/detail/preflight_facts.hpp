@@ -14,28 +14,29 @@ struct rank_facts {
   std::uint64_t needed_memory = 0;
   std::uint64_t needed_disk = 0;
   std::string folder{};
-  std::string file{};      // made in the folder; "" if there is a problem or no folder
-  std::string problem{};   // of the folder
-  std::string run{};       // encoded
-  bool sees_first = true;  // its folder has rank 0's file; not encoded
+  std::string file{};      // name of the file made in the folder; "": a problem, or no folder
+  std::string problem{};   // why the folder cannot be written to; "": none
+  std::string run{};       // preflight_settings::run, encoded
+  bool sees_first = true;  // whether its folder has rank 0's file; not encoded
 
-  /// The facts of this rank, without those of the folder's file.
+  /// Returns the facts of this rank, without those about the file in the folder.
   static rank_facts found(preflight_settings const& what);
-  /// The facts as one text, separated by zero bytes, `run` last.
+  /// Encodes the facts as one text, separated by zero bytes, `run` last.
   std::string encoded() const;
   static rank_facts decoded(std::string_view text);
 };
 
-/// Memory that a control group (version 2) and those above it can still use; file cache that the system can
-/// free counts as free; the largest number without a limit. `root`: where the groups are mounted.
+/// Returns the bytes that a control group (version 2) can still use under its limit and those of its
+/// ancestors. Inactive file cache counts as free. Returns the largest number if there is no limit. `root`:
+/// the mount point of the control groups.
 std::uint64_t free_memory_of_group(std::string const& root, std::string_view group);
 
-/// The rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size, if it is odd) each
-/// rank forms a pair with each other rank once.
+/// Returns the rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size rounds, if
+/// size is odd), each rank forms a pair with every other rank once.
 int partner_of(int rank, int round, int size);
 
 /// Adds the problems and warnings that follow from the facts of all ranks, and from the clocks and pairs of
-/// the report. `communicator`: its name.
+/// the report. `communicator`: the communicator's name().
 void judge(preflight_report& of, std::vector<rank_facts> const& all, preflight_settings const& what,
            std::string_view communicator);
 

@@ -19,14 +19,14 @@ namespace cohort::detail {
 
 /// Control messages between ranks.
 ///
-/// A *beat* (heartbeat) contains the sender's table of all ranks: their progress, of which the latest entry
-/// counts, and the time since the sender last received a message from each. A *question* is a beat that the
-/// receiver answers with a beat. A *failure* contains a failure_report. A *farewell* is a rank's last
-/// message.
+/// A *beat* (heartbeat) contains the sender's table of all ranks: each rank's progress, of which receivers
+/// keep the latest, and the time since the sender last received a message from this rank. A *question* is a
+/// beat that the receiver answers with a beat. A *failure* contains a failure_report. A *farewell* is a
+/// rank's last message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };
 
-/// Heartbeats, progress, failures and farewells of the ranks of a transport, which sends and receives their
-/// messages.
+/// Failure detector of a transport: exchanges heartbeats, progress, failures and farewells with the other
+/// ranks. Derived classes send and receive the messages.
 ///
 /// Order     only one thread at a time may call the functions that send or receive. Any thread may call note,
 ///           note_wait, announce, trouble and delivered.
@@ -34,11 +34,11 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 ///           suspended does not report the others as lost.
 ///
 /// Detection of lost ranks: a rank is silent if a quarter of the heartbeat passes without a message from it.
-/// This rank then sends it questions repeatedly (`ask`). Other ranks receive the silence with the beats, and
-/// send questions, too. After a whole heartbeat, this rank reports the silent rank as lost; if other ranks
-/// still receive its messages, it reports the link between both ranks; if this rank receives no messages at
-/// all, it reports itself. A rank that receives a report forwards it before it ends, because others may see
-/// the end of its connections first.
+/// This rank then sends it questions repeatedly (`ask`). The beats of this rank report the silence to other
+/// ranks, which then send questions, too. After longest_silence(), this rank reports the silent rank as lost.
+/// If other ranks still receive messages from the silent rank, this rank reports the link between the two. If
+/// this rank receives no messages at all, it reports itself. A rank that receives a report forwards it before
+/// it ends, because others may see the end of its connections first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {
@@ -76,8 +76,8 @@ class rank_monitor {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience);
 
   void leave() noexcept;
-  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. Returns false if a
-  /// rank is lost or fails, as soon as the report is delivered, at most after longest_delivery.
+  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. If a rank is lost or
+  /// fails, returns false as soon as the report is delivered, or after longest_delivery.
   ///
   /// Before    leave() was called.
   /// After     true: no message is pending. false: control messages are stopped, as by stop().
@@ -88,7 +88,7 @@ class rank_monitor {
  protected:
   rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat, time_source& time = system_time());
 
-  /// Receives the messages of a rank that have arrived, and calls handle for each.
+  /// Receives the messages that have arrived from a rank, and calls handle for each.
   virtual void receive(int from) = 0;
   /// Starts to send a message. The bytes are copied.
   virtual void send(int to, control_message what, std::span<std::byte const> bytes) = 0;
@@ -98,25 +98,26 @@ class rank_monitor {
   /// it has arrived.
   virtual bool is_sending(int to, control_message what) const = 0;
   virtual bool is_sending() const = 0;
-  /// Whether this rank and `r` exchange heartbeats and farewells. Questions and this rank's own
-  /// failures are sent to all; forwarded failures to linked ranks.
+  /// Returns whether this rank and `r` exchange heartbeats and farewells. Questions and this rank's own
+  /// failures are sent to all ranks, forwarded failures to linked ranks only.
   virtual bool is_linked(int /*r*/) const { return true; }
-  /// Asks a rank for a beat, in a way that does not wait for earlier messages, and does not link both ranks.
-  /// `silent`: the rank that sends this one nothing, `r` or another one. Called at each poll as long as
-  /// an answer is wanted.
+  /// Asks rank `r` for a beat, without waiting for earlier messages and without linking the two ranks.
+  /// `silent`: the rank from which this rank receives nothing, `r` or another rank. Called at each poll as
+  /// long as an answer is wanted.
   virtual void ask(int /*r*/, int /*silent*/) {}
-  /// Another rank has asked this one. Asks the silent rank, too.
+  /// Handles a question of rank `from`: this rank then asks the silent rank, too.
   void asked(int from, int silent);
-  /// Whether other ranks see the end of this process. It then forwards reports before it ends.
+  /// Returns whether other ranks see the end of this process. If so, this rank forwards reports before it
+  /// ends.
   virtual bool shows_end() const { return false; }
   /// Called by stop.
   virtual void on_stop() noexcept {}
 
   void handle(int from, control_message what, std::span<std::byte const> bytes);
-  /// Announces soon that a rank is lost, unless it has left or failed, or a report of the cause comes first.
-  /// `how`: "has closed its connection".
+  /// Announces after a short delay that a rank is lost, unless the rank has left or failed, or a report of
+  /// the cause arrives first. `how`: what happened, for example "has closed its connection".
   void report_lost(int r, std::string const& how);
-  /// The bytes of a beat.
+  /// Returns the content of a beat.
   std::vector<std::byte> progress_table();
 
   bool expects_messages(int r) const { return r != rank_ && !at(r).left && is_linked(r); }
@@ -138,28 +139,28 @@ class rank_monitor {
   static constexpr auto poll_interval = std::chrono::milliseconds(1);
   static constexpr auto longest_beat_interval = std::chrono::milliseconds(20);  // between two beats
   static constexpr auto longest_grace = std::chrono::milliseconds(200);         // of report_lost
-  static constexpr int most_asked = 8;  // further ranks, if this one hears nobody
+  static constexpr int most_asked = 8;  // ranks to ask, if this rank receives no messages
 
   struct rank_entry {
-    std::int64_t note_count;  // of that rank so far
+    std::int64_t note_count;  // number of its calls of note and note_wait so far
     rank_progress where;
     std::int32_t waits_for;
-    std::int32_t silence_ms;  // −1: the sender has heard nothing of it, and does not expect to
+    std::int32_t silence_ms;  // −1: the sender has received nothing from it, and expects nothing
   };
   struct peer {
     rank_progress where{};
     int waits_for = rank_status::nobody;
     std::int64_t note_count = 0;
-    clock::duration last_heard{};                      // value of listened_ at the last message
-    std::optional<clock::duration> last_message{};     // the same, if there was one: also without a link
-    std::optional<clock::duration> heard_elsewhere{};  // and when another rank has heard it last
-    clock::duration asked_until{};                     // because another rank does not hear it
-    std::optional<clock::duration> ended_at{};         // and when report_lost was called
+    clock::duration last_heard{};                      // listened_ at the last message or change of `linked`
+    std::optional<clock::duration> last_message{};     // listened_ at the last message; nullopt: none yet
+    std::optional<clock::duration> heard_elsewhere{};  // listened_ when any other rank last heard it
+    clock::duration asked_until{};                     // this rank asks it as long as listened_ is less
+    std::optional<clock::duration> ended_at{};         // listened_ when report_lost was called
     std::string ended_how{};
     bool answers = false;
     bool left = false;
     bool announced = false;  // has announced a failure
-    bool lost = false;       // is silent
+    bool lost = false;       // has been reported as lost
     bool linked = false;     // is_linked, at the last poll
   };
 
@@ -175,8 +176,8 @@ class rank_monitor {
   clock::duration beat_interval() const {
     return std::min<clock::duration>(longest_beat_interval, heartbeat_ / (4 * std::max(1, size() - 1)));
   }
-  /// Silence after which a rank is lost: it has been unreachable for heartbeat_ although its last beat came
-  /// some time before, and a last question has had time for an answer.
+  /// Silence after which a rank counts as lost: heartbeat_, plus the time between two beats of a rank, plus
+  /// the time for the answer to a last question.
   clock::duration longest_silence() const {
     return heartbeat_ + beat_interval() * (size() - 1) + heartbeat_ / 4;
   }
@@ -185,13 +186,13 @@ class rank_monitor {
   /// Sends unless a message of the same kind to this rank is still pending.
   void send_once(int to, control_message what, std::span<std::byte const> bytes);
 
-  /// Sends the report of this rank to all ranks, or forwards that of another one; checks the delivery.
+  /// Sends the report of this rank to all ranks, or forwards the report of another rank. Checks the delivery.
   void announce_failure();
   /// Adopts the failure report of another rank.
   void accept(failure_report report);
-  /// The time since the last message of a rank.
+  /// The time since the last message of a rank or the last change of its link.
   clock::duration silence(int r) const { return listened_ - at(r).last_heard; }
-  /// Whether the last message of a rank came within a part of the heartbeat.
+  /// Returns whether the last message of a rank arrived within the last heartbeat_ / part.
   bool has_heard(int r, int part) const {
     return at(r).last_message && listened_ - *at(r).last_message <= heartbeat_ / part;
   }
@@ -217,7 +218,7 @@ class rank_monitor {
   rank_progress here_;
   std::atomic<std::int64_t> note_count_ = 0;
   std::atomic<int> waits_for_ = rank_status::nobody;
-  std::optional<failure_report> announcement_;  // of this rank, or one that it forwards
+  std::optional<failure_report> announcement_;  // report of this rank, or of another rank to forward
   bool forwards_ = false;
   std::optional<failure_report> trouble_;
   std::atomic<bool> delivered_ = true;

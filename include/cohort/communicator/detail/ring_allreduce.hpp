@@ -38,7 +38,7 @@ struct ring_allreduce {
   ring_allgather gather{};
 
   bool advance(operation_messages& m);
-  /// As ring_reduce_scatter, for the first segment, which is a longest one.
+  /// Like ring_reduce_scatter::scratch_bytes, for the first segment; no segment is longer.
   std::size_t scratch_bytes(port const& through, int ranks) const;
 };
 

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Gathers a text from each rank, in the collective call `call` of the user: "save", "fit". The call's name
-/// is sent with the text, so that ranks in different calls get an error.
+/// Gathers a text from each rank. `call` names the user's collective call, for example "save" or "fit". This
+/// name is sent with the text, so that ranks in different calls get an error.
 ///
 /// Order     collective.
 /// Moves     one allgatherv of these texts and names.

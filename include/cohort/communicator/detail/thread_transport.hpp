@@ -73,9 +73,9 @@ struct thread_hub {
   std::optional<failure_report> trouble();
 };
 
-/// Messages between threads. When a receiver checks whether its receives are done, it copies or combines the
-/// data from the sender's memory. Two ranks that exchange data thus work in parallel, and no rank writes to
-/// another rank's memory.
+/// Transport between threads of one process. When a receiver checks whether its receives are done, it copies
+/// or combines the data from the sender's memory. Two ranks that exchange data thus work in parallel, and no
+/// rank writes to another rank's memory.
 class thread_transport final : public transport {
  public:
   thread_transport(std::shared_ptr<thread_hub> shared, int rank);

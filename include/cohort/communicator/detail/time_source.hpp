@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Time as a rank sees it: that of the system, or that of a simulation.
+/// Clock of a rank: the system's clock, or the virtual clock of a simulation.
 class time_source {
  public:
   using clock = std::chrono::steady_clock;
@@ -14,7 +14,8 @@ class time_source {
   virtual clock::time_point now() = 0;
   /// Blocks the calling thread for this duration.
   virtual void let_pass(clock::duration time) = 0;
-  /// Whether time passes only in let_pass and in waits: a loop without either would never reach its deadline.
+  /// Returns whether time passes only in let_pass and in waits. A loop without either would then never reach
+  /// its deadline.
   virtual bool is_virtual() const { return false; }
 };
 

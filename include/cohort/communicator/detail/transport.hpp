@@ -54,17 +54,17 @@ class transport {
   /// Returns whether receive_combining is supported, because a receiver can read the sender's memory, or
   /// combines a message while it arrives.
   virtual bool combines() const { return false; }
-  /// Starts a receive that is reduced into the elements of `into` instead of overwriting them.
+  /// Starts a receive whose message is reduced into `into` instead of overwriting it.
   virtual ticket receive_combining(int /*from*/, channel, std::uint32_t /*tag*/, elements /*into*/,
                                    reduction);
   /// Returns whether a send or receive has ended. A ticket is invalid after its end.
   virtual bool done(ticket one) = 0;
-  /// A message that has arrived and was not received.
+  /// A message that has arrived and has not been received yet.
   struct waiting {
     int from = 0;
     std::size_t bytes = 0;
   };
-  /// Returns the first such message with this channel and tag, from one rank or from any (−1).
+  /// Returns the first waiting message with this channel and tag, from one rank or from any (−1).
   virtual std::optional<waiting> probe(int from, channel on, std::uint32_t tag) = 0;
 
   /// The time in which deadlines are measured.
@@ -93,12 +93,12 @@ class transport {
   /// returns the known status without a query.
   virtual std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) = 0;
   /// Announces a failure of this rank to every rank. On every rank, trouble() returns this reason from then
-  /// on, unless the rank already has another one. If two ranks fail at once, ranks may thus have different
+  /// on, unless the rank already has another reason. If two ranks fail at once, ranks may thus have different
   /// reasons.
   virtual void announce(failure_report const& why) noexcept = 0;
   /// The reason of a failure, if there is one: the announcement of a rank, or a missing heartbeat.
   virtual std::optional<failure_report> trouble() const = 0;
-  /// Gives up all pending sends and receives; they never end.
+  /// Cancels all pending sends and receives; they never end.
   ///
   /// After     their memory is no longer accessed. An announcement has been sent, if possible.
   virtual void abandon() noexcept {}

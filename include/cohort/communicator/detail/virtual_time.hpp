@@ -19,12 +19,12 @@ class virtual_time {
   bool has_events() const { return !events_.empty(); }
   /// The time of the first event.
   Time next_time() const { return events_.front().time; }
-  /// Adds an event. One in the past is due at once.
+  /// Adds an event. An event in the past is due at once.
   void add(Time when, Event what) {
     events_.push_back({when, ++created_, std::move(what)});
     std::push_heap(events_.begin(), events_.end());
   }
-  /// Removes the first event, and advances the time to its own.
+  /// Removes and returns the first event, and advances the time to the event's time.
   Event next() {
     std::pop_heap(events_.begin(), events_.end());
     entry first = std::move(events_.back());

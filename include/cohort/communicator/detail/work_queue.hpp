@@ -20,13 +20,13 @@ namespace cohort::detail {
 ///     if (world.rank() == 0) …                       // calls make_progress()
 ///     queue.release();
 ///
-/// Rank 0 distributes the items, and works itself. Waiting ranks get a message each second, or each quarter
-/// of a shorter deadline. So they wait as long as the others work, if those call make_progress() at least
-/// once per deadline.
+/// Rank 0 distributes the items, and also processes items. Waiting ranks receive a message each second, or
+/// each quarter of the deadline if this is shorter. Their waits therefore do not exceed the deadline while
+/// the other ranks work, if these call make_progress() at least once per deadline.
 ///
 /// Order     the constructor is collective. Then next and make_progress in any order, join and release once.
-/// Moves     one request and one answer of 16 bytes for each item of another rank; one message of 16 bytes
-///           per second and rank.
+/// Moves     one request and one answer of 16 bytes for each item of a rank other than 0; one message of 16
+///           bytes per second and rank.
 /// Errors    communicator_error if a rank is lost, or does not call make_progress within the deadline.
 class work_queue {
  public:

@@ -247,7 +247,7 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
   std::vector<rank_status> const all = query_ranks({});
   if (all.empty()) return text_of({"in ", name});
   std::vector<int> late = late_ranks(all, awaited);
-  std::erase(late, wire->rank());  // it waits
+  std::erase(late, wire->rank());  // this rank is the one that waits
   return late.empty() ? text_of({"in ", name})
                       : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }
@@ -302,8 +302,8 @@ void engine::run_progress_thread() noexcept {
   std::uint64_t last_moves = 0;
   poll_rhythm polls;
   constexpr auto longest_sleep = std::chrono::milliseconds(1);
-  // A thread that waits for an operation leaves its processor to this one, and a message may be near. Waking
-  // this thread costs the sender more than the polls.
+  // A thread that waits for an operation leaves its processor to this thread, and a message may arrive soon.
+  // Waking this thread would cost the sender more than polling.
   constexpr auto polling = std::chrono::microseconds(100);
   auto last_move = wire->time().now();
   for (bool leaving = false; !leaving;) {

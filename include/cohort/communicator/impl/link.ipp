@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Median time in which each rank receives `bytes` bytes from the rank before it, while all ranks do the
-/// same.
+/// Returns the median time in which this rank receives `bytes` bytes from the previous rank of the ring,
+/// while all ranks do the same.
 double seconds_per_transfer(communicator& world, std::size_t bytes) {
   constexpr int rounds = 9;
   using clock = std::chrono::steady_clock;

@@ -25,7 +25,7 @@ ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
   return made;
 }
 
-/// The begin of the memory. Each position has a separate cache line.
+/// Header at the beginning of the shared memory. Each position and flag has a separate cache line.
 struct memory_ring::header {
   ring_location::nonce number{};
   alignas(64) std::atomic<std::uint64_t> written{0};
@@ -66,7 +66,7 @@ std::byte* memory_ring::data() const { return static_cast<std::byte*>(memory_->a
 std::optional<memory_ring> memory_ring::create() {
   int const file = ::memfd_create("cohort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return std::nullopt;
-  // Sealed, so that the reader can rely on the memory: a shorter file would end it by SIGBUS.
+  // The file is sealed, because the reader would end by SIGBUS if the file shrank.
   bool const ready = ::ftruncate(file, static_cast<off_t>(mapping::bytes)) == 0
                      && ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   if (!ready) {
@@ -132,9 +132,8 @@ void memory_ring::consume(std::size_t count) {
   head().read.store(head().read.load(std::memory_order_relaxed) + count, std::memory_order_release);
 }
 
-// Each side sets its flag, then looks at the position of the other side. The other side moves its position,
-// then looks at the flag. All four accesses have one total order, so at least one side reads the other's new
-// value.
+// Each side sets its flag, then reads the position of the other side. The other side moves its position, then
+// reads the flag. All four accesses have one total order, so at least one side reads the other's new value.
 bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -27,14 +27,15 @@
 
 namespace cohort::detail {
 
-/// Free bytes of a file system that this user can use; 0 if it does not exist.
+/// Returns the free bytes of a path's file system that this user can use; 0 if the path does not exist.
 std::uint64_t free_bytes(char const* path) {
   std::error_code failure;
   std::filesystem::space_info const found = std::filesystem::space(path, failure);
   return failure ? 0 : found.available;
 }
 
-/// The number that a file contains, behind `key` if there is one; nullopt for other contents.
+/// Returns the number at the beginning of a line of the file, or after `key` at the beginning of a line;
+/// nullopt if there is none.
 std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path, std::string const& key = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -84,7 +85,7 @@ std::uint64_t available_memory() {
 /// A new file in a folder; the destructor removes it.
 class preflight_file {
  public:
-  /// Makes the file if there is a folder, and adds its name or the problem to the facts.
+  /// Creates the file if there is a folder, and adds the file's name or the problem to the facts.
   preflight_file(std::string const& folder, rank_facts& facts) {
     if (folder.empty()) return;
     std::string path = folder + "/cohort-preflight-XXXXXX";
@@ -115,7 +116,7 @@ bool has_file(std::filesystem::path const& folder, std::string const& name,
   for (int k = 0; k < attempts; ++k) {
     if (k > 0) std::this_thread::sleep_for(at_most / attempts);
     std::error_code ignored;
-    std::filesystem::directory_iterator const opened(folder, ignored);  // NFS then asks the server
+    std::filesystem::directory_iterator const opened(folder, ignored);  // makes NFS query the server
     if (std::filesystem::exists(folder / name, ignored)) return true;
   }
   return false;
@@ -184,9 +185,9 @@ rank_facts rank_facts::decoded(std::string_view text) {
   return made;
 }
 
-/// Measurements of one rank with one other rank.
+/// One rank's measurements with one other rank.
 struct pair_times {
-  double latency = 0, bandwidth = 0, clock = 0;  // seconds, bytes per second, seconds after this rank's clock
+  double latency = 0, bandwidth = 0, clock = 0;  // s, bytes/s, s ahead of this rank's clock
 };
 
 /// Measures the pairs of one rank.
@@ -212,7 +213,7 @@ class pair_probe {
   static double seconds_since(clock::time_point begin) {
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
-  /// The time of the other rank, for an empty message to it.
+  /// Requests the time of the other rank by an empty message.
   double time_of(int other) {
     double there = 0;
     over_.send({}, other, tag);
@@ -261,7 +262,7 @@ int partner_of(int rank, int round, int size) {
   return size % 2 == 0 ? ring : -1;
 }
 
-/// Measures all pairs. Returns those of each rank, in the order of ranks.
+/// Measures all pairs. Returns P × P measurements: for each rank, those with each rank.
 std::vector<pair_times> all_pairs(communicator& world, std::size_t bytes) {
   std::unique_ptr<communicator> const over = world.duplicate();
   auto const size = static_cast<std::size_t>(world.size());
@@ -346,7 +347,8 @@ class preflight_rules {
                                       " the files that rank 0 (", of_.ranks[0].host, ") makes in ",
                                       all[0].folder, "; choose a folder that all hosts share"}));
   }
-  /// All ranks must have a folder, or none. They share it, so the first one's free bytes are for all.
+  /// Checks that all ranks have a folder, or none, and that its free space is enough for all ranks. The ranks
+  /// share the folder, so rank 0's free bytes count.
   void check_folders(std::vector<rank_facts> const& all) {
     std::uint64_t needed = 0;
     for (rank_facts const& one : all) needed += one.needed_disk;
@@ -384,14 +386,14 @@ class preflight_rules {
           text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ",
                    megabytes(needed_memory), " of memory, and ", megabytes(one.memory),
                    " are available; start fewer ranks on this host, or reduce the batch"}));
-    constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // of one process of Open MPI or NCCL, about
+    constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // for one process of Open MPI or NCCL, about
     bool const uses_it = communicator == "mpi" || communicator == "nccl";
     if (uses_it && ranks > 1 && one.shared_memory < ranks * segment)
       of_.warnings.push_back(text_of({place(rank), ": /dev/shm has ", megabytes(one.shared_memory), " free, ",
                                       ranks, " ranks use about ", megabytes(ranks * segment),
                                       "; in a container, start it with --shm-size=1g"}));
   }
-  /// Warns of pairs that are much slower than most pairs of their kind (on one host or on two).
+  /// Warns of pairs that are much slower than the median of their kind (on one host or on two).
   void check_pairs() {
     constexpr double much = 8;
     for (bool const on_one_host : {true, false}) {

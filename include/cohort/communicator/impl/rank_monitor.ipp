@@ -36,7 +36,7 @@ void rank_monitor::note_wait(int waits_for) noexcept {
 
 void rank_monitor::announce(failure_report report) noexcept {
   std::lock_guard const hold(mutex_);
-  if (trouble_) return;  // what happens after the first failure follows from it
+  if (trouble_) return;  // later failures are consequences of the first
   report.text.resize(std::min(report.text.size(), failure_report::longest_text));
   trouble_ = report;
   announcement_ = std::move(report);
@@ -140,7 +140,7 @@ void rank_monitor::exchange() {
   auto const now = time_.now();
   listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
   last_round_ = now;
-  // A rank is silent since the time when it began to exchange messages with this one.
+  // The silence of a rank counts from the last change of its link to this rank.
   for (int r = 0; r < size(); ++r)
     if (bool const linked = is_linked(r); linked != std::exchange(at(r).linked, linked))
       at(r).last_heard = listened_;
@@ -251,7 +251,7 @@ void rank_monitor::asked(int from, int silent) {
 
 void rank_monitor::ask_silent_ranks() {
   int missed = -1;
-  bool hears_linked = false;  // ranks, which receive this one's table with beats
+  bool hears_linked = false;  // whether a linked rank, which receives this rank's beats, is not silent
   for (int r = 0; r < size(); ++r) {
     if (!expects_messages(r) || !at(r).linked) continue;
     bool const is_silent = silence(r) > heartbeat_ / 4;
@@ -285,7 +285,7 @@ std::string rank_monitor::describe_silence(std::span<int const> silent, clock::d
 }
 
 void rank_monitor::detect_lost_ranks() {
-  std::vector<int> silent, unreachable;  // unreachable: others hear them
+  std::vector<int> silent, unreachable;  // unreachable: silent only to this rank
   auto longest = clock::duration::zero(), shortest = clock::duration::max();
   int others = 0;
   bool hears_somebody = false;

@@ -34,13 +34,13 @@ struct batch_reading {
   batch* out = nullptr;
   std::vector<std::int64_t> indices;
   std::size_t next_row = 0;  // rows are claimed in ascending order
-  std::size_t reading = 0;   // claimed and not yet written
+  std::size_t reading = 0;   // rows that are claimed and not yet written
   std::size_t failed_row = 0;
   std::exception_ptr failure;  // of the lowest row that failed
-  std::size_t running = 0;     // threads
+  std::size_t running = 0;     // number of running threads
   bool stopping = false;
-  std::shared_mutex writing;  // shared: held while a row is written; guards `abandoned`
-  bool abandoned = false;     // the batch may no longer exist: nothing is written
+  std::shared_mutex writing;  // held shared while a row is written, and exclusively to set `abandoned`
+  bool abandoned = false;     // the batch may no longer exist, so no more rows are written
 };
 
 /// Threads that read the examples of one batch at a time.

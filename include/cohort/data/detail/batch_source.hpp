@@ -27,7 +27,7 @@ class batch_source {
   bool fill(batch& out);
 
  private:
-  /// At position p each rank has used its first p examples, or all of them if it has fewer.
+  /// Implements fill for sharding::local. At position p, each rank has used its first min(p, size) examples.
   bool fill_local(batch& out);
 
   bool fill_indexed(batch& out);
@@ -41,7 +41,7 @@ class batch_source {
   loader_settings settings_;
   batch_writer writer_;
   example_view example_;
-  std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
+  std::unique_ptr<batch_readers> readers_;  // null: only the calling thread reads
   epoch_sequence order_;
   std::vector<int> lengths_;  // of the examples, if they are sorted by length
   std::unique_ptr<stream_cursor> cursor_;

@@ -11,9 +11,9 @@ namespace cohort::detail {
 /// Facts about the training values of a column from which an input or a target of a network is made.
 struct column_facts {
   std::string place{};         // for messages: "flats.csv, column rent"
-  std::int64_t missing = 0;    // values that are missing and will not be replaced by one of the column
-  std::int64_t values = 0;     // the others
-  std::int64_t different = 0;  // of these; of numbers only 0, 1 or 2, for two or more
+  std::int64_t missing = 0;    // missing values that are not imputed by the column's mean or median
+  std::int64_t values = 0;     // values that are not missing
+  std::int64_t different = 0;  // number of distinct values; for numbers, 2 means two or more
   std::int64_t dates = 0;      // texts that are dates or times
   bool is_text = false;
   // Fields of a column of texts whose type was not given: those that are numbers, and the others.
@@ -22,8 +22,8 @@ struct column_facts {
 };
 
 /// Checks the type of a column before its texts are encoded, or its numbers rescaled. Adds a notice for a
-/// column of dates, a column of texts with nearly as many values as rows, a column of both texts and numbers,
-/// and a column with only one value.
+/// column of dates, a column of mostly distinct texts (more than half of the values), a column of both texts
+/// and numbers, and a column with only one value.
 ///
 /// Errors    data_error with file, line and column if most fields of a column of texts are numbers and the
 ///           type of the column was not given.

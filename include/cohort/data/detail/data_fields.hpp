@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-/// Fields of the settings of data sets, and of what encoders and normalisations have learned.
+/// Field tables of the settings of data sets, and of fitted encoders and normalisations.
 namespace cohort::detail {
 
 inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
@@ -28,7 +28,7 @@ void field_table(Visitor& v, normalisation_settings& s) {
   v.field("targets", s.targets, enum_codec{rescaling_names});
 }
 
-/// The scale of a map that can be inverted.
+/// Codec of a map's scale, which must not be 0, so that the map can be inverted.
 struct scale_codec {
   static void read(io::json_value from, double& value) {
     value = from.number();
@@ -50,7 +50,7 @@ void field_table(Visitor& v, normalisation& s) {
   v.field("targets", s.targets, maps_codec);
 }
 
-/// Texts in ascending order.
+/// Codec of a list of texts in ascending order.
 struct vocabulary_codec : list_codec<text_codec> {
   static void read(io::json_value from, std::vector<std::string>& value);
 };
@@ -65,7 +65,7 @@ void field_table(Visitor& v, encoded_column& s) {
   v.field("vocabulary", s.vocabulary, sparse<vocabulary_codec>{});
 }
 
-/// An encoder, or none.
+/// Codec of an optional table_encoder.
 struct encoder_codec {
   static void read(io::json_value from, std::optional<table_encoder>& value);
   static void write(io::json_writer& out, std::optional<table_encoder> const& value);

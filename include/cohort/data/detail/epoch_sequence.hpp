@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Parameters of the order of an epoch; see epoch_order. `lengths`: of the examples, if `bucket` > 0.
+/// Parameters of the order of an epoch; see epoch_order. `lengths`: one per example if `bucket` > 0.
 struct epoch_settings {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
@@ -19,12 +19,12 @@ struct epoch_settings {
   std::span<int const> lengths{};
 };
 
-/// The order of an epoch, from any position on.
+/// The order of the examples in an epoch. Any range of positions can be read.
 ///
 /// Before    with `blocks`, bucket is 0.
 /// Moves     without `shuffle` nothing is allocated; with `blocks`, one number for each block and for each
 ///           example of a window; otherwise one number for each example. Memory is reused.
-/// Cost      a copy from a window other than that of the previous copy shuffles this window.
+/// Cost      a copy shuffles each window that it reads, except the window that was shuffled last.
 class epoch_sequence {
  public:
   void start(epoch_settings const& settings);
@@ -34,7 +34,7 @@ class epoch_sequence {
 
  private:
   std::int64_t window_blocks() const;
-  /// Position at which a window begins; `size` for the window after the last one.
+  /// Returns the position at which a window begins; `size` for the window after the last one.
   std::int64_t window_begin(std::int64_t window) const;
   void shuffle_window(std::int64_t window);
 

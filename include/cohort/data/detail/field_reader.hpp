@@ -125,8 +125,8 @@ class field_reader {
     return p;
   }
 
-  /// Returns the position of the next quote; of the end if there is none. Sets `nul` to the first NUL byte
-  /// before it, if `nul` is null.
+  /// Returns the position of the next quote; of the end if there is none. If `nul` is null, sets it to the
+  /// first NUL byte before this position.
   char const* quote_after(char const* p, char const*& nul) const {
     while (end_ - p >= 8) {
       std::uint64_t const word = load_word(p);

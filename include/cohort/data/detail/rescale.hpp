@@ -7,10 +7,11 @@
 
 namespace cohort::detail {
 
-/// Rescales examples of f32 or f64, count × …, in place, or reverses the rescaling.
-///
-/// Before    the number of maps divides the number of elements of an example. Without maps nothing happens.
 enum class direction : std::uint8_t { forth, back };
+/// Rescales examples of f32 or f64, count × …, in place (forth), or reverses the rescaling (back). Does
+/// nothing without maps.
+///
+/// Before    the number of maps divides the number of elements of an example.
 void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps, direction which);
 
 }  // namespace cohort::detail

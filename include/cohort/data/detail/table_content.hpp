@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// Looks up std::string keys by string_view.
+/// Transparent hash, so that std::string keys can be looked up by string_view.
 struct text_hash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }

@@ -101,7 +101,7 @@ class cached_examples final : public indexed_view {
   scratch_memory memory_;
   std::size_t slots_;
   mutable std::vector<std::atomic<std::int64_t>> slot_of_;  // of each example
-  mutable std::mutex mutex_;                                // guards the members below, while slots are free
+  mutable std::mutex mutex_;                                // guards writes to the members below
   mutable std::size_t used_ = 0;
   mutable std::vector<float> weights_;  // of each slot
   mutable std::vector<std::string> keys_;

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// "1 text", "2 texts"
+/// Returns a count with its noun: "1 text", "2 texts".
 std::string count_text(std::int64_t count, char const* what) {
   return text_of({count, " ", what, count == 1 ? "" : "s"});
 }

@@ -14,8 +14,8 @@
 
 namespace cohort::detail {
 
-/// Returns `size` divided in proportion to weights. Each part is rounded down; the examples that remain go to
-/// the parts with the largest remainders, of equal ones to the first.
+/// Divides `size` in proportion to the weights. Each part is rounded down; the remaining examples are added
+/// to the parts with the largest remainders. If remainders are equal, the first part is preferred.
 std::vector<std::int64_t> divide_by_weight(std::int64_t size, std::vector<double> const& weights) {
   // The largest weight is scaled to 1, so that the sum of finite weights is finite.
   double const largest = *std::ranges::max_element(weights);
@@ -55,7 +55,7 @@ class mixed_examples final : public indexed_view {
   }
 
  private:
-  /// Returns the example of a part that is draw number `draw` of an epoch.
+  /// Returns the index, in part `which`, of the example that is draw number `draw` of an epoch.
   std::int64_t drawn(std::size_t which, std::int64_t epoch, std::int64_t draw) const {
     __extension__ using wide = unsigned __int128;
     std::int64_t const size = parts_[which].data.size();

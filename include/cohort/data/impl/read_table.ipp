@@ -45,7 +45,7 @@ class table_parser {
     return parse_all_rows();
   }
 
-  /// Parses a text without names.
+  /// Parses rows without a line of names.
   std::shared_ptr<table_content const> parse(std::span<std::string const> names, std::int64_t rows_before) {
     content_->rows_before = rows_before;
     text_map<std::size_t> seen;
@@ -80,7 +80,7 @@ class table_parser {
 
   enum class kind { skipped, number, text, mistaken };  // mistaken: a text was found in this pass
 
-  /// A column of the text.
+  /// A column that is being parsed.
   struct field_column {
     kind type = kind::skipped;
     bool forced = false;
@@ -186,8 +186,8 @@ class table_parser {
     force(settings_.text_columns, kind::text);
   }
 
-  /// Parses all rows. Returns false if a column of texts was parsed as numbers; all rows must then be parsed
-  /// again. If the text is in the first rows, it returns at once, otherwise after the last row.
+  /// Parses all rows. Returns false if a text was found in a column that was parsed as numbers; all rows must
+  /// then be parsed again. Returns at once if the text is in the first rows, otherwise after the last row.
   bool parse_rows() {
     constexpr int first_rows = 64;
     int parsed = 0;
@@ -400,7 +400,6 @@ class table_parser {
   std::int64_t dropped_ = 0;  // rows
 };
 
-/// Returns the separator of the settings, or the separator that the name's extension implies.
 char separator_of(std::string_view name, table_settings const& settings) {
   char const separator = settings.separator;
   if (separator == 0) {
@@ -454,7 +453,7 @@ data_table read_table(std::string const& path, table_settings const& settings,
     return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
   }
   io::file_reader file(path);
-  buffer const text(static_cast<std::size_t>(file.size()));  // its huge pages halve the time of read_file
+  buffer const text(static_cast<std::size_t>(file.size()));  // huge pages: half the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
   if (detail::has_gzip_magic(contents))

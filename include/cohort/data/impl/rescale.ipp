@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// x becomes (x − offset) / scale.
+/// Replaces each element x by (x − offset) / scale.
 template <class T>
 void map_back(std::span<T> examples, std::size_t each, std::span<channel_scaling const> maps) {
   T* at = examples.data();
@@ -22,7 +22,7 @@ void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps
                                 .type = examples.type,
                                 .channels = maps_in_memory(examples.dims.example(), maps)};
   std::size_t const each = static_cast<std::size_t>(part.example.elements()) / part.channels.size();
-  if (which == direction::forth) {  // the same bits as in a batch, because the writer rescales both
+  if (which == direction::forth) {  // the same bits as in a batch, which part_writer also rescales
     part_writer const writer(part);
     for (int row = 0; row < examples.dims[0]; ++row) {
       std::byte* const at = examples.data + static_cast<std::size_t>(row) * writer.bytes;

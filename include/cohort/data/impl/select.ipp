@@ -56,7 +56,7 @@ dataset select(dataset const& data, std::vector<std::int64_t> indices) {
                            .expected = data.size() > 0 ? detail::text_of({"0 to ", data.size() - 1})
                                                        : std::string("a data set with examples"),
                            .got = {indices[k]}});
-  // A selection of a selection refers to the original data set, so that an example is translated once.
+  // A selection of a selection refers to the original data set, so that an index is translated once.
   auto const* const inner = dynamic_cast<detail::selected_examples const*>(&data.model());
   if (inner)
     for (std::int64_t& index : indices) index = inner->indices()[static_cast<std::size_t>(index)];

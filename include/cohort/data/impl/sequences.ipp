@@ -149,7 +149,7 @@ sequences::sequences(series_view const& input, series_view const& target, sequen
   description_.targets.push_back(add_series(target, false));
 }
 
-/// Checks all series of a part and describes it.
+/// Checks all series of a part and returns the part's description.
 tensor_description sequences::add_series(series_view const& from, bool input) {
   using enum element_type;
   tensor_view const& first = from.values[0];

@@ -167,7 +167,7 @@ table_encoder::table_encoder(data_table const& training, encoder_settings const&
   for (std::string const& name : names) {
     detail::column_facts facts = detail::facts_of(training, name);
     if (settings.impute == imputation::mean || settings.impute == imputation::median)
-      facts.missing *= facts.is_text ? 1 : 0;  // mean and median of equal numbers are the same number
+      facts.missing *= facts.is_text ? 1 : 0;  // if imputed, a column of equal numbers remains constant
     detail::check_column(facts, &notices);
   }
   if (!target_.empty() && !settings.regression && training.has_texts(target_))

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Computes in the type `Real`.
+/// Writes value · scale + offset for each element, computed in the type `Real`.
 template <class From, class To, class Real = To>
 void scale_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
   // Converts blocks in local arrays, because std::byte pointers may alias, which would prevent vectorisation

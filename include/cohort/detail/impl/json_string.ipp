@@ -91,7 +91,7 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-/// Returns at most `most` characters of the text: '?' replaces invalid bytes, and U+007F to U+009F.
+/// Returns the text with '?' in place of invalid bytes and of U+007F to U+009F, cut after `most` characters.
 std::string valid_characters(std::string_view text, int most) {
   std::string made;
   for (int count = 0; !text.empty(); ++count) {

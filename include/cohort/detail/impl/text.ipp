@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Formats a number with the first number of digits in `lengths` for which the text reads back as the same
-/// number: "0.02", "1e-08".
+/// Formats a number with the first digit count in `lengths` that round-trips to the same number: "0.02",
+/// "1e-08".
 template <class T>
 [[gnu::cold, gnu::noinline]] std::string text_of_real(double number, std::initializer_list<int> lengths) {
   char text[32];

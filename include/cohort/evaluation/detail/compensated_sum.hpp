@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// Sum of many doubles. Their order affects only the last bits (Neumaier, 1974).
+/// Compensated sum of doubles (Neumaier, 1974). The order of the terms affects only the last bits.
 struct compensated_sum {
   double sum = 0;
   double compensation = 0;

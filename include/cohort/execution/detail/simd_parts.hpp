@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Loads and stores of some columns of a vector. The namespace of each instruction set contains `element`
-/// (the type in memory), `columns`, first_columns, load_part and store_part. Columns that are not loaded are
-/// zero. avx512_bf16 has vectors of f32 and elements of bf16.
+/// Loads and stores of some columns (lanes) of a vector. The namespace of each instruction set contains
+/// `element` (the type in memory), `columns`, first_columns, load_part and store_part. Columns that are not
+/// loaded are zero. avx512_bf16 stores elements as bf16 and loads them into vectors of f32.
 namespace cohort::detail {
 
 namespace baseline_f32 {

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Ids of a tensor, or of the tensors in a pair, tuple, array or vector.
+/// Returns the id of a tensor, or the ids of the tensors in a pair, tuple, array or vector.
 template <class Returned>
 constexpr std::vector<int> ids_of(Returned const& outputs) {
   std::vector<int> ids;

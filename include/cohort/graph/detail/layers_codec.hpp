@@ -14,8 +14,9 @@
 ///     [{input: [1, 28, 28]}, {conv2d: {filters: 20, kernel: 5}}, relu, softmax_cross_entropy]
 ///
 /// A layer is the name of its kind, or an object whose only field has that name. The field's value is an
-/// object with the kind's fields and with `name`, `inputs` and `settings`. A value that is not an object is
-/// the kind's first field. A layer reads the layer above it, unless `inputs` names other layers.
+/// object with the kind's fields and with `name`, `inputs` and `settings`. If the value is not an object, it
+/// is the value of the kind's first field. A layer reads the layer above it, unless `inputs` names other
+/// layers.
 namespace cohort::detail {
 
 /// Reads a list of layers.
@@ -26,7 +27,7 @@ namespace cohort::detail {
 ///           untrusted files.
 graph read_layers(io::json_value list, std::span<kind const* const> kinds, std::string_view expected_kind);
 
-/// brief: without names that were not given, and without inputs that are the layer above. full: with them.
+/// brief: omits generated names, and inputs that are only the layer above. full: all names and inputs.
 enum class layer_form : std::uint8_t { brief, full };
 
 /// Writes a list of layers.
@@ -34,7 +35,7 @@ enum class layer_form : std::uint8_t { brief, full };
 /// Exact     read_layers returns a graph of the same hash, except in the case that to_json documents.
 void write_layers(io::json_writer& out, graph_view net, layer_form form);
 
-/// A network of built-in layers, or null: none.
+/// Codec of a network of built-in layers; JSON null: no network.
 struct layers_codec {
   void read(io::json_value from, std::optional<graph>& value) const;
   void write(io::json_writer& out, std::optional<graph> const& value) const;

@@ -48,8 +48,8 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use the parameters of node `owner`. If `owner` is −1, uses those of the node whose name is
-/// in the settings of node `id` (`shares`).
+/// Makes node `id` use the parameters of node `owner`. If `owner` is −1, the owner is the node that `shares`
+/// in the settings of node `id` names.
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();
@@ -203,7 +203,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
   std::vector<shape> shapes;
   for (int id : inputs) shapes.push_back(nodes_[static_cast<std::size_t>(id)].output);
   mask_rule const rule = made.kind->masks(values, shapes);
-  int of_queries = -1, of_others = -1;  // masks
+  int of_queries = -1, of_others = -1;  // masks of the query inputs and of the other inputs
   auto const refuse = [&](char const* sentence, labelled_shape first = {}, labelled_shape second = {}) {
     report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at, .shapes = {first, second}});
   };
@@ -256,7 +256,7 @@ constexpr void builder::store_name(node& made, std::string_view name) {
   for (char const character : name) characters_.push_back(character);
 }
 
-/// A given name that equals the generated one counts as not given: both ways describe the same network.
+/// Drops given names that equal the generated names, so that the hash does not depend on them.
 constexpr void builder::drop_generated_names() {
   graph_view const net = view();
   for (int id = 0; id < net.size(); ++id) {
@@ -267,8 +267,8 @@ constexpr void builder::drop_generated_names() {
   }
 }
 
-/// Reports a given name that equals another given or generated name. Generated names depend on the node
-/// order, so the nodes must be sorted.
+/// Reports a given name that is also the given or generated name of another node. Generated names depend on
+/// the node order, so the nodes must be sorted.
 constexpr void builder::check_names() {
   graph_view const net = view();
   for (int id = 0; id < net.size(); ++id) {
@@ -286,8 +286,8 @@ constexpr void builder::check_names() {
   }
 }
 
-/// Reports a loss whose mean has a different divisor from that of the first loss: a single factor could not
-/// weight the gradients of a batch's parts.
+/// Reports losses that are means with different divisors, because the gradients of each part of a batch are
+/// weighted by a single factor.
 constexpr void builder::check_divisors() {
   if (problem_.found()) return;
   graph_view const net = view();

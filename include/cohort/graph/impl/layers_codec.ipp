@@ -349,7 +349,7 @@ class layers_reader {
     }
   }
 
-  /// Returns the finding's text without the prefix "graph: ": the error has the text's line instead.
+  /// Returns the finding's text without the prefix "graph: ", because the error names a line of the text.
   static std::string text_without_line(finding const& problem) {
     std::string text(problem.text().view());
     if (text.starts_with("graph: ")) text.erase(0, 7);

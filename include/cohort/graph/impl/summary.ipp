@@ -32,7 +32,7 @@ std::string padding_text(padding const& p) {
          + std::to_string(p.right);
 }
 
-/// Text of a field's value; empty for a boolean that is true and for a shape that equals the output's.
+/// Returns a field's value as text; empty for a boolean that is true and for a shape equal to the output's.
 std::string text_of(field_info const& info, double const* from, shape const& output) {
   switch (info.type) {
     case field_type::integer:

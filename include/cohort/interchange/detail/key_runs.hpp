@@ -11,20 +11,20 @@
 #include <string_view>
 #include <vector>
 
-/// Sorted files of keys, and their merge in a fixed amount of memory.
+/// External merge sort of keys: sorted runs in files, merged in a fixed amount of memory.
 namespace cohort::detail {
 
-/// A key, and where its row is.
+/// A key, and the location of its row.
 struct key_entry {
-  std::string key;           // whose bytes have the order of the keys
-  std::int64_t row = 0;      // in the order of examples
-  std::uint64_t offset = 0;  // of the row in the CSV file of its chunk
-  std::uint64_t bytes = 0;   // of the row in that file
+  std::string key;           // compared by its bytes
+  std::int64_t row = 0;      // index in the order of examples
+  std::uint64_t offset = 0;  // position of the row in the CSV file of its chunk, in bytes
+  std::uint64_t bytes = 0;   // length of the row in the CSV file
 };
 
 inline constexpr std::size_t longest_key = 1 << 16;
 
-/// Returns 8 bytes that have the order of the integers, and the integer of such bytes.
+/// Converts an integer to 8 bytes that compare in the order of the integers, and back.
 std::string ordered_bytes(std::int64_t number);
 std::int64_t integer_of(std::string_view ordered);
 
@@ -33,7 +33,7 @@ std::int64_t integer_of(std::string_view ordered);
 /// Before    keys have at most longest_key bytes.
 void write_key_run(std::string const& path, std::vector<key_entry>& entries);
 
-/// Reads a file of write_key_run in order.
+/// Reads the entries of a file of write_key_run in order.
 ///
 /// Errors    file_error; data_error if the file is damaged.
 class key_run_reader {
@@ -51,11 +51,11 @@ class key_run_reader {
   std::uint64_t remaining_ = 0;
 };
 
-/// Reads several runs as one.
+/// Merges several runs into one sorted sequence.
 class merged_key_runs {
  public:
   explicit merged_key_runs(std::span<std::string const> paths);
-  /// Reads the entry with the lowest key, of equal keys with the lowest row; false at the end.
+  /// Reads the next entry in ascending order of (key, row); false at the end.
   bool next(key_entry& out);
 
  private:
@@ -68,9 +68,9 @@ class merged_key_runs {
   std::vector<source> heap_;
 };
 
-/// Merges runs until at most `most` remain, into files `prefix`-0.sorted, `prefix`-1.sorted, … Returns the
-/// paths of the remaining runs; merged files that are no longer needed are removed, the given ones are not.
-/// `progress`: called at least for each MB written.
+/// Merges runs into files `prefix`-0.sorted, `prefix`-1.sorted, … until at most `most` runs remain. Returns
+/// the paths of the remaining runs. Removes intermediate files that it has merged again, but keeps the given
+/// files. `progress`: called at least once for each MB written.
 std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::string const& prefix,
                                          std::size_t most, std::function<void()> const& progress);
 

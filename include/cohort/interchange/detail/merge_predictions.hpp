@@ -5,14 +5,14 @@
 
 namespace cohort::detail {
 
-/// Combines the part files of all chunks into the files of the result, in the layout's order.
+/// Combines the part files of all chunks into the files of the result, sorted by `layout.order`.
 ///
-/// `progress`: called at least for each MB written.
+/// `progress`: called at least once for each MB written.
 ///
 /// Moves     memory: 64 KiB and a key for each of 64 files, 1 MB for each array, and 8 bytes for
 ///           each array and chunk.
-/// Errors    file_error; data_error for a part file that is damaged, naming it, and for a key that two
-///           examples have, naming both. The files of the result are then unchanged.
+/// Errors    file_error; data_error that names the part file if it is damaged, or both examples if two
+///           examples have the same key. After an error, the files of the result are unchanged.
 void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress);
 
 }  // namespace cohort::detail

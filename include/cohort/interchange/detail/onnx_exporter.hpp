@@ -15,8 +15,8 @@
 
 namespace cohort::detail {
 
-/// Converts a network to an ONNX model. Finds layers by kind and fields by name, so it needs no header of a
-/// layer.
+/// Converts a network to an ONNX model. Identifies layers by the names of their kinds, and fields by their
+/// names, so it does not depend on the layers' types.
 ///
 /// Before    the arguments outlive the exporter. `parameters` are dense and named as in model files.
 class onnx_exporter {
@@ -30,7 +30,7 @@ class onnx_exporter {
   using names = std::vector<std::string>;
   using attributes = std::vector<onnx_attribute>;
   using handler = std::string (onnx_exporter::*)();
-  /// Outputs of a recurrent layer: N×T×U, N×U and N×U.
+  /// Names of the values of a recurrent layer's outputs: N×T×U, N×U and N×U.
   struct recurrent_values {
     std::string steps{}, state{}, cells{};
   };
@@ -74,7 +74,7 @@ class onnx_exporter {
   std::string aligned(std::size_t input, int rank);
   std::string per_channel(std::string_view suffix, std::vector<float> values, shape const& dims);
   std::string scaled(std::string value, std::span<channel_scaling const> maps, shape const& dims, bool back);
-  /// Returns the mask as a value N×T of booleans; true: not padding. `begin`: the node where the mask begins.
+  /// Returns the mask as a value N×T of booleans; true: not padding. `begin`: the layer that makes the mask.
   std::string mask(int begin);
   bool is_padded(int id) const { return net_.kind(id) == kind_of<padded_input>; }
   std::string lengths(int begin);
@@ -143,7 +143,7 @@ class onnx_exporter {
   onnx_export_settings const& how_;
   onnx_model model_{};
   std::set<std::string, std::less<>> names_{};
-  std::vector<std::string> values_{};  // of each node of the network
+  std::vector<std::string> values_{};  // output of each node of the network
   std::vector<recurrent_values> recurrent_{};
   std::map<std::vector<std::int64_t>, std::string> integers_{};
   std::map<double, std::string> numbers_{};

@@ -67,7 +67,7 @@ class onnx_importer {
   using extents = std::vector<std::int64_t>;
   struct stored_parameter {
     int layer;
-    std::string_view name;  // of the kind's parameter
+    std::string_view name;  // as in the kind's parameter_list
     shape dims;
     std::vector<float> values;
   };
@@ -80,15 +80,15 @@ class onnx_importer {
     std::int64_t before = 1, along = 1, after = 1;
   };
 
-  /// A node that fuse_patterns made: the properties that its attributes and inputs do not express.
+  /// Properties of a node made by fuse_patterns that the node's attributes and inputs do not express.
   struct fusion {
     bool has_bias = false;         // MatMul: input 2 is a bias
     bool is_packed = false;        // Attention: the input contains queries, keys and values, side by side
-    std::vector<extents> heads{};  // Attention: targets of the Reshape nodes of queries, keys and values
-    extents joined{};              // Attention: target of the Reshape node of the result
+    std::vector<extents> heads{};  // Attention: target shapes that split queries, keys and values into heads
+    extents joined{};              // Attention: target shape that joins the heads of the result
     extents mask{};                // Attention: extents of the causal mask; empty: there is none
   };
-  /// An operator: the function that imports it, and its largest number of inputs in ONNX.
+  /// An operator, the function that imports it, and its maximum number of inputs in ONNX.
   struct known_operator {
     std::string_view name;
     handler import;
@@ -112,7 +112,7 @@ class onnx_importer {
   void name_layers(std::span<int const> outputs);
 
   // The current node.
-  /// Throws an error about the current node, or about the file if there is none.
+  /// Throws an error about `place_` if it is set, else about the current node, else about the file.
   [[noreturn]] void refuse(clause what, clause expected, clause got, std::string_view remedy) const;
   [[noreturn]] void refuse_transposed(onnx_value const& value) const;
   /// Describes an input of the current node, for errors: "N x 3 x 5", "a constant of type float, 3 x 4",
@@ -151,8 +151,8 @@ class onnx_importer {
 
   // Values.
   bool is_row_major(onnx_value const& value) const;
-  /// Returns whether the value has the elements of its layer's output in the same order, apart from the
-  /// position of the batch.
+  /// Returns whether the elements of each example have the same order as in the layer's output. The batch may
+  /// be any axis.
   bool is_in_order(onnx_value const& value) const;
   shape checked_shape(extents const& dims) const;
   /// Returns a node with the value's elements in row-major order and with these extents.
@@ -223,7 +223,7 @@ class onnx_importer {
   std::int64_t version_ = 0;
   builder net_{};
   std::map<std::string, onnx_value, std::less<>> values_{};
-  std::map<std::string, graph_error, std::less<>> refused_{};  // thrown when the constant is read
+  std::map<std::string, graph_error, std::less<>> refused_{};  // by constant; thrown when a node reads it
   std::map<onnx_node const*, fusion> fusions_{};
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
@@ -234,9 +234,9 @@ class onnx_importer {
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
-  std::string place_{};  // the input or output that is read, for errors; it precedes the node
-  std::set<std::string, std::less<>> read_{};      // attributes of the node
-  std::map<int, onnx_node const*> recorded_by_{};  // of each layer
+  std::string place_{};  // input or output of the graph, for errors; has precedence over the node
+  std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read
+  std::map<int, onnx_node const*> recorded_by_{};  // layer -> the node that appended it
   int layer_ = -1;                                 // the layer appended last
 };
 
@@ -244,14 +244,14 @@ class onnx_importer {
 std::string name_of(onnx_node const& node);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
-/// Returns extents for errors: "N x 3 x 5", where N is a batch of any size; or numbers: "0, -1" with
-/// `between` ", ".
+/// Formats extents for errors: "N x 3 x 5", where N is a batch of any size. With `between` ", ", formats a
+/// list of numbers: "0, -1".
 std::string extents_text(std::vector<std::int64_t> const& dims, char const* between = " x ");
-/// Returns the extents of a value without the first one.
+/// Returns the extents of a value after the first one, the batch.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
-/// Returns the values of a field of type padding.
+/// Encodes a padding as the values of a field.
 std::vector<double> encoded_padding(padding const& p);
-/// Returns the values of a field of type extent.
+/// Encodes an extent2 as the values of a field.
 std::vector<double> encoded_extent(extent2 const& e);
 
 }  // namespace cohort::detail

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// The messages of an ONNX file, as far as Cohort reads and writes them: onnx.proto, IR version 8.
+/// The subset of onnx.proto, IR version 8, that Cohort reads and writes.
 namespace cohort::detail {
 
 /// TensorProto.DataType
@@ -52,7 +52,7 @@ struct onnx_tensor {
   static onnx_tensor of(std::string name, std::vector<std::int64_t> const& values);  ///< a vector of i64
 };
 
-/// One attribute. `type`: AttributeProto.AttributeType, whose values are the members below.
+/// An attribute of a node. `type` (AttributeProto.AttributeType) selects the member that contains the value.
 struct onnx_attribute {
   enum kind : std::int32_t {
     undefined = 0,
@@ -96,7 +96,7 @@ struct onnx_extent {
   std::string name{};
 };
 
-/// Type and shape of an input or output. `type` undefined: no tensor.
+/// Type and shape of an input or output. `type` undefined: not a tensor.
 struct onnx_value_info {
   std::string name{};
   onnx_type type = onnx_type::undefined;
@@ -120,12 +120,13 @@ struct onnx_model {
 
 /// Reads a file from an untrusted source. `file`: its name, for error messages.
 ///
-/// Errors    data_error with file, byte and message: bytes that are no ONNX model, tensors with external data
-///           or with another number of elements than their extents, more than 2^20 messages.
+/// Errors    data_error with the file, the byte and the protobuf message, if the bytes are not an ONNX model,
+///           if a tensor has external data or does not have the number of elements of its extents, or if the
+///           file has more than 2^20 messages.
 onnx_model read_onnx_model(std::string_view bytes, std::string const& file);
 /// Reads a file with one tensor, such as those in ONNX's test data.
 onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file);
-/// Returns the bytes of the file.
+/// Returns the bytes of the model's file.
 std::string write_onnx_model(onnx_model const& model);
 
 }  // namespace cohort::detail

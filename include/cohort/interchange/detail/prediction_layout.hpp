@@ -12,18 +12,18 @@
 
 namespace cohort::detail {
 
-/// Examples whose outputs form one part file.
+/// Examples whose outputs are stored in the same part files.
 struct prediction_chunk {
-  int rank;              // whose data set has the examples; 0 with sharding::global
-  index_slice examples;  // in that data set
-  std::int64_t row;      // of the first example in the result in the order of examples
+  int rank;              // rank whose data set contains the examples; 0 with sharding::global
+  index_slice examples;  // indices in the data set of `rank`
+  std::int64_t row;      // index of the first example in the order of examples
 };
 
 /// One output of the network in a result.
 struct prediction_output {
   std::string name;
   shape example;
-  std::vector<std::string> classes;  // names along the last axis; none: indices
+  std::vector<std::string> classes;  // names of the indices of the last axis; empty: no names
 };
 
 /// One array of a result in NPY.
@@ -33,7 +33,7 @@ struct prediction_array {
   std::vector<std::int64_t> dims;  // of one row
   std::size_t row_bytes;           // 0 for "|S"
 
-  /// Returns the header of a file with `rows` rows; `width`: of "|S".
+  /// Returns the header of a file with `rows` rows. `width`: bytes per row of "|S".
   std::string header(std::int64_t rows, std::size_t width = 0) const;
 };
 
@@ -49,28 +49,28 @@ struct prediction_layout {
   std::vector<prediction_chunk> chunks{};
   std::int64_t rows = 0;
 
-  /// Divides the ranks' data sets, one if all ranks have the same, into chunks.
+  /// Divides the data sets into chunks. `sizes`: one per rank, or one if all ranks have the same data set.
   void divide(std::span<std::int64_t const> sizes, std::int64_t chunk);
 
   bool sorted() const { return order == prediction_order::keys; }
   std::string folder() const { return path + ".parts"; }
-  /// The path of a part file: folder()/part-000012.csv.
+  /// Returns the path of a part file: folder()/part-000012.csv.
   std::string part(std::size_t which, std::string_view suffix) const;
-  /// Suffixes of the files of one chunk.
+  /// Returns the suffixes of a chunk's part files.
   std::vector<std::string> part_suffixes() const;
-  /// The paths of the result.
+  /// Returns the paths of the result's files.
   std::vector<std::string> files() const;
   std::string file(std::string_view suffix) const;
 
-  /// The arrays of a result in NPY: the outputs, then the keys.
+  /// Returns the arrays of a result in NPY: the outputs, then the keys.
   ///
   /// Errors    setting_error if two of them have the same file name.
   std::vector<prediction_array> arrays() const;
   /// The first line of a CSV file.
   std::string header() const;
-  /// "example 12", or "example 12 of rank 1": the example of a row in the order of examples.
+  /// Returns "example 12", or "example 12 of rank 1", for a row in the order of examples.
   std::string example_of(std::int64_t row) const;
-  /// The chunk that contains a row.
+  /// Returns the index of the chunk that contains a row.
   std::size_t chunk_of(std::int64_t row) const;
 };
 

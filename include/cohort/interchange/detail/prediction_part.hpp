@@ -14,14 +14,14 @@
 
 namespace cohort::detail {
 
-/// Writes the files of one chunk while its batches are computed. The names appear with commit.
+/// Writes the part files of one chunk, batch by batch. The files get their final names in commit.
 class prediction_part {
  public:
   prediction_part(prediction_layout const& layout, std::size_t chunk);
 
   /// Appends the rows of the chunk's next batch; `outputs`: one per output of the layout.
   ///
-  /// Errors    file_error; data_error for a key that is too long, or not of the type, naming its example.
+  /// Errors    file_error; data_error that names the example, for a key that is too long or invalid.
   void add(batch const& from, std::span<predictions const> outputs);
   /// Completes the files.
   ///
@@ -45,9 +45,9 @@ class prediction_part {
   std::vector<key_entry> entries_;      // if the result is sorted
 };
 
-/// Returns the number that a key of type integer contains.
+/// Parses a key of type integer.
 ///
-/// Errors    data_error; `where`: its example.
+/// Errors    data_error if the key is not an integer. `where`: the key's example, for the error.
 std::int64_t parse_integer_key(std::string_view key, std::string const& where);
 
 }  // namespace cohort::detail

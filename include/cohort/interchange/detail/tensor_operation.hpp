@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// The order of a library's gates: block k in Cohort is block order[k] in the library.
+/// The gate orders of a library, one array per parameter: Cohort's block k is the library's block array[k].
 ///
 /// Source    docs/sequences.md, whose table a test compares with golden numbers.
 struct gate_orders {
@@ -36,15 +36,15 @@ struct tensor_operation {
   std::vector<int> numbers{};           ///< axes: the axes; part: index and number of parts
   gate_orders const* orders = nullptr;  ///< gates
 
-  /// Parses the text of an operation, such as "axes:3,2,0,1"; nullopt if it is none.
+  /// Parses an operation, such as "axes:3,2,0,1". Returns nullopt for any other text.
   static std::optional<tensor_operation> parse(std::string_view text);
 };
 
 /// One line of a name map.
 struct name_rule {
   int line = 0;
-  std::string ours;                 ///< "-": nothing reads the tensors
-  std::vector<std::string> theirs;  ///< summands; "-": the parameter keeps its value
+  std::string ours;                 ///< pattern of parameters; "-": the tensors are ignored
+  std::vector<std::string> theirs;  ///< patterns of tensors to add; "-": the parameter keeps its value
   std::vector<tensor_operation> operations;
 
   bool ignores() const { return ours == "-"; }

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// A run begins with the number of entries. An entry is this head and the key.
+/// A run file contains the number of entries, and then for each entry this head and the key.
 struct key_run_head {
   std::uint64_t key_bytes;
   std::int64_t row;
@@ -31,7 +31,7 @@ std::int64_t integer_of(std::string_view ordered) {
   return static_cast<std::int64_t>(value ^ std::uint64_t{1} << 63);
 }
 
-/// Writes the entries that `next` returns until it returns false.
+/// Writes the entries that `next` returns, until it returns null.
 template <class Next>
 void write_entries(std::string const& path, std::uint64_t count, Next next,
                    std::function<void()> const& progress = {}) {
@@ -122,7 +122,7 @@ bool merged_key_runs::next(key_entry& out) {
 std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::string const& prefix,
                                          std::size_t most, std::function<void()> const& progress) {
   std::size_t const given = runs.size();
-  std::size_t merged = 0;  // the first runs, which are not needed any more
+  std::size_t merged = 0;  // number of first runs that are already merged
   while (runs.size() - merged > most) {
     std::vector<std::string> const group(runs.begin() + static_cast<std::ptrdiff_t>(merged),
                                          runs.begin() + static_cast<std::ptrdiff_t>(merged + most));

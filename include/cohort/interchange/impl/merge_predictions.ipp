@@ -43,7 +43,7 @@ void expect_prefix(io::file_reader& file, std::string const& wanted, char const*
   if (begin != wanted) refuse_part(file.path(), what, "other bytes");
 }
 
-/// Appends the rows of all CSV parts, and counts them.
+/// Appends the rows of all CSV parts, and checks their number.
 void append_csv_parts(prediction_layout const& layout, io::file_writer& to,
                       std::function<void()> const& progress) {
   std::string const header = layout.header();
@@ -69,7 +69,7 @@ void append_csv_parts(prediction_layout const& layout, io::file_writer& to,
   }
 }
 
-/// The width of the keys in a part file of texts.
+/// Returns the width in bytes of the text keys in a part file.
 std::size_t text_width(std::string const& path) {
   io::file_reader file(path);
   std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), 128)), '\0');
@@ -83,11 +83,11 @@ std::size_t text_width(std::string const& path) {
   return width;
 }
 
-/// One array of the result, and how its part files are read.
+/// One array of the result, and the row widths of its part files.
 struct merged_array {
   prediction_array array;
   std::size_t row_bytes;              // in the result
-  std::vector<std::size_t> widths{};  // of texts, by chunk
+  std::vector<std::size_t> widths{};  // of text keys, by chunk; empty for other arrays
 
   std::string part_header(prediction_layout const& layout, std::size_t c) const {
     return array.header(layout.chunks[c].examples.count, widths.empty() ? 0 : widths[c]);
@@ -146,13 +146,13 @@ void append_npy_parts(prediction_layout const& layout, merged_array const& one, 
   }
 }
 
-/// Reads of rows anywhere in the part files. Keeps at most 128 files open.
+/// Random access to the rows of the part files, with at most 128 open files.
 class part_rows {
  public:
   part_rows(prediction_layout const& layout, std::string suffix)
       : layout_(layout), suffix_(std::move(suffix)) {}
 
-  /// Bytes of a chunk's part file.
+  /// Returns the size of a chunk's part file in bytes.
   std::uint64_t size(std::size_t chunk) { return opened(chunk).file.size(); }
   void read(std::size_t chunk, std::uint64_t offset, char* into, std::size_t bytes) {
     part const& from = opened(chunk);
@@ -171,7 +171,7 @@ class part_rows {
     if (found != open_.end()) return found->second;
     constexpr std::size_t most = 128;
     if (open_.size() == most) {
-      auto const closed = open_.upper_bound(chunk);  // rows of the chunks are read in any order
+      auto const closed = open_.upper_bound(chunk);  // any file: the reads have no order
       open_.erase(closed == open_.end() ? open_.begin() : closed);
     }
     return open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first->second;

@@ -166,11 +166,11 @@ void onnx_exporter::export_layer(int id) {
   std::string value = (this->*function)();
   std::vector<int> const outputs = net_.outputs();
   bool const is_output = std::ranges::find(outputs, id) != outputs.end();
-  if (value.empty()) return;  // a recurrent layer of which only parts are read
+  if (value.empty()) return;  // a recurrent layer that only recurrent_output layers read
   if (is_output) value = rescaled_output(id, value);
   if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value});
-  // The last node computes the layer's output: both get the name of the layer. Exception: of a recurrent
-  // layer, the main node has this name.
+  // The last node and its output get the layer's name. Exception: of the nodes of a recurrent layer, the
+  // recurrent operator has the layer's name.
   if (model_.nodes.size() > nodes && model_.nodes.back().outputs.size() == 1
       && model_.nodes.back().outputs[0] == value) {
     onnx_node& last = model_.nodes.back();
@@ -224,8 +224,8 @@ std::string onnx_exporter::encoded_number(std::size_t c) {
   return emit("Where", {missing, number(*column.fill), value});
 }
 
-/// For a string without a slot, the runtime reports an error: OneHotEncoder because `zeros` is 0, and Gather
-/// because LabelEncoder returns an index that is out of range.
+/// If the encoder has no slot for a string, the runtime reports an error: OneHotEncoder because `zeros` is 0,
+/// and Gather because LabelEncoder returns an index that is out of range.
 std::string onnx_exporter::encoded_text(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::text, {1});
@@ -820,13 +820,13 @@ std::string onnx_exporter::recurrent_output() {
   int const part = integer("part");
   std::string const& value = part == 0 ? from.steps : part == 1 ? from.state : from.cells;
   if (!value.empty()) return emit("Identity", {value});
-  int const rows = input_shape()[0], states = integer("states");  // of another layer
+  int const rows = input_shape()[0], states = integer("states");  // the input is not a recurrent layer
   if (part == 0) return sliced(input(), 1, 0, rows - states);
   int const row = rows - states + part - 1;
   return emit("Squeeze", {sliced(input(), 1, row, row + 1), integers({1})});
 }
 
-/// Rotates the halves of each row of N×heads×steps×width: see attention.
+/// Applies rotary positions to a value N×heads×steps×width: see attention.
 std::string onnx_exporter::rotated(std::string value, int steps, int width, double base) {
   int const half = width / 2;
   std::vector<float> cosines, sines;
@@ -860,7 +860,7 @@ std::string onnx_exporter::attention() {
   }
   std::string scores = emit("Mul", {emit("MatMul", {q, transposed(k, {0, 1, 3, 2})}),
                                     number(1 / std::sqrt(static_cast<double>(columns / heads)))});
-  // Keys that a query must not read get the lowest score, whose exponential is 0.
+  // Keys to which a query must not attend get the lowest score, whose exponential is 0.
   std::string allowed;
   if (is_set("causal")) {
     onnx_tensor before{unique(name_ + ".causal"), onnx_type::boolean, {queries, keys}, {}};

@@ -23,7 +23,7 @@ class onnx_patterns {
     }
   }
 
-  /// Returns whether a node is this operator of ONNX with one output, and has only these attributes.
+  /// Returns whether a node is this ONNX operator with one output and no other attributes than these.
   static bool is(onnx_node const& node, std::string_view op, std::size_t inputs, names attributes = {}) {
     return node.op == op && node.domain.empty() && node.inputs.size() == inputs && node.outputs.size() == 1
            && std::ranges::all_of(node.attributes, [&](onnx_attribute const& one) {
@@ -36,7 +36,7 @@ class onnx_patterns {
     auto const found = producers_.find(name);
     return found != producers_.end() && is(*found->second, op, inputs, attributes) ? found->second : nullptr;
   }
-  /// Returns the only node that reads the output of a node if it is this operator; otherwise null.
+  /// Returns the node that reads a node's output, if it is the only reader and this operator; otherwise null.
   onnx_node* only_reader(onnx_node const& node, std::string_view op, std::size_t inputs,
                          names attributes = {}) const {
     auto const found = readers_.find(node.outputs[0]);
@@ -66,7 +66,7 @@ class onnx_patterns {
     if (!found || found->elements() > 16) return {};
     return found->integers().value_or(list{});
   }
-  /// Returns whether a constant is a lower triangle of S×T booleans. Leading extents of 1 are allowed.
+  /// Returns whether a constant is a lower triangular matrix of S×T booleans, with any leading extents of 1.
   bool is_lower_triangle(std::string const& name) {
     auto const [known, is_new] = triangles_.try_emplace(name, false);
     if (!is_new) return known->second;
@@ -94,7 +94,7 @@ void onnx_importer::fuse_patterns() {
   fuse_bias();
 }
 
-/// ½·x·(1 + erf(x/√2)), with the factors in any usual order.
+/// Fuses ½·x·(1 + erf(x/√2)), with the factors in any usual order, into one Gelu node.
 void onnx_importer::fuse_gelu() {
   onnx_patterns const find(model_.nodes, values_);
   // Returns the operand of a node whose other operand is `number`; "" if there is none.
@@ -133,7 +133,7 @@ void onnx_importer::fuse_gelu() {
   }
 }
 
-/// scale·x / √(mean(x²) + ε), as export_onnx writes it.
+/// Fuses scale·x / √(mean(x²) + ε), as export_onnx writes it, into one RMSNormalization node.
 void onnx_importer::fuse_rms_norm() {
   onnx_patterns const find(model_.nodes, values_);
   struct match {
@@ -166,7 +166,8 @@ void onnx_importer::fuse_rms_norm() {
   }
 }
 
-/// softmax(q·kᵀ / √d)·v of heads that Reshape and Transpose split, with or without a causal mask.
+/// Fuses softmax(q·kᵀ / √d)·v, with or without a causal mask, into one Attention node. The heads are split by
+/// Reshape and Transpose.
 void onnx_importer::fuse_attention() {
   onnx_patterns find(model_.nodes, values_);
   auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {
@@ -273,7 +274,7 @@ void onnx_importer::fuse_attention() {
   }
 }
 
-/// MatMul with a constant matrix and Add of a constant vector become one MatMul with a third input.
+/// Fuses MatMul with a constant matrix and Add of a constant vector into one MatMul with a third input.
 void onnx_importer::fuse_bias() {
   onnx_patterns const find(model_.nodes, values_);
   std::set<std::string_view> outputs;

@@ -187,7 +187,7 @@ void onnx_importer::matmul() {
     if (bias) store("bias", {units}, numbers(2).values);
   };
   ::cohort::shape const have = shape_of(x.id);
-  if (have.rank == 2 && x.axes.back() == 1 && x.dims.size() == 3) {  // the steps of a sequence, also T×N×C
+  if (have.rank == 2 && x.axes.back() == 1 && x.dims.size() == 3) {  // N×T×C or T×N×C
     onnx_value made = like(x, append("dense", {x.id}, with));
     parameters();
     made.dims.back() = units;

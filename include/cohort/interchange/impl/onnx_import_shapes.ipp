@@ -29,7 +29,7 @@ void onnx_importer::concat() {
     is_sequence = is_sequence && one.axes == from[0].axes && shape_of(one.id).rank == 2 && one.axes[at] == 1;
   }
   if (from.size() == 1) return set(from[0]);
-  if (is_sequence) {  // the columns of sequences, also T×N×C
+  if (is_sequence) {  // the columns of sequences, N×T×C or T×N×C
     for (onnx_value const& one : from) ids.push_back(one.id);
     onnx_value made = like(from[0], append("concatenate", ids));
     made.dims[at] = total;
@@ -214,7 +214,7 @@ void onnx_importer::reshape() {
   for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
     std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
     bool const copies = target[i] == 0 && i == batch && !allows_zero;
-    // −1 is the batch if the other extents are those of one example.
+    // −1 is the batch if the product of the other extents is the number of elements of an example.
     std::int64_t others = 1;
     for (std::size_t k = 0; k < target.size(); ++k)
       if (k != i) {

@@ -25,8 +25,8 @@ shape onnx_importer::checked_shape(extents const& dims) const {
   return made;
 }
 
-/// Kinds that compute each step of a sequence independently of padding. Other kinds would read padding, which
-/// ONNX's operators fill with zeros and Cohort's do not.
+/// Returns whether layers of this kind compute each step independently of padding. All other kinds would read
+/// padding, which ONNX's operators fill with zeros and Cohort's layers do not.
 bool is_stepwise(std::string_view kind) {
   constexpr std::string_view known[]{"dense",
                                      "relu",
@@ -321,7 +321,8 @@ int onnx_importer::image(onnx_value const& value) {
   return reshaped(value, checked_shape(behind_batch_of(value)));
 }
 
-/// Computes x·factor or x + offset by a convolution whose groups have one channel: a diagonal matrix.
+/// Computes x·factor or x + offset: by `scale` for a single factor, by `learned_positions` for one offset per
+/// element of a sequence, otherwise by a depthwise convolution with a kernel of one element.
 onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor,
                                  tensor_float const* offset) {
   tensor_float const& with = factor ? *factor : *offset;

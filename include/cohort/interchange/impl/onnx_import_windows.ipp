@@ -251,7 +251,7 @@ void onnx_importer::pool() {
     extend(moving.size.height, moving.stride.height, in[1], sides.top, sides.bottom);
     extend(moving.size.width, moving.stride.width, in[2], sides.left, sides.right);
   }
-  if (automatic == "VALID" && !(before == sides))  // only some programs add windows here
+  if (automatic == "VALID" && !(before == sides))  // only some runtimes add windows here
     refuse("auto_pad is VALID, and ceil_mode adds windows", "ceil_mode 0, or pads", "ceil_mode 1",
            onnx_remedy::replace);
   if (counts_padding) {

@@ -95,7 +95,7 @@ imported_model onnx_importer::run() {
     made.set(name_of_layer(one.layer) + '.' + std::string(one.name), one.dims, std::move(one.values));
   made.inputs = inputs_;
   for (int const id : outputs) made.outputs.push_back(name_of_layer(id));
-  // A run refuses a network whose layers are all frozen. In this case, no layer is frozen.
+  // A run refuses a network whose layers are all frozen. So if all of them would be frozen, none is.
   std::set<int> owners;
   for (stored_parameter const& one : parameters_) owners.insert(one.layer);
   if (owners.size() > frozen_.size())
@@ -104,9 +104,9 @@ imported_model onnx_importer::run() {
   return made;
 }
 
-/// Names each layer after its output in the file. Uses the first that exists of: an output of the graph, the
-/// layer's node, another node with the same result, the value. Layers whose output the file does not have get
-/// derived names, "node/kind", which differ from all names of the file.
+/// Names each layer after the value that it computes. Uses the first of these names that exists: of the
+/// graph's output, of the layer's node, of another node with the same result, of the value. Layers that
+/// compute no value of the file get derived names, "node/kind", which differ from all names of the file.
 void onnx_importer::name_layers(std::span<int const> outputs) {
   constexpr int none = -1;
   std::map<std::string_view, int> denoted;  // name -> layer; `none`: no layer, or several
@@ -241,7 +241,7 @@ void onnx_importer::check_model() {
   node_ = nullptr;
 }
 
-/// Checks that inputs and outputs have distinct names, and that each value is computed once.
+/// Checks that no two inputs and no two outputs have the same name, and that each value is computed once.
 void onnx_importer::check_names() {
   std::set<std::string_view> inputs, outputs, computed;
   for (onnx_value_info const& one : model_.inputs)
@@ -307,7 +307,7 @@ void onnx_importer::mark_live() {
 
 bool is_recurrent_operator(std::string_view op) { return op == "LSTM" || op == "GRU" || op == "RNN"; }
 
-/// Finds inputs that are read only as lengths by recurrent nodes, and the inputs that contain the sequences.
+/// Finds the inputs that recurrent nodes read as sequence lengths, and the inputs with the sequences.
 void onnx_importer::find_lengths() {
   std::set<std::string_view> graph_inputs;
   for (onnx_value_info const& one : model_.inputs) graph_inputs.insert(one.name);
@@ -439,7 +439,8 @@ std::vector<int> onnx_importer::add_outputs() {
              extents_text(found->second.dims), "export the model without the Transpose before this output");
     ids.push_back(found->second.id);
   }
-  // An input, or a layer that is read or computes several outputs, needs identity layers to become outputs.
+  // An output needs its own identity layer if it is an input, if another layer reads it, or if the same layer
+  // computes another output.
   std::multiset<int> read(net_.view().edges.begin(), net_.view().edges.end());
   read.insert(ids.begin(), ids.end());
   static onnx_node const added{.op = "Identity"};

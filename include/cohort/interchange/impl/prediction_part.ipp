@@ -135,7 +135,7 @@ void prediction_part::commit() {
   bool const texts = layout_.keyed && layout_.keys == key_type::text;
   if (layout_.format == prediction_format::npy && texts) write_text_keys();
   for (auto const& one : files_) one->commit();
-  // Last: its offsets are those of the other files, which an earlier call may have written differently.
+  // Written last: its offsets refer to the files above. Files of an earlier call may have other offsets.
   if (layout_.sorted()) write_key_run(layout_.part(chunk_, key_run_suffix), entries_);
 }
 

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-/// Codecs of the fields of field_table.hpp.
+/// Codecs of the fields of field_table.hpp. The comment of a codec describes the values that it accepts.
 namespace cohort::detail {
 
 struct boolean_codec {
@@ -166,7 +166,7 @@ struct version_codec {
   }
 };
 
-/// Returns whether there is one name per enumerator up to `last`, or per alternative.
+/// Returns whether there is one name per enumerator up to `last`, or per alternative of a variant.
 template <class Enum, std::size_t n>
 constexpr bool names_all(std::array<std::string_view, n> const&, Enum last) {
   return static_cast<std::size_t>(last) + 1 == n;
@@ -176,7 +176,7 @@ constexpr bool names_all(std::array<std::string_view, n> const&) {
   return std::variant_size_v<Variant> == n;
 }
 
-/// The names of the rows of one of the library's tables.
+/// Returns the member `name` of each row of a table.
 template <class Rows>
 std::vector<std::string_view> names_of_rows(Rows const& rows) {
   std::vector<std::string_view> names;
@@ -281,7 +281,7 @@ struct variant_codec {
   }
 };
 
-/// A variant_codec for one type.
+/// A variant_codec for the type `Variant` only, so that schema needs no value.
 template <class Variant>
 struct alternatives_codec : variant_codec {
   void schema(io::json_writer& out) const { schema_of(out, Variant{}); }

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// One table of fields per struct. JSON (documents, checkpoints, model files), JSON Schema, the facts that
-/// ranks compare, and the hyperparameters of monitors derive from it.
+/// One table of fields per struct: the source of its JSON (documents, checkpoints, model files) and JSON
+/// Schema, of the settings that ranks compare, and of the hyperparameters of monitors.
 ///
 /// A table is a function `field_table(visitor, value)` beside the struct. It calls
 /// `visitor.field(name, member, codec)` for each field. A codec has three functions: read(json_value, T&),
@@ -23,12 +23,12 @@ namespace cohort::detail {
 
 // ---- marks of a field: field("name", s.name, mandatory<text_codec>{}) ------------------------------------
 
-/// A field that objects must have.
+/// A field that JSON objects must contain.
 template <class Codec>
 struct mandatory : Codec {
   static constexpr bool is_mandatory = true;
 };
-/// A field that objects omit if its value is T{}.
+/// A field that is not written if its value is T{}.
 template <class Codec>
 struct sparse : Codec {
   static constexpr bool is_sparse = true;
@@ -47,7 +47,7 @@ struct ignored_codec {
 
 // ---- reading --------------------------------------------------------------------------------------------
 
-/// Throws data_error for a name that is none of `known`, which may be empty.
+/// Throws data_error: the name `got` is not among `known`, which may be empty.
 [[noreturn]] void refuse_name(io::json_value at, std::string_view what, std::string_view got,
                               std::span<std::string_view const> known);
 
@@ -55,10 +55,10 @@ struct ignored_codec {
 std::size_t index_of_name(io::json_value at, std::string_view what, std::string_view name,
                           std::span<std::string_view const> known);
 
-/// Throws data_error for a field of an object that is none of `known`, and for a value of another type.
+/// Throws data_error if the value is not an object, or has a field that is not among `known`.
 void expect_fields(io::json_value object, std::span<std::string_view const> known);
 
-/// Throws data_error with the value's line and path, for a setting_error.
+/// Throws the setting_error as a data_error with the value's line and path.
 [[noreturn]] void refuse_setting(io::json_value value, setting_error const& refused);
 
 /// Calls `work`. A setting_error becomes a data_error with the value's line and path.
@@ -94,7 +94,7 @@ class fields_reader {
       missing_ = static_cast<int>(known_.size()) - 1;
   }
 
-  /// Throws data_error for a field that the table does not have, or else for one that the object lacks.
+  /// Throws data_error if the object has a field that is not in the table, or lacks a mandatory field.
   void finish() const;
 
  private:
@@ -147,7 +147,7 @@ struct field_names {
   }
 };
 
-/// Names of the fields of T.
+/// Returns the names of the fields of T.
 template <class T>
 field_names names_of_fields() {
   field_names names;
@@ -182,7 +182,8 @@ struct object_codec {
   }
 };
 
-/// An object whose fields are members of a larger struct. Part: a struct with a reference to it, and a table.
+/// An object whose fields are members of a larger struct. `Part`: a struct with a field table and a reference
+/// to the larger struct.
 template <class Part>
 struct part_codec {
   template <class Whole>
@@ -205,7 +206,7 @@ struct part_codec {
   }
 };
 
-/// A value as one line of JSON.
+/// Returns a value as one line of JSON.
 template <class T>
 std::string line_of(T const& value) {
   io::json_writer out;
@@ -222,8 +223,8 @@ T read_complete(io::json_value value) {
 
 // ---- setting one field ----------------------------------------------------------------------------------
 
-/// A field that a flag or an environment variable sets: its path, such as training.batch, and a value that is
-/// JSON, or else a text. In a choice, the path selects the alternative.
+/// Assignment to a field by a flag or an environment variable: the field's path, such as training.batch, and
+/// the value, which is JSON, or else a text. In a choice, the path selects the alternative.
 ///
 /// Errors    data_error with `origin`, the name of the flag.
 class field_assignment {
@@ -243,7 +244,7 @@ class field_assignment {
   }
 
  private:
-  /// Parses {"training": {"batch": 64}}.
+  /// Parses the path and the value as one JSON text: {"training": {"batch": 64}}.
   io::json_document parse(std::string_view path);
   [[noreturn]] void refuse(refusal const& why) const;
 
@@ -254,8 +255,8 @@ class field_assignment {
 
 // ---- listing --------------------------------------------------------------------------------------------
 
-/// One field of a value: optimizer.rule.learning_rate 0.1. Of a choice, the field itself has the name of the
-/// alternative, and the fields of the alternative follow: optimizer.rule sgd.
+/// A field as text: path optimizer.rule.learning_rate, value 0.1. For a choice, the value is the name of the
+/// alternative (optimizer.rule, sgd), and the fields of the alternative follow.
 struct field_text {
   std::string path;
   std::string value;
@@ -273,7 +274,7 @@ std::vector<field_text> list_fields(T const& value, bool shared_only = false) {
   return fields_in_json(out.text());
 }
 
-/// "optimizer.rule sgd; optimizer.l1 0"
+/// Joins fields to one text: "optimizer.rule sgd; optimizer.l1 0".
 std::string text_of_fields(std::vector<field_text> const& fields);
 
 }  // namespace cohort::detail

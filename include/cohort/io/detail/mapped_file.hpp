@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// A read-only mapping of a whole file. Reading a part that the file has lost since it was mapped ends the
-/// process by SIGBUS.
+/// A read-only mapping of a whole file. If the file is truncated later, reading beyond its new end terminates
+/// the process with SIGBUS.
 ///
 /// Errors    file_error with the path.
 class mapped_file {

@@ -9,20 +9,20 @@
 
 namespace cohort::detail {
 
-/// Largest sizes of the header and of all bytes before the data. Six extents and a type need less than 200.
+/// Maximum bytes of the header, and of all bytes before the data. Six extents and a type need less than 200.
 inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
 
-/// The data of a .npy file, as its header describes it.
+/// Layout of the data in a .npy file, as described by the header.
 struct npy_layout {
   element_type type = element_type::f32;
   shape dims{};
   bool is_boolean = false, is_fortran = false;
-  std::size_t first = 0;  // byte of the data
+  std::size_t first = 0;  // offset of the data in the file, in bytes
   std::size_t bytes = 0;  // of the data
 };
 
-/// Reads the header and compares the file's size with it. `begin`: the file, or its first longest_npy_prefix
-/// bytes.
+/// Reads the header and checks that the file's size matches it. `begin`: the file, or its first
+/// longest_npy_prefix bytes.
 ///
 /// Errors    data_error naming `where` and the byte.
 npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,

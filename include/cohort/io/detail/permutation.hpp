@@ -33,7 +33,7 @@ void visit_permuted(std::span<std::int64_t const> dims, std::span<int const> axe
   }
 }
 
-/// Returns an array with its axes permuted, as visit_permuted.
+/// Returns an array with its axes permuted, in the order of visit_permuted.
 std::vector<float> permute_axes(std::span<float const> from, std::vector<std::int64_t> const& dims,
                                 std::vector<int> const& axes);
 

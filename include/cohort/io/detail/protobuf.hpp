@@ -41,7 +41,7 @@ class protobuf_reader {
   std::int64_t integer() const;
   float real() const;
   std::string_view bytes() const;
-  /// Appends a repeated field, packed or not.
+  /// Appends the elements of the current field, a repeated field, packed or not, to `list`.
   void append_to(std::vector<std::int64_t>& list) const;
   void append_to(std::vector<float>& list) const;
   void append_to(std::vector<double>& list) const;

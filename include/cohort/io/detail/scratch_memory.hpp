@@ -6,19 +6,19 @@
 
 namespace cohort::detail {
 
-/// Opens a file without a name in a folder, for reading and writing. The caller closes it.
+/// Opens an unnamed temporary file in a folder, for reading and writing. The caller closes it.
 ///
 /// Errors    file_error naming the folder.
 int open_scratch_file(std::string const& folder);
 
-/// Zeroed memory of a fixed size, either of the process or in a file without a name. The system writes the
-/// pages of such a file to the disk when it needs memory, and frees the file when the process ends, also
+/// Zeroed memory of a fixed size, either anonymous or mapped to an unnamed temporary file. The system writes
+/// the pages of the file to the disk when it needs memory, and frees the file when the process ends, also
 /// after SIGKILL.
 ///
-/// Parameters  `folder`: where the file is made; "": memory of the process.
+/// Parameters  `folder`: where the file is created; "": anonymous memory.
 /// Order     several threads may use different bytes.
 /// Moves     the file's space on the disk is reserved at once, so that a later write cannot find the disk
-///           full. Memory of the process is used page by page, at the first write.
+///           full. Anonymous memory is used page by page, at the first write.
 /// Errors    file_error naming the folder if it does not exist, is not writable or has not enough space.
 ///           std::bad_alloc.
 class scratch_memory {

@@ -11,10 +11,10 @@ namespace cohort::detail {
 
 inline constexpr std::size_t tfrecord_head = 12, tfrecord_tail = 4;
 
-/// The CRC-32C as TFRecord stores it.
+/// Returns the masked CRC-32C that TFRecord stores.
 std::uint32_t masked_crc32c(std::span<std::byte const> bytes);
 
-/// head: the record's length (u64) and its checksum. tail: the checksum of the content.
+/// head: the record's length (u64) and the checksum of the length. tail: the checksum of the content.
 struct tfrecord_frame {
   std::array<char, tfrecord_head> head;
   std::array<char, tfrecord_tail> tail;

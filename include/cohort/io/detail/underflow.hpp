@@ -5,9 +5,8 @@
 
 namespace cohort::detail {
 
-/// Returns true if the number is too small for a double, and false if it is too large. std::from_chars
-/// returns the same error code in both cases. Before: a decimal number without sign, out of the range of a
-/// double.
+/// Returns whether a number out of the range of a double is too small (true) or too large (false), which
+/// std::from_chars does not distinguish. Before: a decimal number without sign, out of the range of a double.
 bool underflows(std::string_view number);
 
 }  // namespace cohort::detail

@@ -10,15 +10,15 @@ namespace cohort::detail {
 /// Writes a zip archive to a file: `begin` and the data of each entry, then `finish`.
 ///
 /// Errors    file_error.
-/// Exact     the bytes depend only on entries and data: all entries are of 1 January 1980, readable by all.
+/// Exact     the bytes depend only on entries and data: entries are dated 1 January 1980 and readable by all.
 /// Source    APPNOTE.TXT 6.3.10 of PKWARE, with 64-bit fields where needed.
 class zip_writer {
  public:
   explicit zip_writer(io::file_writer& file) : file_(file) {}
 
-  /// Begins an entry. The caller then writes `packed` bytes to the file.
+  /// Begins an entry. The caller then writes entry.packed bytes to the file.
   ///
-  /// Before    name, of at most 65,535 bytes, method, crc, packed and size are set.
+  /// Before    name (at most 65,535 bytes), method, crc, packed and size are set.
   void begin(zip_entry entry);
   /// Writes the directory.
   void finish();

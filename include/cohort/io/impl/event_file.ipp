@@ -37,7 +37,7 @@ io::value_histogram equal_width_histogram(std::span<T const> numbers, int interv
   }
   intervals = std::max(intervals, 1);
   double const width = (made.largest - made.smallest) / intervals;
-  if (!(width > 0) || !is_finite(width)) {  // one number, none, or a range above the largest double
+  if (!(width > 0) || !is_finite(width)) {  // no numbers, equal numbers, or a range above the largest double
     made.limits = {made.largest};
     made.counts = {made.count};
     return made;
@@ -66,7 +66,7 @@ void refuse_non_finite(io::hyperparameter const& one) {
                          .got = {std::get<double>(one.value)}});
 }
 
-/// google.protobuf.Value
+/// Returns a google.protobuf.Value message with the value of a hyperparameter.
 std::string protobuf_value(io::hyperparameter const& one) {
   protobuf_writer value;
   if (auto const* const number = std::get_if<double>(&one.value)) value.f64(2, *number);
@@ -75,7 +75,7 @@ std::string protobuf_value(io::hyperparameter const& one) {
   return value.text();
 }
 
-/// HParamsPluginData with one of its fields.
+/// Returns an HParamsPluginData message with one field.
 std::string hparams_content(std::uint32_t field, protobuf_writer const& message) {
   protobuf_writer content;
   content.bytes(field, message.text());

@@ -48,7 +48,7 @@ class file_fetcher {
     std::string const path =
         settings_.folder + '/' + hash + name.substr(std::min(name.find_last_of('/') + 1, name.size()));
     if (io::size_of_file(path)) return path;
-    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);  // now + longest is a time
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);  // avoids an overflow
     auto const end = std::chrono::steady_clock::now() + std::min(settings_.deadline, longest);
     owned_descriptor const lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (lock.number < 0) refuse_file("cannot open the file", path + ".lock", errno);
@@ -132,7 +132,7 @@ class file_fetcher {
     return found;
   }
 
-  /// Removes the incomplete copies of former calls that were killed.
+  /// Removes the incomplete copies of earlier calls that were killed.
   void remove_incomplete(std::string const& path) const {
     std::string const begin = path.substr(path.rfind('/') + 1) + '.';
     std::optional<std::vector<std::string>> const names = io::list_folder(settings_.folder);
@@ -140,8 +140,8 @@ class file_fetcher {
       if (one.starts_with(begin) && one.ends_with(incomplete)) io::remove_file(settings_.folder + '/' + one);
   }
 
-  /// Returns a name for an incomplete copy. A command of a former call that was killed may still write to
-  /// another one.
+  /// Returns an unused name for an incomplete copy, because the command of an earlier call that was killed
+  /// may still write to its own incomplete copy.
   static std::string unused_name(std::string const& path) {
     std::string name = path + ".XXXXXX" + incomplete;
     owned_descriptor const created(
@@ -160,13 +160,13 @@ class file_fetcher {
     try {
       wait_until(end, name, "the command", [&]() -> std::optional<int> {
         ::pid_t const ended = ::waitpid(child, &status, WNOHANG);
-        // Without its status, the copy may be incomplete: a program that ignores SIGCHLD has none.
+        // If this program ignores SIGCHLD, the exit status is unknown, and the copy may be incomplete.
         if (ended < 0 && errno != EINTR) refuse_file("cannot wait for the command", name, errno);
         return ended == 0 || (ended < 0 && errno == EINTR) ? std::nullopt : std::optional(0);
       });
     } catch (...) {
       ::kill(-child, SIGKILL);
-      // A process that waits for a dead network file system does not end; then it remains a zombie.
+      // The wait is bounded, because a process blocked on a dead network file system does not end.
       for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       io::remove_file(partial);

@@ -107,7 +107,7 @@ void field_assignment::refuse(refusal const& why) const {
                     .got = why.got});
 }
 
-/// Text of a null, a boolean, a number or a text.
+/// Returns the text of a null, a boolean, a number or a string.
 std::string text_of_scalar(io::json_value value) {
   if (value.is_null()) return "none";
   if (value.kind() == io::json_kind::boolean) return value.boolean() ? "true" : "false";

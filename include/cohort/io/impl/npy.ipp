@@ -213,7 +213,7 @@ void copy_from_fortran_order(npy_layout const& layout, std::byte const* from, st
     copy_from_fortran_order<std::uint8_t>(layout.dims, from, to);
 }
 
-/// Refuses booleans that are neither 0 nor 1.
+/// Throws data_error for a boolean that is neither 0 nor 1.
 void check_booleans(npy_layout const& layout, std::span<std::byte const> data, std::string const& where) {
   if (!layout.is_boolean) return;
   auto const wrong = std::ranges::find_if(data, [](std::byte one) { return one > std::byte{1}; });

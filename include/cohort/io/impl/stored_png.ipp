@@ -11,7 +11,7 @@ void append_big_endian(std::string& to, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(number >> shift & 0xff);
 }
 
-/// Length, type, content and CRC-32 of type and content.
+/// Appends a chunk: length, type, content, and the CRC-32 of type and content.
 void append_png_chunk(std::string& to, std::string_view type, std::string_view content) {
   append_big_endian(to, static_cast<std::uint32_t>(content.size()));
   std::size_t const begin = to.size();

@@ -81,7 +81,7 @@ std::uint64_t zip_directory::number(std::uint64_t at, int width) const {
   return made;
 }
 
-/// Position of the end record. The comment of this record is the last part of the file.
+/// Returns the position of the end record, whose comment is the last part of the file.
 std::uint64_t zip_directory::find_end() const {
   using namespace zip_format;
   std::uint64_t const bytes = bytes_.size();

@@ -106,7 +106,7 @@ class broadcast_runs {
 
   /// Number of elements by which input x advances for each output element of a run: 1 or 0.
   constexpr std::size_t step(std::size_t x) const { return steps_[0][x]; }
-  /// Whether several output elements read one element of input x.
+  /// Returns whether several output elements read the same element of input x.
   constexpr bool repeats(std::size_t x) const { return elements_[x] != static_cast<std::size_t>(whole_); }
   constexpr std::size_t elements(std::size_t x) const { return elements_[x]; }
 
@@ -130,8 +130,8 @@ class broadcast_runs {
   }
 
  private:
-  /// Whether the next axis can be merged with the last recorded one: every input is contiguous across the two
-  /// axes.
+  /// Returns whether the next axis can be merged with the last recorded one: in every input, one stride is
+  /// enough for both axes.
   constexpr bool joins_last(offsets const& steps) const {
     if (axes_ == 0) return false;
     auto const last = static_cast<std::size_t>(axes_ - 1);

@@ -12,7 +12,7 @@ template <layer... L>
 struct layer_list {
   template <class Other>
   static constexpr bool contains = (std::same_as<Other, L> || ...);
-  /// Whether a layer of the list has this kind name.
+  /// Returns whether a layer of the list has this kind name.
   static constexpr bool has_kind_name(std::string_view name) { return ((L::kind_name == name) || ...); }
 };
 
@@ -35,15 +35,15 @@ using built_in_layers = layer_list<
     synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
 // clang-format on
 
-/// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. Programs that
-/// build networks of them include their headers; model files may always contain them.
+/// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. A program
+/// includes the header of such a layer to build networks with it, but need not to load model files.
 inline constexpr std::string_view kinds_on_demand[]{
     "simple_rnn",          "lstm", "gru", "recurrent_output", "attention", "rms_norm", "learned_positions",
     "sinusoidal_positions"};
 
 template <class L>
 inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
-/// Whether a built-in layer has this kind name.
+/// Returns whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
   // Not std::ranges::find, which costs more compile time.
   return built_in_layers::has_kind_name(name)

@@ -9,15 +9,16 @@ namespace cohort::detail {
 
 /// One step of a cell on `rows` examples and the units [begin, end).
 ///
-/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: type of the
+/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r n). T: type of the
 ///           arithmetic; E: type of stored elements. Row-major. `gates`: rows × G·U; `sums`: rows × G·U,
 ///           recurrent products of the gates (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
 /// Order     forward replaces the input products in `gates` with the gates. It writes the state to `after`
 ///           (the first `rows_after` rows) and to `output` (row j to row outputs[j], unless outputs[j] is
 ///           negative). backward replaces the gates with the gradients of their input products, and
 ///           gru_after's `other` with its gradient.
-/// `restarts`, `restarts_after`   per row: not 0 if the state before this step (`restarts`) or before the
-///                                next one (`restarts_after`) is zero; null: no such row
+/// `restarts`, `restarts_after`   per row: not 0 if a masked step has set the state before this step
+///                                (`restarts`) or before the next one (`restarts_after`) to zero; null: no
+///                                such row
 /// `read`    the state that the recurrent products read: `before`, or `before` after dropout
 /// `other`   gru_after: the candidate's recurrent product plus its bias; gru_before: r ∘ read
 template <class T, class E>

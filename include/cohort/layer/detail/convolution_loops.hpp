@@ -11,7 +11,7 @@ namespace cohort::detail {
 struct product_row {
   std::size_t map;     ///< first element in the map
   std::size_t image;   ///< first element in the image
-  std::size_t weight;  ///< the weight
+  std::size_t weight;  ///< index of the weight
   int count;
 };
 

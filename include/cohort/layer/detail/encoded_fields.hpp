@@ -64,7 +64,7 @@ constexpr encoded<L> encode_defaults() {
 template <layer L>
 inline constexpr encoded<L> default_values = encode_defaults<L>();
 
-/// Whether fields() lists the leading members in their order: encode(decode(values)) == values.
+/// Returns whether fields() lists the leading members in their order: encode(decode(values)) == values.
 ///
 /// The patterns distinguish fields of one type. Each boolean is true in one pattern only, and all are false
 /// in the last pattern. Every other slot has a distinct number, which alternates between two values from
@@ -85,7 +85,7 @@ constexpr bool fields_match_members() {
   return true;
 }
 
-/// Whether fields() lists all members of L except `settings`, `name` and `at`. Checks that the listed
+/// Returns whether fields() lists all members of L except `settings`, `name` and `at`. Checks that the listed
 /// fields, followed by values of these three members, can initialise an L.
 template <layer L>
 constexpr bool fields_are_complete() {
@@ -109,7 +109,7 @@ constexpr bool required_fields_first() {
   return true;
 }
 
-/// Names that a layer's object in files has beside its fields.
+/// Names of the members that a layer's JSON object has besides the layer's fields.
 inline constexpr std::array<std::string_view, 3> layer_members{"name", "inputs", "settings"};
 
 template <layer L>
@@ -120,8 +120,8 @@ constexpr bool fields_have_free_names() {
   return true;
 }
 
-/// The field descriptions of L, whose order is checked at compile time. decode() assigns fields by position,
-/// so if fields() listed the members in another order, they would get the values of other fields.
+/// Returns the field descriptions of L, and checks their order at compile time. decode() assigns fields by
+/// position: if fields() listed the members in another order, members would get the values of other fields.
 template <layer L>
 constexpr std::span<field_info const> checked_fields() {
   static_assert(fields_match_members<L>(),

@@ -10,8 +10,8 @@ namespace cohort::detail {
 /// States of recurrent layers between two batches: h, and for an lstm also c, for each layer and each row of
 /// a batch.
 ///
-/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`, and
-///           may run several times. Then call advance().
+/// Order     forward of each layer with `stateful` reads `before` and writes `after`, on any thread and any
+///           number of times. After all layers, call advance().
 class layer_states {
  public:
   /// `id`: hash of the layer's name, as in host_arguments. `numbers`: values per row.

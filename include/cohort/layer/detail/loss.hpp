@@ -55,7 +55,7 @@ double output_factor(host_arguments<T> const& a, bool sum_steps) {
   return 1.0 / (static_cast<double>(of.width) * (mean ? of.count : 1));
 }
 
-/// Whether a step of an example is unmasked.
+/// Returns whether a step of an example is unmasked.
 template <class T>
 bool has_step(host_arguments<T> const& a, int n, int step) {
   return !a.mask || a.mask->has(n, step);

@@ -33,7 +33,7 @@ struct recurrent_sizes {
   std::size_t diff_reset = 0;
   std::size_t kept = 0;  ///< examples × (C + U), factors of the dropouts
 
-  /// `rows_per_step`, `rows`: maximum numbers of rows, with padding.
+  /// `rows_per_step`, `rows`: maximum numbers of rows of a step and of the schedule, with padding.
   recurrent_sizes(recurrent_cell const& cell, int examples, int rows_per_step, int rows);
   recurrent_sizes() = default;
 
@@ -66,8 +66,6 @@ struct recurrent_memory {
 /// Matrix products of a recurrent layer. W: G·U × C, R: G·U × U.
 ///
 /// Order     the rows of a call are padded as in the schedule.
-/// `multiply_candidate`, `multiply_by_candidate`   gru_before: only the candidate's columns need to be
-///                                                 correct
 template <class T, class E>
 struct recurrent_products {
   virtual void multiply_inputs(int rows, E const* x, E* gates) = 0;           ///< gates ← x·Wᵀ
@@ -78,8 +76,8 @@ struct recurrent_products {
   virtual void weight_gradient(int rows, E const* diff_gates, E const* x) = 0;
   /// dR ← diff_gatesᵀ·read; gru: without the candidate's rows
   virtual void recurrent_gradient(int rows, E const* diff_gates, E const* read) = 0;
-  /// gru: the candidate's rows of dR ← diffᵀ·read. diff: rows of U elements (gru_after), or the last U of
-  /// each row of diff_gates (gru_before).
+  /// gru: the candidate's rows of dR ← diffᵀ·read. diff: rows of U elements (gru_after), or the last U
+  /// elements of each row of diff_gates (gru_before, with r ∘ read as `read`).
   virtual void candidate_gradient(int rows, E const* diff, E const* read) = 0;
   /// Runs f for all units of a step, possibly in parts.
   virtual void run(typename cell_functions<T, E>::function f, cell_step<T, E> const& step) { f(step); }
@@ -91,10 +89,10 @@ struct recurrent_products {
 /// Tensors of a recurrent layer. A null pointer means that the call does not use the tensor.
 ///
 /// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × rows × U, with output_rows() rows per example:
-///           all steps, or only the last one, and then the final state if the layer returns it. state, cells:
-///           batch × U, the initial state; diff_state, diff_cells: their gradients. carried, carried_after:
-///           batch × (h, and c of an lstm), the states of a layer that carries them. bias: G·U;
-///           recurrent_bias: G·U; peepholes: 3·U.
+///           all steps, then the final state if the layer returns it; with last_step, only the last step or
+///           the final state. state, cells: batch × U, the initial state; diff_state, diff_cells: their
+///           gradients. carried, carried_after: batch × (h, and c of an lstm), the states of a layer that
+///           carries them. bias: G·U; recurrent_bias: G·U; peepholes: 3·U.
 /// `mask`    as in recurrent_order
 template <class T, class E>
 struct recurrent_tensors {

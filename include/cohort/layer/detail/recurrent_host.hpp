@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Elements that a recurrent layer passes from forward to backward on the host, for sequences of `length`
-/// steps.
+/// Returns the number of elements that a recurrent layer passes from forward to backward on the host, for
+/// sequences of `length` steps.
 std::int64_t recurrent_workspace(recurrent_cell const& cell, int length, int batch);
 
 /// Forward and backward by plain loops, for float and double.

@@ -7,7 +7,7 @@
 /// Rules that all recurrent layers share. L: the type of a recurrent layer.
 namespace cohort::detail {
 
-/// The fields that all recurrent layers have.
+/// Returns a cell with the fields that all recurrent layers have. The caller sets the other fields.
 template <class L>
 constexpr recurrent_cell cell_of(L const& l, cell_kind kind, std::span<shape const> inputs) {
   return {.kind = kind,
@@ -63,7 +63,7 @@ constexpr mask_rule recurrent_masks(L const& l) {
   return rule;
 }
 
-/// Fan-in and fan-out are those of the matrices of all gates together, as in Keras.
+/// Returns the parameters. Fan-in and fan-out are those of the matrices of all gates together, as in Keras.
 constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   int const columns = static_cast<int>(cell.columns());
   parameter_list list;
@@ -83,7 +83,7 @@ constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   return list;
 }
 
-/// Counts the matrix products only.
+/// Returns the operations of the matrix products of an example's forward pass.
 constexpr double recurrent_flops(recurrent_cell const& cell, std::span<shape const> inputs) {
   return 2.0 * inputs[0][0] * static_cast<double>(cell.columns()) * (cell.features + cell.units);
 }

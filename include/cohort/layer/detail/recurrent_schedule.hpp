@@ -54,7 +54,7 @@ class recurrent_schedule {
 
   /// example · length + step of the input; −1 for padding.
   int const* inputs() const { return inputs_.data(); }
-  /// Row of the layer's output: that of the step or, if `last_only`, the first of the example; −1: none.
+  /// Row of the layer's output: the step's row or, if `last_only`, the example's first row; −1: none.
   int const* outputs() const { return outputs_.data(); }
   /// Number of masked steps that repeat the row's output.
   int const* repeats() const { return repeats_.data(); }

@@ -13,7 +13,7 @@ struct softmax_sums {
   T largest, total;
 };
 
-/// p ← softmax of `count` logits, with the vectors of an instruction set.
+/// p ← softmax of `count` logits, with the SIMD instructions of `which`.
 ///
 /// Before    `which` is at most machine_isa(); count ≥ 1; p does not overlap x.
 /// After     if a logit is NaN or ∞, or if all of them are −∞, then `total` and all p are NaN.

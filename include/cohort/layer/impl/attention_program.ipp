@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// The layer on one batch.
+/// Runs an attention layer on batches of a fixed size.
 struct attention_program {
   attention_sizes sizes;
   int batch = 0;

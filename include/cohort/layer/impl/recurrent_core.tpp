@@ -125,8 +125,8 @@ void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) con
   }
 }
 
-/// Writes the gradients of the initial states. The final state of a sequence without steps is its initial
-/// state.
+/// Writes the gradients of the initial states. For a sequence without steps, the final state is the initial
+/// state, so its gradient is copied.
 template <class T, class E>
 void recurrent_core<T, E>::write_state_gradient() const {
   std::size_t const width = cell_.width();
@@ -201,7 +201,8 @@ void recurrent_core<T, E>::scale_by_kept(T* rows, std::size_t count) const {
     for (std::size_t u = 0; u < width; ++u) rows[j * width + u] *= kept_state(j)[u];
 }
 
-/// Writes the outputs of masked steps: the previous output, or zeros.
+/// Writes the outputs of masked steps: the previous output, or zeros. With last_step, writes the initial
+/// state of sequences without unmasked steps.
 template <class T, class E>
 void recurrent_core<T, E>::fill_masked_outputs() const {
   if (!a_.mask) return;
@@ -252,7 +253,7 @@ void recurrent_core<T, E>::unpack_diff_inputs() const {
   }
 }
 
-/// Sums over all rows, in order.
+/// Computes the gradient of the peepholes: sums over all rows, in order.
 template <class T, class E>
 void recurrent_core<T, E>::differentiate_peepholes() const {
   std::size_t const width = cell_.width();

@@ -228,7 +228,7 @@ class composed_products final : public recurrent_products<float, E> {
   void each_chunk(int rows, Run run) const {
     for (int r = 0; r < rows; r += chunk_) run(static_cast<std::size_t>(r));
   }
-  /// A factor of a gradient, and the number of elements from row to row.
+  /// A factor of a gradient's product, and the distance of its rows in elements.
   struct factor {
     E const* first;
     std::size_t stride;

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// The square root of the sum of squares.
+/// Returns the square root of the sum of squares.
 template <class T>
 double euclidean_norm(std::span<T const> numbers) {
   double sum = 0;
@@ -17,7 +17,7 @@ double euclidean_norm(std::span<T const> numbers) {
   return std::sqrt(sum);
 }
 
-/// All parameters of a run at one step, as dense tensors in canonical order.
+/// Copy of all parameters of a run at one step, as dense tensors in canonical layout.
 class dense_parameters {
  public:
   dense_parameters() = default;
@@ -36,7 +36,7 @@ class dense_parameters {
   double norm_of(parameter const& one) const {
     return visit(one, [](auto numbers) { return euclidean_norm(numbers); });
   }
-  /// The change of one parameter since `before`, which holds the same parameters.
+  /// Returns the change of one parameter since `before`, a copy of the same run's parameters.
   std::vector<double> change_of(parameter const& one, dense_parameters const& before) const;
 
  private:

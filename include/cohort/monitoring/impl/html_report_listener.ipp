@@ -35,8 +35,8 @@ inline constexpr std::string_view report_page =
 #include <cohort/monitoring/detail/report_page.inc>
     ;
 
-/// Writes a number (null if it is not finite), a text ('?' replaces bytes that are not UTF-8), an optional,
-/// or an array of a range's or a tuple's elements.
+/// Writes a number (null if it is not finite), a text ('?' replaces bytes that are not UTF-8), an optional
+/// (null if it is empty), or a range or tuple as an array.
 template <class Value>
 void write_json(io::json_writer& out, Value const& content) {
   if constexpr (std::is_floating_point_v<Value>) {
@@ -59,7 +59,7 @@ void write_json(io::json_writer& out, Value const& content) {
   }
 }
 
-/// A JSON object of names and values, or of names and objects.
+/// Returns a JSON object of alternating names and values. A value may be a report_json.
 report_json json_object(auto const&... fields) {
   std::string text;
   auto const add = [&](auto const& field) {
@@ -76,20 +76,20 @@ report_json json_object(auto const&... fields) {
   return {text + "}"};
 }
 
-/// Name, last value and points of each curve.
+/// Returns the name, the last value and the points of each curve.
 auto curves_of(std::span<report_curve const> curves) {
   std::vector<std::tuple<std::string_view, double, std::span<report_curve::point const>>> shown;
   for (report_curve const& curve : curves) shown.emplace_back(curve.name(), curve.last(), curve.points());
   return shown;
 }
 
-/// A row per class or output: examples, predictions, precision, recall, F1, area under the ROC curve.
+/// Returns the row of a class or output: examples, predictions, precision, recall, F1, area under ROC.
 auto class_row(binary_counts const& counts, std::optional<double> area) {
   return std::tuple(counts.actual(), counts.predicted(), counts.precision(), counts.recall(), counts.f_beta(),
                     area);
 }
 
-/// Number, area and points of the columns' ROC curves: of all, or of the 8 columns with the smallest areas.
+/// Returns index, area and points of the columns' ROC curves; of more than 8, only the 8 smallest areas.
 auto curves_of(roc_report const& report) {
   constexpr std::size_t most = 8;
   std::vector<std::tuple<int, double, std::vector<report_curve::point>>> curves;
@@ -111,7 +111,7 @@ auto curves_of(roc_report const& report) {
   return curves;
 }
 
-/// Probability, frequency and number of examples of each bin that has examples.
+/// Returns the probability, the frequency and the number of examples of each bin that has examples.
 auto bins_of(calibration_report const& report) {
   std::vector<std::tuple<double, double, std::int64_t>> bins;
   for (calibration_bin const& bin : report.bins())
@@ -119,7 +119,7 @@ auto bins_of(calibration_report const& report) {
   return bins;
 }
 
-/// Name, kind, output and description of each layer, and the layers that it reads.
+/// Returns the name, kind, output, description and inputs of each layer.
 auto layers_of(graph_view net) {
   std::vector<std::tuple<std::string, std::string, std::string, std::string, decltype(net.inputs(0))>> layers;
   for (int id = 0; id < net.size(); ++id)
@@ -141,7 +141,7 @@ report_curve& curve_named(std::vector<report_curve>& curves, std::string const& 
 
 inline constexpr int most_reported_classes = 100;
 
-/// Counts of a column, of which scores of at least 0.5 are positive predictions.
+/// Returns the counts of a column. Scores of at least 0.5 are positive predictions.
 binary_counts counts_of(roc_curve const& column) {
   binary_counts counts;
   for (roc_curve::group const& one : column.groups()) {
@@ -151,7 +151,7 @@ binary_counts counts_of(roc_curve const& column) {
   return counts;
 }
 
-/// A row per class of at most 100, and the confusion matrix of at most 40 classes.
+/// Returns a row for each of the first 100 classes, and the confusion matrix if there are at most 40 classes.
 report_json classes_json(classification_report const& report, std::span<std::string const> labels,
                          roc_report const& curves, calibration_report const& calibration) {
   constexpr int most_in_matrix = 40;
@@ -169,7 +169,7 @@ report_json classes_json(classification_report const& report, std::span<std::str
                      "calibration", bins_of(calibration), "calibration_error", calibration.expected_error());
 }
 
-/// A row per output that is the probability of an independent property.
+/// Returns a row for each output. The outputs are probabilities of independent binary decisions.
 report_json outputs_json(roc_report const& curves, calibration_report const& calibration) {
   std::vector<decltype(class_row({}, {}))> rows;
   double correct = 0;
@@ -184,7 +184,7 @@ report_json outputs_json(roc_report const& curves, calibration_report const& cal
                      "calibration_error", calibration.expected_error());
 }
 
-/// Content of the report about a data set.
+/// Content of the report about the data set `classified`.
 enum class class_report : unsigned char { none, of_classes, of_classes_with_curves, of_outputs };
 
 class_report class_report_of(graph_view net) {
@@ -445,7 +445,7 @@ std::string html_report_listener::page() const {
   constexpr std::string_view mark = "@run@";
   constexpr std::size_t place = detail::report_page.find(mark);
   std::string text(detail::report_page.substr(0, place));
-  for (char const character : document)  // a name does not begin or end a tag
+  for (char const character : document)  // so that no text begins or ends a tag
     if (character == '<')
       text += "\\u003c";
     else

@@ -19,7 +19,8 @@ std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
 }
 
-/// The settings of a run, by their paths. `examples`: of rank 0's first step, if it is not a step of fit.
+/// Returns the settings of a run, named by their paths. `examples`: number in rank 0's first step; the batch
+/// size if this is not a step of fit.
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   int const batch = run.state().batch_of_fit();
   std::vector<io::hyperparameter> all{
@@ -179,8 +180,9 @@ void tensorboard_listener::write_parameters(training& run, step_report const& do
   file_->flush();
 }
 
-/// The filters of the first convolution in rows of about as many columns, with a margin of one pixel. Grey or
-/// colours are relative to the smallest and the largest weight; of other than 3 channels the first is shown.
+/// Writes an image of the first convolution's filters: a nearly square grid with margins of one pixel. The
+/// weights' range is mapped to 0 … 255. Filters of 3 channels are shown in colour; of other filters, the
+/// first channel is shown in grey.
 void tensorboard_listener::write_filters(training& run, detail::dense_parameters const& now) {
   graph_view const net = run.network();
   parameter_set const& all = run.parameters();

@@ -16,7 +16,7 @@
 /// Fields of the optimizer's settings.
 namespace cohort::detail {
 
-/// A rate: a number, or a schedule.
+/// A learning rate or momentum: a number, or a schedule.
 struct schedule_codec {
   void read(io::json_value from, rate_schedule& value) const;
   void write(io::json_writer& out, rate_schedule const& value) const;
@@ -36,7 +36,7 @@ struct rule_codec {
 inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
 static_assert(names_all(unit_names, schedule::unit::epoch));
 
-/// Integers that a double represents: schedules compute with doubles.
+/// Integers that a double represents exactly, because schedules compute with doubles.
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;
 inline constexpr integer_codec<std::int64_t> any_integer{-largest_integer, largest_integer};
 inline constexpr integer_codec<std::int64_t> duration{0, largest_integer};
@@ -47,7 +47,7 @@ void field_table(Visitor& v, schedule::map::entry& s) {
   v.field("value", s.value, real_codec{});
 }
 
-/// The entries of a map that are used.
+/// The used entries of a map, as a list.
 struct map_codec {
   using entries = schedule::map::entry[schedule::map::capacity];
 
@@ -56,11 +56,11 @@ struct map_codec {
   void schema(io::json_writer& out) const;
 };
 
-/// A schedule and its warm-up. Without a warm-up, documents contain neither of its fields.
+/// A schedule and its warm-up. Documents omit both warm-up fields if there is no warm-up.
 template <class Schedule>
 struct with_warm_up : Schedule {
   std::int64_t warm_up = 0;
-  std::optional<schedule::unit> warm_up_by{};  ///< none: epoch
+  std::optional<schedule::unit> warm_up_by{};  ///< unset: epoch
 };
 
 /// All schedules, in the order of schedule_rows.
@@ -81,7 +81,7 @@ struct warm_up_unit_codec : enum_codec {
   }
 };
 
-/// A schedule has those of these fields of which its struct has members.
+/// Visits those of the following fields that the struct of the schedule has.
 template <class Visitor, class Schedule>
 void field_table(Visitor& v, with_warm_up<Schedule>& s) {
   if constexpr (requires { s.value; }) v.field("value", s.value, any_real);
@@ -117,7 +117,7 @@ template <class T, class... Alternative>
 inline constexpr bool is_alternative<T, std::variant<Alternative...>> =
     (std::is_same_v<T, Alternative> || ...);
 
-/// An optimizer has those of these fields of which its struct has members.
+/// Visits those of the following fields that the struct of the optimizer has.
 template <class Visitor, class Rule>
 requires is_alternative<Rule, any_rule>
 void field_table(Visitor& v, Rule& s) {
@@ -135,7 +135,7 @@ void field_table(Visitor& v, Rule& s) {
 
 // ---- numbers --------------------------------------------------------------------------------------------
 
-/// Sets the fields of a schedule or an optimizer that have one of these names.
+/// Sets the fields of a schedule or an optimizer whose names occur in `numbers`.
 struct numbers_reader {
   std::span<named_number const> numbers;
 
@@ -152,7 +152,7 @@ struct numbers_reader {
   void field(std::string_view, map_codec::entries& values, map_codec const&);
 };
 
-/// Returns the alternative of any_schedule or any_rule at `index`, with these numbers and else its defaults.
+/// Returns alternative `index` of a variant, with these numbers as fields; other fields have their defaults.
 template <class Variant>
 Variant alternative_of(std::size_t index, std::span<named_number const> numbers) {
   Variant chosen;

@@ -48,7 +48,7 @@ rate_schedule schedule_of(any_schedule const& alternative) {
       alternative);
 }
 
-/// Names of the rows of a table, in a constant.
+/// Returns the names of the rows of a table, in constant evaluation.
 template <std::size_t n, class Row>
 constexpr std::array<std::string_view, n> names_in(std::array<Row, n> const& rows) {
   std::array<std::string_view, n> names;
@@ -62,7 +62,7 @@ inline constexpr alternatives_codec<any_schedule> any_schedule_codec{
     {schedule_names, "schedules", io::json_lines::one}};
 inline constexpr alternatives_codec<any_rule> any_rule_codec{{rule_names, "optimizers"}};
 
-/// Returns the alternative that a value is.
+/// Returns `value` as an alternative of the variant.
 any_schedule alternative_of(rate_schedule const& value) {
   auto const index = std::ranges::find(schedule_names, value.name()) - schedule_names.begin();
   return alternative_of<any_schedule>(static_cast<std::size_t>(index), value.fields());
@@ -122,7 +122,7 @@ void rule_codec::define(io::json_writer& out) { any_rule_codec.schema(out); }
 
 // ---- limits ---------------------------------------------------------------------------------------------
 
-/// The name of each kind, in their order, and a value of each kind with its default.
+/// names_of: the names of all kinds, in the order of the enumerators. default_of: a kind with its defaults.
 inline std::vector<std::string_view> names_of(gradient_normalisation const&) {
   return names_of_rows(gradient_normalisation::rows);
 }

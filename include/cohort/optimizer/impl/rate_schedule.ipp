@@ -105,7 +105,7 @@ void rate_schedule::check(std::string_view owner, bool below_one) const {
   if (rule_ == rule::map) check_map(owner);
 }
 
-/// Keys begin at 0 and increase; all entries after the last used one are unused.
+/// Throws unless the keys begin at 0 and increase, and no used entry follows an unused one.
 void rate_schedule::check_map(std::string_view owner) const {
   detail::require_setting(numbers_[0] == 0, owner, row().fields[0], "0, the first key of a map", numbers_[0]);
   for (std::size_t k = 2; k < numbers_.size(); k += 2)

@@ -6,10 +6,10 @@
 
 namespace cohort::detail {
 
-/// Memory that a plan needs from one command to another.
+/// Block of memory in the arena of a plan, in use during a range of commands.
 ///
 /// Order     used from command `first` to command `last`, both included; first < 0: never used.
-/// `same_as`  index of another slot whose memory this slot shares (in-place), or −1.
+/// `same_as`  index of the slot whose memory this slot shares (in-place), or −1.
 struct arena_slot {
   std::size_t bytes = 0;
   int first = -1;

@@ -8,10 +8,10 @@
 
 namespace cohort::detail {
 
-/// Sum over each trained parameter of an arena, computed by several workers.
+/// One sum over the elements of each trained parameter in an arena, computed by several workers.
 ///
 /// Order     every worker calls measure. After all workers have returned, every worker may read the sums.
-/// Exact     a sum adds the sums of chunks of fixed size in their order, so it does not depend on the number
+/// Exact     each sum adds the sums of fixed-size chunks in their order, so it does not depend on the number
 ///           of workers.
 class arena_sums {
  public:

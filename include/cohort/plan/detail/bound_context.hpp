@@ -130,7 +130,7 @@ class bound_context final : public plan_context {
   }
 
  private:
-  /// Statistics of the batch that a call writes, and their channels in batch_statistics.
+  /// Addresses of the batch statistics that a call writes, and the channels in batch_statistics.
   struct bound_statistics {
     std::byte const *means, *variances;
     std::size_t first, channels;
@@ -149,8 +149,7 @@ class bound_context final : public plan_context {
     void* now;
   };
 
-  /// Sequence of calls recorded on a device. Valid while nothing changes except the data that the device
-  /// reads.
+  /// Sequence of calls recorded on a device. Valid while only the data at its addresses changes.
   struct recording {
     std::vector<bound> const* calls;
     std::size_t first, last;
@@ -324,7 +323,7 @@ class bound_context final : public plan_context {
     return made_->store->table()[static_cast<std::size_t>(p)].room * sizeof(T);
   }
 
-  /// Address of an output in the processor's memory.
+  /// Returns the address of an output in the processor's memory; downloads the output if necessary.
   std::byte const* on_host(std::byte const* device_address, std::size_t which) const {
     if (!passes_.space()) return device_address;
     std::size_t const bytes =
@@ -348,7 +347,7 @@ class bound_context final : public plan_context {
   std::vector<bound> backward_;
   std::vector<bound_input> bound_inputs_;
   std::vector<recording> recordings_;
-  int first_use_parameter_ = -1;  // the parameter whose first use is known
+  int first_use_parameter_ = -1;  // the parameter for which first_use_ is valid
   std::size_t first_use_ = 0;
   bool accumulate_ = false;
   batch_moments* statistics_ = nullptr;  // of the last backward

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Memory that holds an argument of a command.
+/// Memory that holds an argument of a command, and the meaning of address::index.
 enum class place : std::uint8_t {
   arena,      ///< index: slot
   parameter,  ///< index: parameter
@@ -22,15 +22,15 @@ enum class place : std::uint8_t {
   mask,       ///< index: mask of the batch
   scalars
 };
-/// Place of an argument, with its index there.
+/// Place of an argument, and the index within this place.
 struct address {
   place where = place::arena;
   int index = 0;
   bool operator==(address const&) const = default;
 };
 
-/// Statistics of a batch that a command writes: the indices of two of its arguments, which hold the means and
-/// the variances, and the channels in batch_statistics.
+/// Batch statistics that a command writes. `means` and `variances` are the indices of the command's arguments
+/// that hold them; `first` and `channels` are the range of channels in batch_statistics.
 struct written_statistics {
   std::size_t means, variances;
   std::size_t first, channels;
@@ -62,7 +62,7 @@ struct program {
   std::vector<completion> completions;
   std::vector<arena_slot> slots;
   std::size_t arena_bytes = 0;
-  std::size_t saved_gradient_bytes = 0;  ///< largest total of the gradients that one command writes
+  std::size_t saved_gradient_bytes = 0;  ///< largest total size of the gradients that one command writes
   std::vector<target_spec> targets;      ///< one per loss
   mask_sources masks;
   std::size_t bytes_saved = 0;  ///< bytes saved by recomputation

@@ -145,7 +145,7 @@ class compiler {
     to.push_back({std::move(kernel), std::move(arguments), row});
   }
 
-  /// Address of a value in the layout that a kernel requires; reorders it once if necessary.
+  /// Returns the address of a value in layout `wanted`. Emits a reorder if no copy has this layout yet.
   address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
                     plan_pass p, shape const& dims) {
     if (value.layout == wanted) return value.at;
@@ -259,7 +259,7 @@ class compiler {
 
   void emit_backward();
   void emit_backward(int s);
-  /// The statistics of the batch that a call of backward writes.
+  /// Returns the batch statistics that a call of backward writes.
   std::vector<written_statistics> statistics_of(plan_step const& step, invocation<B> const& call);
   /// Number of values whose gradient is in this slot. A kernel may overwrite the slot only if the number is
   /// 1.
@@ -271,8 +271,8 @@ class compiler {
   void give_own_memory(std::optional<stored>& diff, int v, std::string const& step);
   /// Adds one more summand to the gradient of value v. `disposable`: nothing else reads the summand.
   void add_gradient(int v, stored summand, bool disposable, std::string const& step);
-  /// Address for the gradient of an input. The first consumer writes to the value's gradient slot; others
-  /// write to a separate slot, which is added later.
+  /// Address for the gradient of an input. The first consumer writes to the value's gradient slot; later
+  /// consumers write to a separate slot, whose content is added later.
   address diff_input(int s, operand<layout> const& o, bool overwrites,
                      std::vector<std::pair<operand<layout>, address>>& after);
   /// Moves a gradient from a separate slot to its destination: reorders or adds a parameter's gradient, or

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Properties of the machine that run times depend on: "AMD EPYC …, avx512, onednn, oneDNN 3.2.0 …".
+/// Properties of the machine on which run times depend: "AMD EPYC …, avx512, onednn, oneDNN 3.2.0 …".
 template <tensor_backend B>
 std::string describe_machine() {
   std::string text = processor_name() + ", " + std::string(B::name);

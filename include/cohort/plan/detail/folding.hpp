@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Weights and bias of a layer with the following layers folded into them: w·factor and b·factor + offset,
+/// Weights and bias of a layer into which the following layers are folded: w·factor and b·factor + offset,
 /// per channel.
 ///
 /// Units     indices of parameters in the store's table. `bias` −1: the layer has no bias.
@@ -58,7 +58,7 @@ std::vector<T> dense_parameter(parameter_set const& from, int p) {
   return values;
 }
 
-/// Map of each channel, composed of the maps of all folded layers.
+/// Returns each channel's affine map, the composition of the maps of all folded layers.
 template <class T>
 std::vector<channel_map> channel_maps(parameter_set const& from, folding const& how, std::size_t channels) {
   std::vector<channel_map> maps(channels);

@@ -50,7 +50,7 @@ bool has_other_readers(lowered_graph const& low, std::vector<Operation> const& o
   return false;
 }
 
-/// Lets steps write in-place over their inputs if nothing reads the input afterwards.
+/// Lets a step write in place over its input if nothing else reads this input.
 template <class Operation, class Layout, class Again>
 void write_in_place(lowered_graph const& low, std::vector<Operation> const& operations,
                     std::vector<std::optional<stored_value<Layout>>> const& values,

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Tensor that one step of a plan computes and others read, or an input of the batch.
+/// Tensor that one step of a plan computes and other steps read, or an input of the batch.
 struct plan_value {
   shape dims;
 };
@@ -41,14 +41,14 @@ struct lowered_graph {
 /// Outputs     the layers whose results are requested; empty: the graph's outputs. Layers that no output
 ///             depends on are omitted.
 /// Pool first  relu(x) or leaky_relu(x) with a max pool as its only consumer runs after the pool, unless it
-/// is fused. max and
-///             a rectifier commute, and the pool has fewer outputs to rectify (a quarter for a 2×2 window).
+///             is fused. max and a rectifier commute, and the pool has fewer outputs to rectify (a quarter
+///             for a 2×2 window).
 /// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
 ///             the layer before it. Condition: the map is the layer's only consumer, and the layer has
 ///             `takes_channel_maps`.
 /// Summed      a sum of two tensors of equal shape runs inside a layer's kernel. Conditions: the sum is the
 ///             layer's only consumer, fuses(layer, sum) is true, and the other summand is already computed.
-///             If both summands qualify, the first one is used.
+///             If both summands qualify, the sum runs in the first one.
 /// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
 ///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because
 ///             a fused activation costs nothing. In training "Pool first" has priority.

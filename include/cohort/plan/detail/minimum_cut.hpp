@@ -31,7 +31,7 @@ class minimum_cut {
     std::int64_t capacity;  // remaining; edge i ^ 1 is the reverse of edge i
   };
 
-  /// Augments the flow along the shortest path with remaining capacity. Returns false if there is none.
+  /// Augments the flow along the shortest path with remaining capacity. Returns false if no such path exists.
   bool augment(std::size_t source, std::size_t sink);
 
   std::vector<edge> edges_;

@@ -10,8 +10,8 @@ namespace cohort::detail {
 
 /// Memory traffic of a step, for the choice of the recomputed steps.
 ///
-/// Units     `workspace_bytes`: 0 unless backward reads the workspace. `cost`: price of one more forward, in
-///           bytes of memory that is kept instead; below 0: the step runs only once.
+/// Units     `workspace_bytes`: 0 unless backward reads the workspace. `cost`: of one more forward, in
+///           the unit of kept bytes; below 0: the step is never recomputed.
 struct step_traffic {
   std::vector<int> reads{};           ///< values that forward reads
   std::vector<int> backward_reads{};  ///< values that backward reads
@@ -41,7 +41,7 @@ struct recomputed_steps {
 /// Source    idea: Chen et al., 2016; cut: min_cut_rematerialization_partition of PyTorch's functorch.
 recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps, std::size_t values);
 
-/// As above, for the steps of a plan. `how`: the plan's settings.
+/// Like the overload above, but for the steps of a plan.
 template <tensor_backend B>
 recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
                                    std::vector<backend_operation<B>> const& operations, B const& backend,

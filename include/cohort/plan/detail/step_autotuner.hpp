@@ -17,16 +17,16 @@ concept has_candidates = tensor_backend<B> && requires(B const& backend,
   { backend.candidates(request) } -> std::same_as<std::vector<std::string>>;
 };
 
-/// Backend that calls a tuning directly, for parts that are smaller than a step.
+/// Backend whose `prepare` calls the tuning itself, to tune parts of a step.
 template <class B>
 concept tunes_kernels = tensor_backend<B> && requires(B const& backend, operation_request<B> const& request,
                                                       tuning& by) {
   { backend.prepare(request, by) } -> std::same_as<backend_operation<B>>;
 };
 
-/// Prepares steps on B with the selected candidates. A `tuning` derives from this class for each backend that
-/// it supports. plan/tuned_operation.hpp contains the implementation; it is separate because compiling it
-/// needs 15 MB of memory.
+/// Interface to prepare steps on B with the selected candidates. A `tuning` derives from this class for each
+/// backend that it supports. plan/tuned_operation.hpp contains the implementation, separately because
+/// compiling it needs 15 MB of memory.
 template <class B>
 struct step_autotuner {
   virtual backend_operation<B> prepare(B const& backend, operation_request<B>& request) = 0;

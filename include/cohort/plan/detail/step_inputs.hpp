@@ -132,9 +132,9 @@ class step_inputs {
     }
     if (by_target()) count_targets();
   }
-  /// Whether the loss is a mean over the targets that it does not ignore.
+  /// Returns whether the loss is a mean over the targets that it does not ignore.
   bool by_target() const { return specs_.size() == 1 && specs_[0].ignores() && !specs_[0].sums_steps; }
-  /// Counts each example's targets.
+  /// Counts each example's targets that the loss does not ignore.
   void count_targets() {
     step_mask const* const mask = masks_.averaged();
     counted_.resize(static_cast<std::size_t>(batch_));
@@ -198,7 +198,7 @@ class step_inputs {
     passes_.upload(static_cast<std::byte const*>(host), device_inputs_[i].data(), bytes);
     return device_inputs_[i].data();
   }
-  /// Copies a tensor to T, padded with zeros to `whole` elements.
+  /// Returns a copy of a tensor, converted to T and padded with zeros to `whole` elements.
   static T* converted(buffer& memory, tensor_view const& from, std::int64_t whole) {
     auto const size = static_cast<std::size_t>(whole), count = static_cast<std::size_t>(from.dims.elements());
     if (memory.bytes() == 0) memory = buffer(size * sizeof(T));

@@ -13,12 +13,12 @@ namespace cohort::detail {
 /// Source of a mask: the batch, or an input of the network whose padding is marked by a value.
 struct mask_source {
   int length = 0;        ///< steps
-  bool in_batch = true;  ///< a batch may contain the mask
+  bool in_batch = true;  ///< whether a batch may contain the mask
   int input = -1;        ///< the input that defines the mask if the batch does not; −1: all steps exist
   float padding = 0;     ///< a step is masked if all its numbers equal `padding`
 
-  /// Returns what defines the mask: the mask with index `number` of the batch, or the input. Null if all
-  /// steps exist.
+  /// Returns the tensor that defines the mask: the mask with index `number` of the batch, or the input. Null
+  /// if all steps exist.
   tensor_view const* in(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
                         std::size_t number) const {
     if (in_batch && !masks.empty()) return &masks[number];
@@ -42,8 +42,8 @@ mask_source mask_source_of(graph_view net, int begin);
 /// does not contain this mask.
 int mask_of_batch(graph_view net, int begin);
 
-/// Writes the mask that `from`, a result of mask_source::in, defines: 1 for a step that exists. A mask is u8,
-/// an input i32, f32 or f64.
+/// Writes the mask that `from`, the result of mask_source::in, defines: 1 for a step that exists, else 0.
+/// `from` is u8 if it is a mask, and i32, f32 or f64 if it is an input.
 void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps);
 /// Returns the mask that begins at node `begin`, N × T, u8: one of the batch, or one derived from its inputs
 /// and stored in `memory`. The view has no data if no step is masked.
@@ -57,7 +57,7 @@ class step_masks {
  public:
   step_masks(mask_sources const& sources, int batch);
 
-  /// `masks`: one per source that is the batch; empty: no step is masked.
+  /// `masks`: one per source that is `in_batch`; empty: only padded inputs have masked steps.
   ///
   /// Before    masks and inputs stay valid until backward has run.
   /// Errors    shape_error for a wrong number, shape or type of masks.

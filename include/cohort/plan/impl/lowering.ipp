@@ -6,8 +6,8 @@ namespace cohort::detail {
 
 bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
-/// Number of consumers of each node that the outputs depend on. A requested output has one more consumer,
-/// outside the graph.
+/// Number of consumers of each node. Only consumers on which the outputs depend count. A requested output has
+/// one more consumer, outside the graph.
 class consumers {
  public:
   consumers(graph_view net, std::span<int const> outputs)
@@ -56,7 +56,7 @@ class fusion_chains {
   }
 
  private:
-  /// Returns whether the layer maps each channel independently, with the channel's element of each parameter.
+  /// Returns whether the layer maps each channel independently; each parameter has one element per channel.
   bool maps_channels(int id) const {
     if (!net_.kind(id).at_inference || net_.inputs(id).size() != 1) return false;
     shape const& output = net_[id].output;

@@ -24,14 +24,14 @@ class batched_call {
   clock::time_point const limit;
   clock::time_point since{};  ///< time of queueing; guarded by the batcher's mutex
 
-  /// Whether the call has completed or its deadline has passed.
+  /// Returns whether the call has completed or its deadline has passed.
   bool is_over() const;
   /// Copies part i. If the call has completed, writes zeros. During the copy, cancel blocks, so the caller's
   /// memory stays valid.
   void copy_part(std::size_t i, std::byte* to) const;
   std::size_t parts() const { return parts_.size(); }
-  /// Returns whether both calls have masks, or neither, and their inputs have the same types: only such
-  /// calls can share a batch.
+  /// Returns whether both calls can share a batch: their inputs have the same types, and both or neither
+  /// have masks.
   bool has_same_parts(batched_call const& other) const;
   std::size_t part_bytes(std::size_t i) const { return parts_[i].bytes(); }
   element_type part_type(std::size_t i) const { return parts_[i].type; }

@@ -14,7 +14,7 @@ struct dense_rows {
   float* y;
 };
 
-/// Attention of one head, for one query over the keys and values of `steps` steps, steps×width.
+/// Attention of one head: one query over the keys and values (each steps×width) of `steps` steps.
 struct cached_head {
   std::size_t steps, width;
   float scale;

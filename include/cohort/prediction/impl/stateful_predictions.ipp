@@ -25,7 +25,7 @@ struct stateful_predictions::stream {
   graph one_step;
   std::vector<char> varies;  // per input: whether it has steps
   detail::layer_states states;
-  std::vector<std::unique_ptr<stepper>> steppers{};  // the last used one is the last
+  std::vector<std::unique_ptr<stepper>> steppers{};  // most recently used last
 
   stream(detail::training_state& of, int count)
       : model(of),

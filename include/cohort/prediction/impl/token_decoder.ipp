@@ -209,7 +209,7 @@ struct token_decoder::state {
     });
   }
 
-  /// Appends the columns of the inputs.
+  /// Concatenates the columns of the inputs.
   void concatenate_columns(int id, std::size_t rows, std::vector<float>& to) const {
     auto const width = static_cast<std::size_t>(width_of(id));
     std::size_t column = 0;

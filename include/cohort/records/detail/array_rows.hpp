@@ -7,20 +7,20 @@
 
 namespace cohort::detail {
 
-/// Returns an array's layout.
+/// Returns `layout` if it is that of an array of rows.
 ///
-/// Errors    data_error naming `where` unless the array has rows, which are contiguous and not empty.
+/// Errors    data_error naming `where` unless the array has contiguous rows with at least one element each.
 npy_layout with_rows(npy_layout const& layout, std::string const& where);
 
-/// Returns the index of arrays of one file; `first` of each layout is a byte of the file. Each row is a
+/// Returns the index of arrays of one file; `first` of each layout is an offset in the file. Each row is a
 /// record with one field per array.
 ///
-/// Errors    data_error without arrays, or for different numbers of rows.
+/// Errors    data_error if there are no arrays, or if the numbers of rows differ.
 record_index index_of_rows(std::vector<std::string> names, std::vector<npy_layout> const& arrays,
                            std::string const& path);
 
-/// Returns the name of a record_format, "<function> 1" and the names of its arrays. Different lists of names
-/// have different results.
+/// Returns the name of a record_format: "<function> 1" and the names of the arrays. Different lists of arrays
+/// give different names.
 ///
 /// Errors    setting_error naming `function` if a name occurs twice.
 std::string array_format_name(std::string const& function, std::vector<std::string> const& arrays);

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Contents of blocks of files: decompressed bytes, or parsed rows. Several threads may call `get`: a block
+/// LRU cache of blocks of files: decompressed bytes, or parsed rows. Several threads may call `get`: a block
 /// that several threads request at once is read once.
 template <class Content>
 class block_cache {
@@ -20,13 +20,12 @@ class block_cache {
 
   using size_function = std::uint64_t (*)(Content const&);
 
-  /// Units     `max_bytes`: of the contents that are kept, as `bytes_of` returns them. The content that was
-  ///           not used for the longest time is dropped first.
+  /// Units     `max_bytes`: capacity of the cache; `bytes_of` returns the size of a content.
   block_cache(std::uint64_t max_bytes, size_function bytes_of) : max_bytes_(max_bytes), bytes_of_(bytes_of) {}
 
-  /// Returns the content of a block: the result of `read` if it is not in memory.
+  /// Returns the content of a block; calls `read` for it if the content is not cached.
   ///
-  /// Errors    those of `read`; the next call for this block calls it again.
+  /// Errors    those of `read`; the next call for this block calls `read` again.
   template <class Read>
   content get(key const& wanted, Read read) {
     std::shared_ptr<block> const one = find(wanted);
@@ -55,7 +54,7 @@ class block_cache {
       order_.splice(order_.begin(), order_, found->second.used);
       return found->second.one;
     }
-    constexpr std::uint64_t bytes_of_entry = 256;  // the memory beside its content
+    constexpr std::uint64_t bytes_of_entry = 256;  // the memory besides the content
     std::list<key> first{wanted};
     auto const made = std::make_shared<block>();
     entries_.emplace(wanted, entry{.one = made, .bytes = bytes_of_entry, .used = first.begin()});
@@ -65,7 +64,7 @@ class block_cache {
     return made;
   }
 
-  /// Counts the bytes of a content that was read.
+  /// Adds the bytes of a content that was read to the size of the cache.
   void count(key const& wanted, std::shared_ptr<block> const& one, std::uint64_t bytes) {
     std::lock_guard const lock(mutex_);
     auto const found = entries_.find(wanted);
@@ -86,10 +85,10 @@ class block_cache {
 
   std::uint64_t max_bytes_;
   size_function bytes_of_;
-  std::mutex mutex_;  // of the members below
+  std::mutex mutex_;  // guards the members below
   std::uint64_t bytes_ = 0;
   std::map<key, entry> entries_;
-  std::list<key> order_;  // the newest use first
+  std::list<key> order_;  // most recently used first
 };
 
 }  // namespace cohort::detail

@@ -20,7 +20,7 @@ class forward_reader {
 
   /// Reads the next `bytes` bytes; returns their number, which is smaller only at the end of the file.
   std::size_t read(void* into, std::size_t bytes);
-  /// Continues at another byte of the file.
+  /// Continues at byte `offset` of the file.
   void seek(std::uint64_t offset) { position_ = offset; }
   /// Skips bytes.  Before: they are in the file.
   void skip(std::uint64_t bytes) { position_ += bytes; }

@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Descriptors of files for reading at any offset. At most `most` stay open: the one that was opened first is
-/// closed when no read uses it any more. Several threads may read.
+/// Descriptors of files for reading at any offset. At most `most` stay open. When one more is opened, the
+/// file that was opened first is closed as soon as no read uses it. Several threads may read.
 class open_files {
  public:
   explicit open_files(std::size_t count) : files_(count) {}

@@ -10,7 +10,7 @@ namespace cohort::detail {
 /// Reads one Java object whose fields are texts, integers, booleans, or boxes of these.
 class java_object_reader {
  public:
-  /// Value of a field. Of a boxed number or boolean, the number.
+  /// Value of a field; for a boxed number or boolean, the value in the box.
   struct value {
     enum kind { null, text, number, other } type = null;
     std::string characters{};
@@ -48,7 +48,7 @@ class java_object_reader {
   struct class_description {
     std::string name;
     std::vector<std::pair<char, std::string>> fields;  // type and name
-    int base = -1;                                     // number of the class from which it inherits
+    int base = -1;                                     // number of the base class
   };
   /// An object or a class, to which a later reference may refer.
   struct handle {
@@ -83,7 +83,7 @@ class java_object_reader {
     return handles_[wanted];
   }
 
-  /// Returns the number of a class; −1 for none.
+  /// Reads a class and returns its number; −1 if there is none.
   int read_class(int level) {
     if (level > most_levels) refuse({"at most ", most_levels, " levels of classes"}, "more");
     int const element = byte();
@@ -135,7 +135,7 @@ class java_object_reader {
     value made{.type = value::other};
     bool const is_box = found.type == "java.lang.Integer" || found.type == "java.lang.Boolean";
     if (is_box && found.fields.size() == 1) made = found.fields.front().second;
-    // The handles of the object's classes precede its own one.
+    // The handles of the object's classes precede the object's handle.
     for (std::size_t k = self; k < handles_.size(); ++k)
       if (handles_[k].class_number < 0 && handles_[k].one.type == value::other) {
         handles_[k].one = made;
@@ -144,7 +144,7 @@ class java_object_reader {
     return made;
   }
 
-  /// Reads an object behind its first byte.
+  /// Reads the rest of an object, after its first byte.
   object read_object(int level) {
     int const type = read_class(level + 1);
     if (type < 0) refuse("the class of an object", "none");
@@ -154,7 +154,7 @@ class java_object_reader {
     return made;
   }
 
-  /// Reads the fields of a class, behind those of the classes from which it inherits.
+  /// Reads the fields of a class, after the fields of its base classes.
   void read_fields(int type, int steps, int level, object& made) {
     if (type < 0) return;
     if (steps > most_levels) refuse({"at most ", most_levels, " levels of classes"}, "more");

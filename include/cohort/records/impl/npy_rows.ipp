@@ -23,7 +23,7 @@ npy_layout npy_layout_of_rows(std::string const& path) {
   return with_rows(read_npy_layout(begin, file.size(), path), path);
 }
 
-/// An array in a .npz file. `first` is a byte of the file.
+/// Returns the layout of an array in a .npz file, with `first` as an offset in this file.
 npy_layout npy_layout_in(zip_directory const& archive, std::string const& array, std::string const& path) {
   zip_entry const* const entry = archive.find(array + ".npy");
   if (!entry)

@@ -12,7 +12,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Memory of this thread for the fields of one record.
+/// Returns this thread's memory for the fields of one record.
 std::vector<std::vector<std::byte>>& memory_of_fields() {
   thread_local std::vector<std::vector<std::byte>> memory;
   return memory;

@@ -102,7 +102,7 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
 }
 
 /// Returns a text that identifies a file and its version: another file, or the same file after a change, has
-/// another text.
+/// a different text.
 std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;
   regular_file const file = open_regular_file(path, "cannot read the file");

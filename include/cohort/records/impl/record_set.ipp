@@ -13,7 +13,7 @@ namespace cohort {
 struct record_set::content {
   struct file {
     std::uint64_t bytes = 0;
-    std::int64_t first = 0;  // index in the set of the file's first record
+    std::int64_t first = 0;  // index of the file's first record in the set
     record_index index;
     // For each field of the set, its column in `index`; index.fields.size() if the file does not have it.
     std::vector<std::size_t> columns;
@@ -40,7 +40,7 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
     content::file one;
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
-    // A cached index may be that of a format with a decompressor.
+    // A cached index may have been made by the same format with a decompressor.
     if (!one.index.blocks.empty() && !format.inflate)
       throw data_error(
           {.what = "the file is compressed",

@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 inline constexpr std::size_t tar_block = 512;
 
-/// Returns the header of a file in a tar archive, whose name has at most 100 bytes.
+/// Returns the header of a file in a tar archive.  Before: `name` has at most 100 bytes.
 std::string tar_header(std::string_view name, std::uint64_t bytes, char type) {
   std::string made(tar_block, '\0');
   auto const put = [&](std::size_t at, std::string_view text) { made.replace(at, text.size(), text); };
@@ -40,7 +40,7 @@ std::string tar_header(std::string_view name, std::uint64_t bytes, char type) {
   return made;
 }
 
-/// The bytes behind a content of this size up to the next header.
+/// Returns the padding between a content of this size and the next header.
 std::string tar_padding(std::uint64_t bytes) {
   return std::string((tar_block - bytes % tar_block) % tar_block, '\0');
 }

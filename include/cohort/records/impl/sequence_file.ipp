@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Returns an integer of 1 to 8 bytes, the first one highest. `next` returns the next byte.
+/// Reads a big-endian integer of 1 to 8 bytes. `next` returns the next byte.
 template <class Next>
 std::int64_t read_big_endian(int bytes, Next next) {
   std::uint64_t found = 0;
@@ -20,8 +20,8 @@ std::int64_t read_big_endian(int bytes, Next next) {
                     : static_cast<std::int64_t>(found);
 }
 
-/// Returns a length as WritableUtils::writeVInt writes it: one byte from −112 on; below, the number of the
-/// bytes that follow, and below −120 their complement.
+/// Reads a length that WritableUtils::writeVInt wrote. A first byte of −112 or more is the value. A smaller
+/// first byte encodes the number of bytes that follow: the value or, below −120, the value's complement.
 template <class Next>
 std::int64_t read_variable(Next next) {
   int const first = static_cast<std::int8_t>(std::uint8_t{next()});
@@ -31,7 +31,7 @@ std::int64_t read_variable(Next next) {
   return negative ? ~value : value;
 }
 
-/// Reads bytes in memory. Behind the end it reads zeros.
+/// Reads bytes in memory. Past the end, it returns zeros.
 struct bytes_in_memory {
   std::span<std::byte const> all;
   std::size_t at = 0;
@@ -60,7 +60,7 @@ class sequence_file_indexer {
   static constexpr std::uint64_t most_text = 1 << 16;  // bytes of a class name or of a text of the metadata
   static constexpr std::int64_t most_metadata = 1 << 12;
   static constexpr std::uint64_t most_block = std::uint64_t{1} << 30;    // bytes, decompressed
-  static constexpr std::uint64_t most_lengths = std::uint64_t{1} << 26;  // the same, of a block's lengths
+  static constexpr std::uint64_t most_lengths = std::uint64_t{1} << 26;  // bytes of a block's lengths
   static constexpr std::size_t longest_prefix = 9;                       // bytes of a length
 
   [[noreturn]] void refuse(char const* what, clause expected, clause got) const {
@@ -126,7 +126,7 @@ class sequence_file_indexer {
              "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it", codec);
   }
 
-  /// Reads the rest of a sync mark, behind the length −1.
+  /// Reads the rest of a sync mark, after the length −1.
   void read_sync() {
     sync_mark found{};
     read(found.data(), found.size());
@@ -182,7 +182,7 @@ class sequence_file_indexer {
     }
   }
 
-  /// Reads the lengths of a block's keys or values, and then these.
+  /// Reads the lengths of a block's keys or values, and then the keys or values. Returns their places.
   std::vector<field_place> read_objects(std::string const& type, std::int64_t records) {
     std::uint64_t const first_byte = read_packed_buffer();
     lengths_.resize(inflate({}, most_lengths));
@@ -217,7 +217,7 @@ class sequence_file_indexer {
     return places;
   }
 
-  /// Reads a buffer of a block, and its length before it. Returns its place in the file.
+  /// Reads a buffer of a block, and the length before it. Returns the buffer's offset in the file.
   std::uint64_t read_packed_buffer() {
     std::int64_t const bytes = variable();
     if (bytes < 0) refuse("the length of a buffer is damaged", "0 or more bytes", {bytes});
@@ -256,7 +256,8 @@ class sequence_file_indexer {
     return content(type, object, std::span(begin).first(known));
   }
 
-  /// The content of an object of a class that writes its length before it. `begin`: its first bytes.
+  /// Returns the place of an object's content, without the length that some classes write before it. `begin`:
+  /// the first bytes of the object.
   field_place content(std::string_view type, field_place const& object,
                       std::span<std::byte const> begin) const {
     bool const bytes = type == "org.apache.hadoop.io.BytesWritable",

@@ -59,7 +59,7 @@ class row_scanner {
     return false;
   }
 
-  /// Returns whether bytes since the last row belong to a row.
+  /// Returns whether bytes after the last end of a row belong to a row.
   bool is_in_row() const { return state_ != state::row_begin; }
 
  private:
@@ -72,12 +72,12 @@ class row_scanner {
   state state_ = state::row_begin;
 };
 
-/// Parts of a table's file: fields of its index. Of "rows", the offset is the number of the part's first row
-/// and the bytes are the number of its rows. Of "line", the offset is the number of the part's first line.
+/// Fields of a table's index, whose records are parts of the file. In "rows", `offset` is the number of the
+/// part's first row and `bytes` the number of its rows. In "line", `offset` is the number of its first line.
 enum table_part_field : std::size_t { text_field, rows_field, line_field };
 
-/// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the first
-/// part consists of it.
+/// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the header
+/// is the first part.
 class table_indexer {
  public:
   table_indexer(std::string const& path, char separator, table_rows_settings const& settings)
@@ -151,7 +151,7 @@ class table_indexer {
 
 namespace detail {
 
-/// Returns the size of a file that is not compressed.
+/// Returns the size of a file.  Errors: data_error for a compressed file.
 std::uint64_t bytes_of_table(std::string const& path) {
   forward_reader file(path);
   std::array<char, 2> begin{};
@@ -188,7 +188,7 @@ struct table_rows::content {
 
   explicit content(std::size_t count) : descriptors(count) {}
 
-  /// The text of parts of a file.
+  /// Returns the text of the parts `first` to `last` of a file.
   std::string text(std::size_t file, std::size_t first, std::size_t last) const {
     std::uint64_t const begin = files[file].place(first, detail::text_field).offset;
     field_place const end = files[file].place(last, detail::text_field);
@@ -217,7 +217,7 @@ struct table_rows::content {
     return first;
   }
 
-  /// Rows of a file, which are consecutive.
+  /// Consecutive rows of a file.
   struct row_range {
     std::uint64_t first, count, line;
   };

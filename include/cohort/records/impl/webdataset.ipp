@@ -55,7 +55,7 @@ class tar_indexer {
     return true;
   }
 
-  /// A number in octal digits, or in GNU's form for numbers that need more.
+  /// Returns a number in octal digits, or in GNU's binary form for numbers with too many digits.
   std::uint64_t number(header const& block, std::size_t at, std::size_t bytes) const {
     std::uint64_t value = 0;
     if (static_cast<unsigned char>(block[at]) & 0x80) {

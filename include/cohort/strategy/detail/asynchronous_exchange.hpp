@@ -17,13 +17,13 @@
 
 namespace cohort::detail {
 
-/// Number of steps by which a rank may be ahead of another before it waits for that rank.
+/// Largest number of steps by which a rank may be ahead of any other rank. A rank further ahead waits.
 inline constexpr int longest_lead = 32;
 
-/// Sends one array of this rank per step to all other ranks, as a message of a compressor, and applies the
+/// Compresses one array of this rank per step into a message, sends it to all other ranks, and applies the
 /// other ranks' messages when they arrive.
 ///
-///     all() += s_own + Σ factor·s / τ     over the messages that have arrived; τ = 1, or the age in steps
+///     all() += factor·(s_own + Σ s / τ)     over the messages that have arrived; τ = 1, or the age in steps
 ///
 /// Shapes    all arrays have codec.table().elements() elements of f32.
 /// Units     `factor`: weight of a message; with `slower_if_stale` it is divided by the message's age, at
@@ -38,8 +38,9 @@ inline constexpr int longest_lead = 32;
 /// Moves     per step this rank's message to P−1 ranks. At most 2·(longest_lead + 1) messages are stored.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.
-/// Exact     every message is applied once, those of one sender in order: over a run Σ x = Σ s + r for each
-///           rank. Messages of different senders are applied in the order of their arrival.
+/// Exact     every message is applied once: over a run Σ x = Σ s + r for the arrays x, decoded messages s and
+///           residual r of each rank. Messages of one sender are applied in the order of sending, those of
+///           different senders in the order of arrival.
 /// Source    the bound on the lead: Ho et al., More effective distributed ML via a stale synchronous parallel
 ///           parameter server, NIPS 2013. 1/τ: Zhang et al., Staleness-aware async-SGD, IJCAI 2016.
 template <compressor C>
@@ -241,7 +242,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::vector<float> mine_;
   std::vector<float> residual_;
   std::vector<float> all_;
-  std::int64_t first_ = 0;              // index of the first step since the last synchronisation
+  std::int64_t first_ = 0;              // index of the first step after the last synchronisation
   std::int64_t steps_ = 0;              // steps since the last synchronisation
   std::vector<std::int64_t> received_;  // messages of each rank since the last synchronisation
   std::vector<agreement> votes_;        // votes of the steps that `step` has not returned

@@ -23,7 +23,7 @@ namespace cohort::detail {
 ///
 /// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
 ///           steps.
-/// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
+/// After     w = w₀ − Σ s over the messages that have arrived, with constraints; w differs between ranks. At
 ///           an epoch's end all messages have arrived. Each rank's w then contains the same steps, added in a
 ///           different order, and every rank sets w to the mean of the ranks' w.
 /// Exact     ranks have the same bits at an epoch's end, except the optimizers' state. Two runs may have
@@ -171,7 +171,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     } catch (...) {  // the communicator has failed, so no message is in flight
     }
   }
-  /// Discards everything of an earlier run.
+  /// Discards the state of an earlier run.
   void reset() {
     if (exchange_) exchange_->synchronise();
     end();
@@ -182,7 +182,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   }
 
   own_step step_;
-  std::int64_t unsynced_steps_ = 0;  // since all ranks had the same parameters
+  std::int64_t unsynced_steps_ = 0;  // steps since all ranks last had the same parameters
   bool own_state_ = false;           // whether the ranks' optimizer states differ
   std::vector<float> not_applied_;   // from a checkpoint; empty after the first step
 };

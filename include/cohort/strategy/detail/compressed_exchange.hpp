@@ -16,15 +16,15 @@
 
 namespace cohort::detail {
 
-/// Returns the message flags of these votes.
+/// Returns votes as the flags of a message header.
 constexpr std::uint32_t flags_of(votes const& all) {
   return (all.stop ? 1U : 0U) | (all.save ? 2U : 0U) | (all.not_finite ? 4U : 0U);
 }
 
-/// Adds the examples, weight and votes of a message.
+/// Adds the examples, weight and votes in a message's header to `to`.
 void add_votes(message_header const& from, agreement& to);
 
-/// Throws data_error if a checkpoint's residual has another size than the table of elements.
+/// Throws data_error if a checkpoint's residual does not have the size of the exchanged array.
 void require_residual_size(std::size_t saved, std::size_t expected);
 
 /// Sums the ranks' arrays without a compressor, in the `warm_up` steps.
@@ -56,8 +56,8 @@ class compressed_exchange {
 
   std::size_t elements() const { return codec_.table().elements(); }
 
-  /// Returns the message of `mine` in a step. If this rank has no examples, or `wanted` reports numbers that
-  /// are not finite, the message has no elements.
+  /// Encodes `mine` as this rank's message of a step. If this rank has no examples, or `wanted` reports
+  /// numbers that are not finite, the message has no elements.
   ///
   /// After     the residual contains the part that was not sent. The bytes are valid until the next call.
   std::span<std::byte const> encode_step(std::int64_t step, int rank, step_info const& now,

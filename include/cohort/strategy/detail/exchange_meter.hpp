@@ -14,7 +14,7 @@ namespace cohort::detail {
 ///             `transfer_seconds`  from an exchange's first start until its last part is complete on this
 ///                                 rank; includes the time until other ranks start theirs
 ///             `hideable_seconds`  from the first start until the final wait begins
-///             `waited_seconds`    in waits
+///             `waited_seconds`    spent in waits
 ///             `hidden`            1 − waited / transfer, at least 0: the fraction of the transfers that
 ///                                 overlapped with other work
 ///             `message_bytes`     bytes that the rank passed to its exchanges
@@ -27,7 +27,7 @@ class exchange_meter {
 
   /// Records the start of a part that sends `bytes` bytes. Without compression it would send `dense` bytes.
   void start(std::size_t bytes, std::size_t dense);
-  /// Counts bytes that the exchange in flight sends in addition, without compression.
+  /// Adds uncompressed bytes to the exchange in flight.
   void count_dense(std::size_t bytes);
   /// Measures wait(), which blocks until its operation is complete and returns the time of completion.
   template <class Wait>
@@ -37,8 +37,8 @@ class exchange_meter {
     span_.end = std::max(span_.end, wait());
     waited_ += clock::now() - begin;
   }
-  /// Records that the rank did other work while parts were still pending: the next wait begins the final
-  /// wait.
+  /// Records that the rank has done other work while parts were still pending: the final wait begins with the
+  /// next measure_wait.
   void end_wait() { waits_ = false; }
   void finish();
   template <class F>

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Shares gradients: all ranks take one step with the mean of the sent parts. The first `warm_up` steps use
-/// allreduce.
+/// Shares gradients: all ranks take one step with the mean of the gradients' sent parts. The first `warm_up`
+/// steps use allreduce.
 ///
 /// With a staleness of s, the first s steps of an epoch apply nothing, and the messages of the last s steps
 /// are returned to the residuals.
@@ -87,7 +87,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  std::unique_ptr<strategy> dense_;  // the first steps; null: none
+  std::unique_ptr<strategy> dense_;  // allreduce in the `warm_up` steps; null in other steps
 };
 
 }  // namespace cohort::detail

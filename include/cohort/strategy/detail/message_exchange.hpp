@@ -25,7 +25,7 @@ namespace cohort::detail {
 /// weight of rank r's examples. sum: Σ s_r. mean: Σ s_r / P.
 enum class combination { weighted_mean, sum, mean };
 
-/// Exchanges one array of each rank per step, as messages of a compressor; all ranks wait for all messages.
+/// Exchanges one array of each rank per step, compressed into a message; all ranks wait for all messages.
 ///
 /// Shapes    all arrays have codec.table().elements() elements of f32, in the codec's memory space.
 /// Order     collective: fill mine(), start, finish, read all(). At most `staleness` more exchanges may be
@@ -34,14 +34,14 @@ enum class combination { weighted_mean, sum, mean };
 ///           The ranks of a group send one message, which contains their mean or sum. The group's residual is
 ///           stored on its leader.
 /// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() the combined
-///           messages, added in rank order. Exception: if a rank's numbers were not finite or out of range,
-///           its residual is unchanged. The values that other ranks sent are returned to a residual and sent
-///           later.
+///           messages, added in rank order. If a rank's numbers were not finite or out of range, all() and
+///           that rank's residual are unchanged, and the values that other ranks sent are returned to a
+///           residual and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
-///           encoded from the array times m_r / (expected mean weight). Otherwise the weights multiply the
-///           decoded messages.
+///           encoded from the array times m_r / (expected mean weight). Messages that are not merged are
+///           multiplied by their weights after decoding.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
@@ -100,7 +100,7 @@ class message_exchange : public compressed_exchange<C> {
   int group_size() const { return group_.size(); }
   /// Number of exchanges that were started and not finished.
   int pending() const { return static_cast<int>(started_ - finished_); }
-  /// This rank's message of pending exchange k, the oldest first.
+  /// This rank's message in pending exchange k; exchange 0 is the oldest.
   std::span<std::byte const> pending_message(int k) const {
     return slots_[static_cast<std::size_t>(finished_ + k) % slots_.size()].own;
   }
@@ -139,7 +139,7 @@ class message_exchange : public compressed_exchange<C> {
     in_group(residual_, [&](std::span<float> x) { group_.reduce_to_leader(x); });
   }
 
-  /// Adds factor · the decoded message of one of `ranks` ranks to the residual.
+  /// Decodes a message from a run of `ranks` ranks and adds it, times `factor`, to the residual.
   void add_to_residual(std::span<std::byte const> message, int ranks, float factor) {
     expected_messages const any{
         .run = run_, .last_step = ~std::uint64_t{0}, .ranks = static_cast<std::uint32_t>(ranks)};
@@ -218,10 +218,10 @@ class message_exchange : public compressed_exchange<C> {
     pending_operation pending{};
     step_info step{};
     exchange_times times{};
-    bool is_restored = false;  // its votes to stop and save were for the previous run
+    bool is_restored = false;  // from a checkpoint: its votes to stop and save are ignored
   };
 
-  /// Calls f(x in the processor's memory) if ranks are grouped.
+  /// Calls f with x in the processor's memory, if ranks are grouped.
   template <class F>
   void in_group(f32_buffer& x, F f) {
     if (group_.is_grouped()) x.on_processor(f);
@@ -250,7 +250,7 @@ class message_exchange : public compressed_exchange<C> {
     return base::expected_in(step.step, group_.groups());
   }
 
-  /// Removes votes that a pending exchange already has, because they would count twice.
+  /// Removes votes that a pending exchange already contains, because they would count twice.
   void remove_pending_votes(votes& mine) const {
     for (std::int64_t k = finished_; k < started_; ++k) {
       votes const& sent = slots_[static_cast<std::size_t>(k) % slots_.size()].step.mine;

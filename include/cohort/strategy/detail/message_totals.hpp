@@ -11,12 +11,11 @@
 namespace cohort::detail {
 
 /// Sums over the messages that one rank has sent. `threshold` and `density` are those of the last message.
-/// `entropy_bytes` is the lower bound on the bytes of the messages; a dense exchange counts with all its
-/// bytes.
+/// `entropy_bytes` is the entropy bound on the messages' bytes; all bytes of a dense exchange count.
 class message_totals {
  public:
   void add(message_report const& last);
-  /// Counts an exchange of the elements themselves instead of a message.
+  /// Counts a dense exchange, which sends the elements themselves instead of a message.
   void add_dense(std::size_t elements);
   std::vector<measurement> report() const;
 

@@ -23,8 +23,9 @@ struct merging_bytes {
   constexpr double in_sequence(int ranks) const { return received + rounds_of(ranks) * merged; }
 };
 
-/// Sizes if each rank's message has `contribution` bytes, and no element is in two of them. `elements`: of
-/// the gradient (0: unknown). With ternary coding a merged message has at most about two bits per element.
+/// Returns the sizes if each rank's message has `contribution` bytes and no two messages share an element.
+/// `elements`: number of elements of the gradient (0: unknown). With ternary coding a merged message has at
+/// most about two bits per element.
 constexpr merging_bytes bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
   double const most = elements > 0 ? 96 + 0.25 * static_cast<double>(elements) : 1e300;
   merging_bytes all{.merged = std::min(ranks * contribution, most)};
@@ -56,7 +57,7 @@ inline constexpr int tag_up = 0, tag_down = 1;
 ///          4 ◄─ 5
 ///          6 ◄─ 7
 ///
-/// Shapes    residual: of the merging rank, which adds the remainders of its merges to it.
+/// Shapes    `residual`: this rank's residual, to which it adds the remainders of its merges.
 /// Order     collective.
 /// Moves     each rank sends and receives at most 2⌈log2 P⌉ messages in total.
 /// Exact     each pair is merged by one rank, so all ranks get the same bytes. (In a butterfly both ranks of

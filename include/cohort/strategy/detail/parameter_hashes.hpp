@@ -10,8 +10,8 @@
 
 namespace cohort::detail {
 
-/// Returns a hash of the bits of each parameter. `in_place`: of its part of the arena, padding included,
-/// which only ranks of one layout can compare; otherwise of the dense tensor.
+/// Returns a hash of the bits of each parameter. `in_place` hashes the parameter's part of the arena, padding
+/// included; such hashes are comparable only between ranks of one layout. Otherwise hashes the dense tensor.
 ///
 /// Cost      reads the parameters once. In place on the processor, it copies nothing; from a device, it
 ///           copies pieces of 4 MiB; otherwise one parameter at a time.
@@ -19,17 +19,17 @@ std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, boo
 
 /// Ranks whose parameters differ.
 struct divergence {
-  std::size_t parameter = 0;  ///< the first one that differs
-  std::vector<int> most{};  ///< ranks of the largest group with equal parameters; of equal groups, the first
+  std::size_t parameter = 0;  ///< index of the first parameter that differs
+  std::vector<int> most{};    ///< the largest group of ranks with equal parameters, or the first of several
   std::vector<int> others{};  ///< all other ranks
 };
 
 /// Compares parameter_hashes of all ranks.
 ///
-/// Before    a hash differs.
+/// Before    at least one hash differs between ranks.
 divergence find_divergence(gathered const& hashes, int ranks);
 
-/// "rank 3", "ranks 0, 1, 4 and 12 more"
+/// Returns a text such as "rank 3" or "ranks 0, 1, 4 and 12 more".
 std::string text_of_ranks(std::span<int const> ranks);
 
 }  // namespace cohort::detail

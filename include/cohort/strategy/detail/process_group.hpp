@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Storage of random_process_id; 0: not drawn yet. Visible, so that all copies of Cohort in a process share
-/// it: that of the program, and those of shared libraries with hidden symbols.
+/// Storage of random_process_id; 0: not drawn yet. The default visibility makes all copies of Cohort in a
+/// process share it: the program's copy, and those of shared libraries with hidden symbols.
 [[gnu::visibility("default")]] inline std::atomic<std::uint64_t> process_id{0};
 
 /// Returns a random number that is the same in every call of this process.
@@ -19,8 +19,8 @@ std::uint64_t random_process_id();
 /// The ranks of one process, which combine their arrays. Their first rank, the leader, exchanges the result
 /// with the other groups' leaders.
 ///
-/// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the
-///           group.
+/// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on the ranks of
+///           the group.
 /// Moves     inside the group. sum: an allreduce of the elements and one of 5 words. broadcast: a broadcast
 ///           of the elements and one of the agreement. reduce_to_leader: an allreduce of the elements.
 class process_group {

@@ -23,7 +23,7 @@
 
 namespace cohort::detail {
 
-/// The compressor that make(tensor_table) returns.
+/// Type of the compressor that make(tensor_table) returns.
 template <class Make>
 using codec_of = std::invoke_result_t<Make const&, tensor_table>;
 
@@ -31,7 +31,7 @@ using codec_of = std::invoke_result_t<Make const&, tensor_table>;
 /// them.
 class codec_threads {
  public:
-  /// Elements that one thread encodes in about a millisecond.
+  /// Smallest number of elements for several threads: one thread encodes them in about a millisecond.
   static constexpr std::uint64_t least_elements = std::uint64_t{1} << 20;
 
   void set(int workers) { workers_ = workers; }
@@ -85,7 +85,7 @@ class sharing_strategy : public strategy {
   Exchange& exchange() { return *exchange_; }
   Exchange const& exchange() const { return *exchange_; }
 
-  /// Returns the compressor of the trained elements.
+  /// Creates the compressor of the trained elements.
   ///
   /// Errors    setting_error if no parameter is trained.
   codec_of<Make> make_codec(replica const& mine, threshold_device_source* device = nullptr) {
@@ -143,7 +143,7 @@ class sharing_strategy : public strategy {
     if (one.name == residual_name) residual_ = values_of<float>(one);
     if (one.name == thresholds_name) thresholds_ = values_of<double>(one);
   }
-  /// Discards everything of an earlier run.
+  /// Discards the state of an earlier run.
   void reset_run() {
     exchange_.reset();
     residual_ = {};

@@ -22,7 +22,7 @@ static_assert(names_all(share_names, share::update) && names_all(route_names, ro
               && names_all(group_names, sharing_group::rank)
               && names_all(diverged_names, when_diverged::repair));
 
-/// A number of steps, or "unbounded".
+/// Codec of a staleness: a number of steps, or "unbounded".
 struct staleness_codec {
   void read(io::json_value from, int& value) const {
     if (from.kind() == io::json_kind::string && from.string() == "unbounded")
@@ -54,7 +54,7 @@ void field_table(Visitor& v, outer_step& s) {
   v.field("nesterov", s.nesterov, boolean_codec{});
 }
 
-/// An outer step: its fields, or a name.
+/// Codec of an outer step: an object with its fields, or a name.
 struct outer_codec {
   static constexpr std::array<std::string_view, 4> names{"plain", "bmuf", "nesterov_bmuf", "diloco"};
   static constexpr std::array<outer_step, 4> steps{outer::plain{}, outer::bmuf{},

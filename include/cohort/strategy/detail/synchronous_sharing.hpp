@@ -18,8 +18,8 @@ namespace cohort::detail {
 /// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running
 /// statistics, and the pending messages of a checkpoint.
 ///
-/// Each rank updates its own running statistics. All ranks take their mean in evaluations and checkpoints, at
-/// an epoch's end and, unless it is 0, every `sync_buffers` steps.
+/// Each rank updates its own running statistics. They are averaged over the ranks for evaluations and
+/// checkpoints, at an epoch's end and, if `sync_buffers` > 0, every `sync_buffers` steps.
 template <class Make>
 class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;
@@ -155,7 +155,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     return settings_.slower_if_stale && settings_.max_staleness > 1 ? 1.0 / settings_.max_staleness : 1;
   }
 
-  /// As count_statistics, but does nothing on a single rank.
+  /// Like count_statistics, but does nothing on a single rank.
   void count_own_statistics(replica const& mine, int examples) {
     if (world_->size() > 1) this->count_statistics(mine, examples);
   }
@@ -197,7 +197,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
       thresholds_[i] += (thresholds[i] - thresholds_[i]) / averaged_;
   }
 
-  /// Discards everything of an earlier run.
+  /// Discards the state of an earlier run.
   void reset() {
     if (exchange_) exchange_->wait();
     this->reset_run();
@@ -211,7 +211,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   combination combination_;
   bool exchanging_ = false;
   std::vector<std::string> pending_names_;
-  // The following members are from a checkpoint and in use until the first step.
+  // The following members are restored from a checkpoint and used only until the first step.
   std::vector<std::vector<std::byte>> pending_;  // this rank's pending messages
   std::vector<lost_message> lost_;
   int former_ranks_ = 0;

@@ -20,12 +20,12 @@ void for_each_statistic(parameter_set const& parameters, F f) {
 /// Returns whether training updates running statistics.
 bool has_statistics(parameter_set const& parameters);
 
-/// Running statistics that each rank updates from its own examples, until all ranks take their mean.
+/// Running statistics that each rank updates from its own examples until they are averaged over the ranks.
 ///
 /// Order     average and synchronise are collective.
 class unsynced_statistics {
  public:
-  /// Steps since all ranks had the same statistics.
+  /// Steps since all ranks last had the same statistics.
   std::int64_t steps() const { return steps_; }
   /// Counts a step in which `examples` examples of this rank have updated the statistics.
   void add_step(int examples);
@@ -33,12 +33,12 @@ class unsynced_statistics {
   /// Replaces this rank's statistics with the statistics of all ranks' examples.
   ///
   /// Shapes    `dense`: all parameters of this rank, canonical.
-  /// Before    rank r has seen m_r examples since all ranks had the same statistics.
+  /// Before    rank r has seen m_r examples since all ranks last had the same statistics.
   /// After     the mean of the means, and the mean of the variances plus the variance of the means, weighted
   ///           by m_r; unchanged if no rank has seen examples.
   /// Moves     as merge_statistics.
   void average(communicator& world, replica const& mine, std::byte* dense) const;
-  /// Averages the statistics of the replica.
+  /// Averages the statistics in the replica itself, and calls reset.
   void synchronise(communicator& world, replica const& mine);
 
   void save(strategy_state& to) const;

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Shares steps: the optimizer of each rank computes a step; all ranks then replace it with the sum of the
-/// sent steps (`mean`: by their mean).
+/// Shares steps: the optimizer of each rank computes a step; all ranks then replace their steps with the sum
+/// of the steps' sent parts (`mean`: with the mean of these parts).
 ///
 /// The ranks' optimizer states differ. Saved models, and checkpoints that another number of ranks continues,
 /// contain the mean of these states.
@@ -97,7 +97,7 @@ class update_sharing final : public synchronous_sharing<Make> {
       step_.read(mine, this->elements(), x.span());
     }
   }
-  /// Sets the parameters to those before the step − staleness_factor()·x.
+  /// Sets parameters = parameters before the step − staleness_factor()·x.
   /// After     x may have been overwritten.
   void replace_step(replica const& mine, f32_buffer& x) {
     if (!device_before_) return step_.replace(mine, this->elements(), x.span(), this->staleness_factor());

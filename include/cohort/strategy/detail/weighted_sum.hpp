@@ -26,7 +26,7 @@ class weighted_sum {
   static constexpr std::size_t vote_words = 5;
 
   weighted_sum(element_type type, std::size_t count, bool with_votes);
-  /// Sums elements of an arena in place, by the arena's passes and without votes.
+  /// Sums elements of an arena in place, with the arena's passes and without votes.
   weighted_sum(arena_passes& where, element_type type, std::size_t count);
 
   element_type type() const { return type_; }
@@ -46,7 +46,7 @@ class weighted_sum {
   /// Scales the elements by the rank's weight / expected and starts the allreduce.
   void start(communicator& world, contribution const& mine, std::int64_t expected, votes const& own);
 
-  /// Waits for the allreduce. Returns the time of its completion, also if called again.
+  /// Waits for the allreduce. Returns the time of its completion; a repeated call returns the same time.
   std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, pending_.wait()); }
   /// Returns the examples, weight and votes of all ranks.  Before: wait; constructed with votes.
   agreement read_agreement(std::int64_t meetings);
@@ -79,9 +79,9 @@ class weighted_sum {
   std::chrono::steady_clock::time_point ended_{};
 };
 
-/// Replaces a dense array with the mean of all ranks' arrays. Returns all ranks' votes, if they are given.
+/// Replaces a dense array with the mean of all ranks' arrays. Returns all ranks' votes if `own` is given.
 ///
-/// Order     collective: all with votes, or all without.
+/// Order     collective: `own` is given on all ranks or on none.
 /// Moves     an allreduce.
 votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, std::size_t count,
                       votes const* own = nullptr);

@@ -7,8 +7,8 @@ namespace cohort {
 
 namespace detail {
 
-/// The mean is summed first, so that the second sum has the squares of distances to the mean as its terms: no
-/// difference of large numbers is computed. Returns the bytes that this rank passed to the allreduces.
+/// Merges the moments of all ranks: sums the means first, then the squared distances to the merged mean, so
+/// that no large numbers are subtracted. Returns the bytes that this rank passed to the allreduces.
 std::size_t merge_moments(communicator& world, std::span<batch_statistics::layer const> layers,
                           std::span<batch_moments> all) {
   std::vector<double> sums(all.size() + layers.size());

@@ -94,8 +94,8 @@ class averaging_strategy final : public strategy {
   }
   bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
-  /// The averaged arrays in the sum, two arrays for the outer step, two for an overlapped mean, and one more
-  /// during a meeting.
+  /// Counts the averaged arrays in the sum, two arrays for the outer step, two for an overlapped mean, and
+  /// one more during a meeting.
   std::size_t bytes(replica const& mine) const override {
     int const arrays = (how_.average_optimizer_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
                        + (how_.overlap && world_->size() > 1 ? 2 : 0) + 1;
@@ -151,7 +151,8 @@ class averaging_strategy final : public strategy {
     return now.data_ended ? std::max<std::int64_t>(period_ - steps_ - 1, 0) : 0;
   }
 
-  /// Called before the first step. If a run continues at an epoch's end, called before the first meeting.
+  /// Creates the sum. Called before the first step, or before the first meeting if a run continues at an
+  /// epoch's end.
   void prepare(replica const& mine) {
     if (sum_) return;
     arrays_ = how_.average_optimizer_state ? mine.arrays() : 1;
@@ -213,7 +214,7 @@ class averaging_strategy final : public strategy {
     end_period();
   }
 
-  /// Applies the mean of the previous period and starts the mean of this one.
+  /// Applies the mean of the previous period and starts the mean of the current period.
   void exchange_overlapped(replica const& mine) {
     prepare(mine);
     if (late_->is_pending()) {
@@ -328,7 +329,7 @@ class averaging_strategy final : public strategy {
   agreement agreed_{};
   exchange_meter meter_;
   clock::time_point began_{}, busy_until_{};
-  bool unsynced_ = false;  // whether ranks differ because a mean overlaps
+  bool unsynced_ = false;  // whether ranks differ because of an overlapped mean
   bool in_flight_ = false;
   bool restored_ = false;
   bool in_place_ = false;  // whether the arenas are summed in place

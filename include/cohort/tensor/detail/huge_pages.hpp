@@ -5,9 +5,9 @@
 
 namespace cohort::detail {
 
-/// Size of a huge page, and the minimum size of a buffer that is aligned to a huge page and uses huge pages.
-/// Huge pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps as much memory as 512
-/// small pages.
+/// Size of a huge page, and the minimum size of a buffer that is aligned to huge pages and uses them. Huge
+/// pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps as much memory as 512
+/// faults for small pages.
 ///
 /// Units     bytes.
 struct huge_page {

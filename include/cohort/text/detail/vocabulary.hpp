@@ -22,9 +22,9 @@ struct vocabulary {
   };
 
   token_kind kind = token_kind::bytes;
-  std::vector<std::string> texts;                          // of the tokens
-  std::unordered_map<std::string_view, std::int32_t> ids;  // of the texts; see index()
-  std::array<std::int32_t, 256> of_byte{};                 // tokens of the bytes, for byte pairs
+  std::vector<std::string> texts;                          // text of each token
+  std::unordered_map<std::string_view, std::int32_t> ids;  // token of each text; see index()
+  std::array<std::int32_t, 256> of_byte{};                 // token of each byte, for byte pairs
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   std::unordered_map<std::uint64_t, merge> merges;
 
@@ -35,10 +35,10 @@ struct vocabulary {
   /// Fills `ids` and `of_byte`. Call it when `texts` is complete.
   void index();
 
-  /// Appends a merge, in the order of ranks.
+  /// Appends a merge. Merges are appended in the order of their ranks.
   void add_merge(std::int32_t left, std::int32_t right, std::int32_t token);
 
-  /// Appends the tokens of one word.
+  /// Appends the tokens of one word to `tokens`.
   ///
   /// Cost      O(n log n) for n bytes.
   void encode_word(std::string_view word, std::vector<std::int32_t>& tokens) const;
@@ -52,8 +52,8 @@ struct vocabulary {
 /// Adds merges to a vocabulary of the 256 bytes: see tokenizer::byte_pairs.
 void learn_byte_pairs(vocabulary& learned, std::string_view text, int size);
 
-/// Returns the printable form of bytes in GPT-2's files: a byte that is printable in Latin-1 is that
-/// character; the other bytes are the characters from 0x100 on.
+/// Returns the printable form of bytes in GPT-2's files: a byte that is printable in Latin-1 becomes its
+/// Latin-1 character; the other bytes become the characters from 0x100 on.
 std::string printable_of(std::string_view bytes);
 /// Converts the printable form back to bytes. Returns false if the text contains other characters.
 bool bytes_of_printable(std::string_view printable, std::string& bytes);

@@ -24,7 +24,7 @@ struct word2vec_position {
   std::int64_t step = 0, epoch = 0, sentence = 0, centre = 0;
 };
 
-/// Windows of the text, in order.
+/// Iterates over the windows of the text, in order.
 class skip_gram_windows {
  public:
   /// A centre and the words around it: words()[first] … words()[last − 1] without the centre.
@@ -34,17 +34,17 @@ class skip_gram_windows {
 
   skip_gram_windows(word_vocabulary const& words, word2vec_settings const& settings);
 
-  /// Finds the next windows of the epoch, at most `settings.windows`; none at its end.
+  /// Finds the next windows of the epoch, at most `settings.windows`; none at the end of the epoch.
   void advance(token_stream const& tokens, word2vec_position& from);
 
   std::span<window const> windows() const { return windows_; }
-  /// Words of the sentences of the windows.
+  /// Words of the windows' sentences that subsampling keeps; windows contain indices into these words.
   std::span<std::int32_t const> words() const { return kept_; }
 
  private:
   static constexpr std::size_t longest_sentence = 1000;  // as in the original tool
 
-  /// Appends the words of the sentence at `begin` that are kept; returns the start of the next sentence.
+  /// Appends those words of the sentence at `begin` that are kept. Returns the start of the next sentence.
   std::int64_t read_sentence(token_stream const& tokens, std::int64_t epoch, std::int64_t begin);
 
   std::int32_t vocabulary_;
@@ -61,17 +61,17 @@ class skip_gram_windows {
 class noise_words {
  public:
   explicit noise_words(std::span<std::int64_t const> counts);
-  /// The word at `point` in [0, 1).
+  /// Returns the word at quantile `point`, in [0, 1).
   std::int32_t at(double point) const;
 
  private:
   std::vector<double> cumulative_;
 };
 
-/// Huffman tree of the words: nodes 0 … words − 2, the root last.
+/// Huffman tree of the words. The inner nodes are 0 … words − 2; the last one is the root.
 class huffman_tree {
  public:
-  /// A node on the path to a word, and whether the path takes its second branch.
+  /// A node on the path to a word, and whether the path takes the second branch of this node.
   struct turn {
     std::int32_t node;
     bool second;

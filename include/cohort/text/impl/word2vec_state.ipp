@@ -291,7 +291,7 @@ word2vec_state::word2vec_state(word_vocabulary vocabulary, communicator* given, 
     input.values()[i] = (drawn.uniform01(i) - 0.5F) / static_cast<float>(settings.width);
 }
 
-/// Dot product: sums in a fixed order, in eight parts, which compilers can vectorise.
+/// Returns the dot product, summed in a fixed order and in eight parts, so that compilers can vectorise it.
 float dot_in_lanes(float const* a, float const* b, std::size_t n) {
   constexpr std::size_t lanes = 8;
   float part[lanes]{};

@@ -12,9 +12,9 @@
 
 namespace cohort::detail {
 
-/// A backend behind functions that do not depend on its type. `state_arrays`: number of the optimizers' state
-/// arrays. `make_plan_of` makes plans of another network, whose nodes have the same ids and parameters.
-/// `threads` sets the number of threads of the calling thread's kernels and returns the former number.
+/// A type-erased backend. `state_arrays`: number of the optimizers' state arrays. `make_plan_of` makes plans
+/// of another network, whose nodes have the same ids and parameters. `threads` sets the number of threads of
+/// the calling thread's kernels and returns the former number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
@@ -24,14 +24,14 @@ struct backend_handle {
   int state_arrays = 0;
 };
 
-/// Makes B's parameters and plans for a network, behind functions that do not depend on B.
+/// Makes B's parameters and first plan for a network. Returns them as a type-erased backend.
 ///
 /// Errors    backend_error with the layer that B has no kernel for; memory_error.
 template <tensor_backend B>
 backend_handle make_backend_handle(graph_view net, training_settings const& settings);
 
-/// The same as make_backend_handle. If `settings` has `tune` and 0 workers, first determines the numbers of
-/// workers and threads by timing.
+/// Like make_backend_handle. If `settings` has `tune` and 0 workers, first determines the numbers of workers
+/// and threads by timing.
 template <tensor_backend B>
 backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
 

@@ -4,8 +4,8 @@
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/settings.hpp>
 
-/// States that stateful layers carry from step to step of a run. They belong to the rows of this rank's
-/// batches, and are zero at the beginning of each epoch.
+/// States that stateful layers carry from step to step of a run. Each row of this rank's batches has
+/// separate states, which are zero at the beginning of each epoch.
 namespace cohort::detail {
 
 /// Makes the states of a call of fit: zeros, or those of an interrupted epoch.
@@ -14,7 +14,7 @@ namespace cohort::detail {
 ///           interrupted epoch cannot continue because its states are unknown.
 void prepare_states(training_state& run, dataset const& data, fit_settings const& how);
 
-/// Makes the states of a step on a batch of the caller with `rows` examples.
+/// Makes the states of a step on a batch that the caller passes, with `rows` examples.
 ///
 /// Errors    setting_error if the previous batch of this epoch had another number of rows.
 void prepare_states(training_state& run, int rows);

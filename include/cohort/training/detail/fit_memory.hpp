@@ -22,8 +22,8 @@ struct rank_memory {
   std::string parts;  ///< the kinds of memory and their total, as one line
 };
 
-/// Returns the parts of the rank with the most memory, which rank it is, and the sum of each host. At most 8
-/// hosts are named, those with the most memory. For one rank returns its parts.
+/// Formats the memory of all ranks: the parts and the number of the rank with the most memory, and the sums
+/// of at most 8 hosts, those with the most memory. For a single rank, only the parts.
 ///
 /// Before    ranks is not empty.
 std::string text_of(std::span<rank_memory const> ranks);

@@ -21,7 +21,7 @@ int late_buckets(parameter_set const& parameters, parameter_update const& update
                  bool synchronised);
 
 /// The late parts of a step: the exchange of its late buckets and the update of their parameters. They must
-/// be finished before these parameters are used.
+/// be finished before the late parameters are used.
 class late_update {
  public:
   late_update() = default;  ///< no late parts

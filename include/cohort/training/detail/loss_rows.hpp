@@ -25,7 +25,7 @@ class loss_rows {
 
   /// Selects the rows of a loss.
   ///
-  /// `from`      the examples that outputs and targets belong to
+  /// `from`      the examples of the outputs and targets
   /// Before      outputs, targets and `from` must outlive the rows; the next call of select overwrites the
   ///             rows.
   void select(graph_view net, int loss, tensor_view outputs, tensor_view targets, batch_view const& from);

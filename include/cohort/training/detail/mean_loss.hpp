@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Weighted mean of the losses of steps, without steps that were not finite, like the loss of an epoch.
+/// Weighted mean of the losses of steps. Like an epoch's loss, it omits steps that were not finite.
 class mean_loss {
  public:
   void add(step_report const& done) {
@@ -16,7 +16,7 @@ class mean_loss {
     sum_ += done.loss * done.weight;
     weight_ += done.weight;
   }
-  /// Empty without a step that has a weight.
+  /// The mean; nullopt if no step had a weight.
   std::optional<double> value() const { return weight_ > 0 ? std::optional(sum_ / weight_) : std::nullopt; }
 
  private:
@@ -28,7 +28,7 @@ inline double mean_of_losses(double sum, double weight) {
   return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// A loss for a line of text: "0.0588"; "none".
+/// Formats a loss: "0.0588", or "none" if there is no loss.
 inline std::string loss_text(std::optional<double> loss) { return loss ? decimal_text(loss, 4) : "none"; }
 
 }  // namespace cohort::detail

@@ -33,14 +33,14 @@ void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<
 /// Checks inputs and targets.
 ///
 /// Errors    those of check_inputs; graph_error for a network without loss; shape_error unless the data set
-///           has, for each loss, one target that the loss accepts. A target must not have more classes than
-///           the loss, and if the classes have names, not fewer.
+///           has, for each loss, one target that the loss accepts. A target must have at most as many
+///           classes as the loss, and exactly as many if the classes have names.
 void check_dataset(training_state const& run, dataset const& data, char const* call);
 
 /// The names of the features of each input; nothing if no input has names.
 std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
-/// Compares the columns of a table with the columns of another one. `whose`: name of the other table in the
-/// message.
+/// Compares the columns of a table with the columns of another table. `whose`: name of the other table in
+/// messages.
 void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
                          char const* whose, char const* call);
 
@@ -73,7 +73,8 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
 std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how);
-/// If the networks of the ranks differ, adds the first layer that does to the facts. `call`: of the user.
+/// If the networks of the ranks differ, adds the first layer that differs to the facts. `call`: the user's
+/// call, for messages.
 ///
 /// Order     collective.
 void add_differing_layer(training_state const& run, std::string_view call, std::vector<shared_fact>& facts);

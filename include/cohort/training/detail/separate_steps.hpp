@@ -4,8 +4,8 @@
 
 namespace cohort::detail {
 
-/// Whether a layer without state computes each step of a sequence T×C, at inference, only from this step of
-/// its inputs, and with the same parameters for every step. Losses do, and all layers with `in_place`.
+/// Returns whether, at inference, a layer without state computes each step of a sequence T×C only from the
+/// same step of its inputs, with the same parameters for every step. True for losses and for `in_place`.
 bool computes_steps_separately(graph_view net, int id);
 
 }  // namespace cohort::detail

@@ -66,7 +66,7 @@ void field_table(Visitor& v, execution_part part) {
   v.field("deadline", s.deadline, per_rank<seconds_codec>{});
 }
 
-/// All fields; documents have them in several objects.
+/// All fields. Documents divide them into several objects.
 template <class Visitor>
 void field_table(Visitor& v, training_settings& s) {
   v.field("optimizer", s, part_codec<optimizer_part>{});

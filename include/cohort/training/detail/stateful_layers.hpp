@@ -7,10 +7,10 @@
 
 namespace cohort::detail {
 
-/// Whether field `name` of a node has a value other than 0; false if its kind has no field of this name.
+/// Returns whether field `name` of a node has a value other than 0; false if the node has no such field.
 bool has_field(graph_view net, int id, std::string_view name);
 
-/// The layers whose field `stateful` is set, with the number of state elements per row.
+/// Returns the layers whose field `stateful` is set, with the number of state elements per row.
 std::vector<layer_states::layer> stateful_layers(graph_view net);
 
 /// Returns the network with `steps` steps, for inference of node `output`: its recurrent layers are stateful.
@@ -19,9 +19,9 @@ std::vector<layer_states::layer> stateful_layers(graph_view net);
 /// Errors    setting_error with the first layer that cannot continue a sequence step by step.
 graph stepwise_network(graph_view net, int output, int steps);
 
-/// The tensors whose first extent stepwise_network replaces with the number of steps.
+/// Flags of the tensors whose first extent stepwise_network replaces with the number of steps.
 struct stepwise_extents {
-  std::vector<char> inputs;  // in their order
+  std::vector<char> inputs;  // one per input of the network, in order
   bool output;
 };
 stepwise_extents extents_with_steps(graph_view net, int output);

@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// The beginning of a step. `sent`: what this rank had sent by then.
+/// Time at which a step began, and the traffic that this rank had sent by then.
 struct step_start {
   std::chrono::steady_clock::time_point time{};
   traffic sent{};
@@ -28,7 +28,7 @@ struct step_result {
   bool met = false;  // whether the ranks met in this step
   agreement agreed{};
 
-  /// Whether no rank had examples left.
+  /// Returns whether no rank had examples left.
   bool has_ended() const { return met && agreed.examples == 0; }
 };
 
@@ -44,8 +44,8 @@ class step_runner {
 
   explicit step_runner(training_state& state) : state_(state) {}
 
-  /// Returns the plan for batches of `examples` examples. Once per training, connects the layers that sum
-  /// over the whole batch across workers and ranks.
+  /// Returns the plan for batches of `examples` examples. If layers sum over the whole batch, the first call
+  /// of a training also connects these layers across workers and ranks.
   ///
   /// Errors    setting_error if there are such layers, several ranks, and a strategy that does not exchange
   ///           gradients; memory_error.
@@ -92,7 +92,7 @@ class step_runner {
   /// Calls the strategy's end_of_epoch, which finishes pending exchanges. Returns the votes of a meeting in
   /// this call, or none.
   votes end_of_epoch();
-  /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
+  /// Exchanges, between two epochs, the requests since the last meeting. Returns the votes of all ranks.
   votes meet_between_epochs() const;
   /// Sets examples, weight and loss of an epoch to those of all ranks. Returns the weight of all steps, also
   /// of those that were not finite.

@@ -30,7 +30,7 @@ namespace cohort::detail {
 
 class fit_loop;
 
-/// State of a listener from a checkpoint.
+/// State of a listener, as a checkpoint contains it.
 struct saved_listener {
   std::string key;
   std::string state;
@@ -38,10 +38,10 @@ struct saved_listener {
   buffer array{};
 };
 
-/// Examples of an epoch, and their order, in the files of a checkpoint.
+/// Identifies the examples of an epoch and their order in a checkpoint.
 struct epoch_data {
   std::optional<std::uint64_t> fingerprint{};  ///< of the data set; absent for a stream
-  std::string order{};  ///< what the order depends on besides the epoch; empty: unknown
+  std::string order{};  ///< settings that determine the order within an epoch; empty: unknown
 };
 
 /// The data that a training keeps between calls: network, workers, strategy, optimizers, and the position of
@@ -75,7 +75,7 @@ struct training_state {
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
                                    std::span<tensor_view const> inputs,
                                    std::span<tensor_view const> masks = {});
-  /// The same for inputs that are checked and rescaled.
+  /// Like predict, but for inputs that have been checked and rescaled.
   std::vector<predictions> predict_rescaled(std::span<int const> layers, std::size_t outputs,
                                             std::span<tensor_view const> inputs,
                                             std::span<tensor_view const> masks = {});
@@ -135,7 +135,7 @@ struct training_state {
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
-  bool has_resumed = false;  // and no fit has begun since
+  bool has_resumed = false;  // from a checkpoint, and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   fit_loop* active_fit = nullptr;
   bool is_in_uncommon_step = false;     // in on_step of a step that not all ranks execute

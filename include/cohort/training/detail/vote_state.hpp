@@ -12,7 +12,7 @@ class vote_state {
  public:
   /// Adds the requests in `wanted` to this rank's next vote. Thread-safe.
   void request(votes const& wanted);
-  /// This rank's vote in the next step.
+  /// Returns this rank's vote in the next step.
   votes requested() const;
   /// Clears the requests on which the ranks have agreed. A stop also clears a request to save.
   void clear(votes const& agreed);

@@ -93,7 +93,7 @@ class worker_group {
   ///            layers over workers and ranks, 0 or 1.
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
-  ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
+  ///            gradients() holds the gradient of the step, the other parts zeros. `now`: step_info of all
   ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum
   ///            over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
@@ -170,7 +170,7 @@ class worker_group {
     plan_context* active = nullptr;
     double loss = 0;
     bool has_unread_loss = false;
-    bool is_not_finite = false;  // a loss or gradient
+    bool is_not_finite = false;  // a loss or gradient is not finite
     bool has_announced = false;  // backward announces the buckets
     int backwards = 0;           // number of micro-batches whose gradients were added
     ready_function ready{};

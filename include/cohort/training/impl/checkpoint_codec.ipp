@@ -39,13 +39,13 @@ inline constexpr char const* listeners = "listener/";
 inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
 
-/// Returns "" if the file has no such key.
+/// Returns the text of a metadata key; "" if the file has no such key.
 std::string text_in(model_file const& file, std::string const& key) {
   auto const found = file.file().metadata().find(key);
   return found == file.file().metadata().end() ? std::string() : found->second;
 }
 
-/// Errors    data_error unless the whole text is a number of type T.
+/// Returns the number under a metadata key.  Errors: data_error unless the whole text is a number of type T.
 template <class T>
 T number_in(model_file const& file, std::string const& key, char const* expected) {
   std::string const text = text_in(file, key);
@@ -63,7 +63,7 @@ std::int64_t integer_in(model_file const& file, std::string const& key) {
   return number_in<std::int64_t>(file, key, "an integer");
 }
 
-/// Returns 0 if the file has no such key, because older checkpoints lack some keys.
+/// Like number_in, but returns 0 if the file has no such key, because older checkpoints lack some keys.
 double real_in(model_file const& file, std::string const& key) {
   return text_in(file, key).empty() ? 0 : number_in<double>(file, key, "a number");
 }

@@ -48,7 +48,7 @@ class measured_interval {
   return text;
 }
 
-/// "12.30 ms"
+/// Formats a time: "12.30 ms".
 [[gnu::noinline]] std::string in_milliseconds(double seconds) {
   double const ms = 1e3 * seconds;
   return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";

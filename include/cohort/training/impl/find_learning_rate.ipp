@@ -54,9 +54,9 @@ optimizer_settings with_unit_rate(optimizer_settings how, training_position cons
   return how;
 }
 
-/// The middle of the third of the rows in which the least-squares line through the losses falls most steeply.
-/// Rows after the lowest smoothed loss are not used. Losses of batches are noisy: over few rows, the steepest
-/// slope would be that of the noise.
+/// Returns the rate in the middle of that third of the rows in which the least-squares line through the
+/// losses falls most steeply. Rows after the lowest smoothed loss are not used. Thirds are used because the
+/// losses of batches are noisy: over fewer rows, the steepest slope would be that of the noise.
 std::optional<double> steepest(std::span<rate_table::row const> rows) {
   std::size_t const width = std::max<std::size_t>(rows.size() / 3, 3);
   if (rows.size() < width) return {};
@@ -76,7 +76,7 @@ std::optional<double> steepest(std::span<rate_table::row const> rows) {
   return rate;
 }
 
-/// Workers that missed a deadline may still use these objects.
+/// Objects of a learning-rate test. Workers that missed a deadline may still use them.
 struct rate_trial {
   rate_trial(training_state& run, dataset const& data, loader_settings settings)
       : batches(normalised(data, run.preparation.rescaling), std::move(settings)),

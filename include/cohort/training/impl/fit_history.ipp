@@ -8,7 +8,7 @@ namespace cohort {
 
 namespace detail {
 
-/// "loss, accuracy"; "none"
+/// Formats names: "loss, accuracy", or "none".
 std::string names_text(std::span<std::string const> names) {
   std::string text;
   for (std::string const& one : names) text += (text.empty() ? "" : ", ") + one;

@@ -151,7 +151,8 @@ std::optional<std::uint64_t> fit_loop::fingerprint() const try {
   return std::nullopt;  // the step that needs the example reports the error
 }
 
-/// The settings of the order. If each rank has its own examples, their division over the ranks belongs to it.
+/// Returns the settings that determine the order of the examples. If each rank has its own examples or the
+/// data is streamed, they include the number of ranks.
 std::string fit_loop::describe_order() const {
   bool const is_local = how_.sharding == sharding::local;
   std::string order(is_local ? "examples of each rank" : "examples of all ranks");
@@ -310,8 +311,8 @@ bool fit_loop::notify_of_votes(votes const& all) {
   return all.stop;
 }
 
-/// After an error that has already ended the run: finishes the late parts of the last step on this rank,
-/// if possible.
+/// Finishes the late parts of the last step on this rank, if possible, after an error that has already ended
+/// the run.
 void fit_loop::finish_late_without_throwing() try { state_.finish_late(); } catch (std::exception const&) {
 }
 

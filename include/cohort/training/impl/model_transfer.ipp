@@ -38,7 +38,7 @@ data_preparation steps_after_pipeline(model_file const& from) {
   return steps;
 }
 
-/// A pipeline that the program loaded without the component transform, or before it.
+/// A pipeline that was loaded without the component transform, or before this component was loaded.
 class unread_pipeline final : public row_pipeline {
  public:
   unread_pipeline(std::string json, std::string name) : json_(std::move(json)), name_(std::move(name)) {}

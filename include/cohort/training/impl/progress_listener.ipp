@@ -14,8 +14,8 @@ namespace cohort {
 
 namespace detail {
 
-/// The longest text that fits on one line of a terminal: a wrapped line could not be replaced. If `file` is
-/// not a terminal, or has no width, the whole text.
+/// Returns the longest prefix of `text` that fits on one line of a terminal, because a wrapped line could not
+/// be replaced. Returns the whole text if `file` is not a terminal, or has no width.
 std::string_view cut_to_terminal(std::string_view text, int file) {
   winsize window{};
   if (::ioctl(file, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) return text;

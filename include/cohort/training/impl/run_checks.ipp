@@ -44,7 +44,7 @@ std::vector<int> masked_inputs(graph_view net) {
   return found;
 }
 
-/// Errors    shape_error unless there are no masks, or the k-th one belongs to the k-th masked input.
+/// Errors    shape_error unless there are no masks, or the k-th mask belongs to the k-th masked input.
 void check_masks(graph_view net, data_description const& has) {
   std::vector<int> const masked = masked_inputs(net), inputs = net.with_role(layer_role::input);
   if (has.masks.empty()) return;
@@ -101,7 +101,7 @@ void check_feature_names(dataset const& data, std::vector<std::vector<std::strin
   }
 }
 
-/// Requires rows that the kept pipeline has prepared, and columns as of the kept encoder and of the last fit.
+/// Requires rows prepared by the kept pipeline, with the columns of the kept encoder and of the last fit.
 void check_features(training_state const& run, dataset const& data, char const* call) {
   for (tensor_description const& one : data.describe().inputs)
     if (run.preparation.pipeline && !one.feature_names.empty() && !one.is_prepared)
@@ -277,7 +277,7 @@ std::string text_of_features(dataset const& data) {
   return text;
 }
 
-/// "1x28x28 x f32, 1 x i32": the parts of an example in a batch.
+/// Formats the parts of an example in a batch: "1x28x28 x f32, 1 x i32".
 std::string shapes_of(data_description const& what) {
   std::string text;
   for (std::size_t p = 0; p < what.parts(); ++p)
@@ -392,7 +392,7 @@ std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, 
   return facts;
 }
 
-/// "dense_1 = dense: units 10, output 10, from flatten_1".
+/// Formats a layer: "dense_1 = dense: units 10, output 10, from flatten_1".
 std::string text_of_layer(graph_view net, int id) {
   std::string text =
       text_of({net.name(id), " = ", layer_text(net, id), ", output ", to_string(net[id].output)});

@@ -8,9 +8,9 @@
 
 namespace cohort::detail {
 
-/// Handler of the stop signals. Launchers send one signal to a process and to its group, and cohort-run's
-/// processes receive one from the kernel and one from its watchdog: both count once. A later signal of the
-/// same number ends the process.
+/// Handles the stop signals. Signals of one number within 500 ms count once, because launchers may signal
+/// both a process and its group, and processes of cohort-run get one signal from the kernel and one from the
+/// watchdog. A later signal of the same number ends the process.
 void record_stop_signal(int number) {
   constexpr std::int64_t most_ms = 500;                 // between deliveries of the same signal
   static constinit std::atomic<std::int64_t> first[2];  // ms, per signal; 0: not received

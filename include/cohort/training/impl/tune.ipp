@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// A batch with inputs of zeros (ones if 0 marks padding) and targets in the range that the losses accept.
-/// All steps are unmasked.
+/// Returns a batch with inputs of zeros (ones if 0 marks padding) and targets in the range that the losses
+/// accept. All steps are unmasked.
 batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;

@@ -26,7 +26,7 @@ class byte_writer {
 
 /// Reads the bytes of a byte_writer.
 ///
-/// Before    the bytes are untrusted: nothing is read beyond them.
+/// Before    the bytes may be untrusted: nothing is read beyond them.
 /// Errors    data_error naming `where` and the byte.
 class byte_reader {
  public:
@@ -36,7 +36,7 @@ class byte_reader {
   std::uint64_t word();
   double real();
   std::string_view text();
-  /// Reads the number of items that follow, of at least `item_bytes` bytes each.
+  /// Reads the number of the items that follow, each of at least `item_bytes` bytes.
   std::size_t count(std::size_t item_bytes);
   bool at_end() const { return at_ == bytes_.size(); }
   void end() const;

@@ -13,13 +13,14 @@
 
 namespace cohort::detail {
 
-/// Quantities that are counted of a column. moments: count, sum, sum of squares and range of its numbers.
-/// numbers, texts: the occurrences of each value.
+/// Kind of a column's statistics. moments: count, sum, sum of squares and range of the column's numbers.
+/// numbers, texts: number of occurrences of each value.
 enum class counted : std::uint8_t { moments, numbers, texts };
 
-/// Statistics of a column, which learn from rows in pieces and on several ranks.
+/// Statistics of a column, accumulated over pieces of rows and merged over ranks.
 ///
-/// Exact     sums are not rounded and counts are exact: parts in any order have the results of the whole.
+/// Exact     sums are not rounded and counts are exact, so the results do not depend on the division of the
+///           rows.
 class column_statistics {
  public:
   /// Parameters  `place`: for messages. `max_distinct`: transform_settings.
@@ -34,9 +35,9 @@ class column_statistics {
   /// Adds the statistics that `write` has written on this or another rank.  Errors: data_error.
   void merge(byte_reader& in);
 
-  /// The results.  Errors: data_error if no value was counted.
+  /// Returns the mean.  Errors: data_error if no value was counted, also for the results below.
   double mean() const;
-  /// Of the population.
+  /// Returns the standard deviation of the population.
   double deviation() const;
   double lowest() const;
   double highest() const;
@@ -45,7 +46,7 @@ class column_statistics {
   std::string most_frequent_text() const;
   /// Returns the texts, sorted.
   std::vector<std::string> values() const;
-  /// Returns what check_column needs; of columns whose moments or texts are counted.
+  /// Returns the facts that check_column needs.  Before: moments or texts are counted.
   column_facts facts() const;
 
  private:
@@ -65,7 +66,7 @@ class column_statistics {
   text_map<std::uint64_t> texts_{};
 };
 
-/// Learns what a step needs from the rows of a pass.
+/// Statistics that a step needs, accumulated over the rows of a pass.
 class step_statistics {
  public:
   /// Before    program.learns(step). `schema` contains the step's columns.

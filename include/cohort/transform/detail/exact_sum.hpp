@@ -40,7 +40,7 @@ class exact_sum {
   static exact_sum read(byte_reader& in);
 
  private:
-  /// The lowest digit has the weight 2^(−32 · unit): all bits of the square of the smallest double.
+  /// The lowest digit has the weight 2^(−32 · unit), so the square of the smallest double is representable.
   static constexpr std::size_t unit = 68, digits = 135;
 
   void add_bits(std::uint64_t bits, std::size_t position, bool negative);
@@ -48,7 +48,7 @@ class exact_sum {
   void normalise();
 
   std::array<std::int64_t, digits> digits_{};  // base 2^32, lowest first
-  std::uint32_t added_ = 0;                    // since the last normalise
+  std::uint32_t added_ = 0;                    // additions since the last normalise
 };
 
 }  // namespace cohort::detail

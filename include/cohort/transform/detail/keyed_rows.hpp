@@ -30,8 +30,8 @@ struct row_places {
 
 /// Rows of several files and ranks.
 ///
-/// Shapes    columns are those of the schema: numbers as f64; texts as codes of the order of their first
-///           occurrence until `sort_texts` is called.
+/// Shapes    columns are those of the schema: numbers as f64; texts as codes, numbered in the order of their
+///           first occurrence until sequence_maker sorts the texts.
 class keyed_rows : public row_places {
  public:
   explicit keyed_rows(table_schema schema);
@@ -47,7 +47,7 @@ class keyed_rows : public row_places {
 /// Writes the rows `which` of a frame.
 void write_rows(byte_writer& out, row_frame const& frame, std::span<std::size_t const> which, int rank);
 
-/// Returns the bytes of a row's key. Their order is that of the keys: numbers by value, texts by bytes.
+/// Returns the bytes of a row's key. The bytes sort like the keys: numbers by value, texts by bytes.
 ///
 /// Before    the row has no missing key.
 std::string bytes_of_key(std::span<table_column const* const> keys, std::size_t row);
@@ -55,7 +55,7 @@ std::string bytes_of_key(std::span<table_column const* const> keys, std::size_t 
 /// Returns the rank that keeps the rows of a key.
 int rank_of_key(std::string_view key, int ranks);
 
-/// Sends `parts[r]` to rank r, and returns what the ranks have sent to this one, in the order of ranks.
+/// Sends `parts[r]` to rank r. Returns the parts that this rank receives, in the order of their senders.
 ///
 /// Order     collective.
 std::vector<std::vector<std::byte>> exchange(communicator& world, std::vector<std::vector<std::byte>> parts);
@@ -73,7 +73,7 @@ struct sequence_content : row_places {
   std::vector<std::string> keys{};
   std::vector<range> ranges{};
   std::vector<std::string> not_inputs{};  // keys and order
-  int longest = 1;                        // of all ranks
+  int longest = 1;                        // length of the longest sequence of all ranks
   transform_report report{};
 };
 

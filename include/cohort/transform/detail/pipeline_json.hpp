@@ -12,7 +12,7 @@ namespace cohort::detail {
 /// Errors    as io::parse_json.
 io::json_document parse_pipeline(std::string_view text, std::string_view name);
 
-/// The fields of a file with a pipeline, and with what follows its steps.
+/// Visits the fields of a pipeline's file. The file of a fitted pipeline has further fields after these.
 template <class Visitor>
 void file_fields(Visitor& v, transform_pipeline& how) {
   std::string for_editors;

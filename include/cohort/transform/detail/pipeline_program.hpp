@@ -9,15 +9,15 @@
 
 namespace cohort::detail {
 
-/// A pipeline with parsed expressions, and what its steps have learned so far.
+/// A pipeline with parsed expressions, and the values that its steps have learned so far.
 struct pipeline_program {
-  /// Errors    setting_error, as transform_pipeline::check, for what can be found without the columns.
+  /// Errors    setting_error for those errors of transform_pipeline::check that do not depend on the columns.
   explicit pipeline_program(transform_pipeline pipeline);
 
   transform_pipeline how;
   std::vector<std::optional<row_expression>> expressions;         // of filter and derive
-  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not yet, or nothing to fit
-  std::size_t row_steps = 0;                                      // before group_by_key
+  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not fitted, or nothing to fit
+  std::size_t row_steps = 0;                                      // number of steps before group_by_key
 
   /// Returns whether a step learns from the training rows.
   bool learns(std::size_t step) const;

@@ -20,7 +20,7 @@ table_schema schema_after(pipeline_program const& program, std::size_t step, tab
 void apply_step(pipeline_program const& program, std::size_t step, row_frame& frame,
                 transform_settings const& how, transform_report& report);
 
-/// Returns the schema of a column's numbers after one_hot: "column=value".
+/// Returns the schema of the column "column=value" that one_hot makes for a value.
 column_schema indicator_of(column_schema const& column, std::string const& value);
 
 }  // namespace cohort::detail

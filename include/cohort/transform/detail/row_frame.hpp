@@ -15,7 +15,7 @@ namespace cohort::detail {
 
 inline constexpr char const* schema_mismatch = "a value does not match the schema";
 
-/// Returns a list of texts for messages, at most 20.
+/// Formats the first 20 texts as a list for messages.
 std::string listed_texts(std::vector<std::string> const& texts);
 
 /// A column and its schema.
@@ -24,7 +24,7 @@ struct frame_column {
   table_column values{};
 };
 
-/// The rows of a table while a pipeline changes them: numbers are f64, and every row has the number of its
+/// The rows of a table while a pipeline changes them: numbers are f64, and every row keeps the number of its
 /// record.
 class row_frame {
  public:
@@ -40,11 +40,11 @@ class row_frame {
 
   /// Adds a column as the last one.  Before: the frame has no column of this name.
   void append(frame_column column);
-  /// Replaces a column by others at its place.  Before: no other column has one of their names.
+  /// Replaces a column with new columns at the same place.  Before: no other column has a new column's name.
   void replace(std::string_view name, std::vector<frame_column> columns);
   void erase(std::string_view name);
   void rename(std::string_view from, std::string const& to);
-  /// Removes all columns but these, and puts them in this order.
+  /// Removes all columns except `names`, and sorts the remaining columns in this order.
   void keep(std::vector<std::string> const& names);
   /// Removes the rows whose flag is set.
   void remove(std::vector<char> const& flags);
@@ -99,7 +99,7 @@ transform_report read_report(byte_reader& in);
 /// Counts a row that does not match the schema.  Errors: with bad_record::stop data_error.
 void refuse_row(transform_settings const& how, transform_report& report, refusal why);
 
-/// Returns the columns of a schema of a table.
+/// Returns a frame with the columns of `schema` in a table.
 ///
 /// Errors    data_error naming the table if it lacks a column; with bad_record::stop for a row that does not
 ///           match the schema.

@@ -9,7 +9,7 @@ namespace cohort::detail {
 
 /// Parses a time as ISO 8601: a date, optionally followed by T or a space and hh:mm, hh:mm:ss or
 /// hh:mm:ss.fraction, and Z or an offset ±hh:mm. Returns seconds since 1970-01-01T00:00:00 UTC; nullopt for
-/// another text. Years are 0000 to 9999 in the Gregorian calendar; a leap second is the next second.
+/// any other text. Years are 0000 to 9999 in the Gregorian calendar; a leap second counts as the next second.
 std::optional<double> parse_time(std::string_view text);
 
 /// A time in UTC.

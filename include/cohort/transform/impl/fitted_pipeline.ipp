@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Reads the training rows once, on this rank.
+/// Runs one pass over this rank's training rows, and adds them to the statistics.
 void gather_statistics(pipeline_program const& program, pass_plan const& plan, table_pieces const& training,
                        transform_settings const& how, std::vector<step_statistics>& statistics,
                        transform_report& report) {
@@ -54,8 +54,8 @@ std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statist
   return out.release();
 }
 
-/// Returns the program of a pipeline that all ranks have. Compares first, so that an invalid pipeline is
-/// refused on all ranks.
+/// Returns the program of a pipeline. Compares the ranks' pipelines first, so that all ranks refuse an
+/// invalid pipeline.
 std::shared_ptr<pipeline_program> same_program(transform_pipeline how, communicator& world,
                                                transform_settings const& rows) {
   std::string text;
@@ -75,12 +75,12 @@ void merge_pass(std::span<std::byte const> bytes, int rank, std::vector<step_sta
   in.end();
 }
 
-/// A value whose type the reader decides.
+/// Codec that returns a JSON value unread.
 struct value_codec {
   static void read(io::json_value from, io::json_value& value) { value = from; }
 };
 
-/// The fields of what a step has learned about a column. `has_text`: of impute in a column of texts.
+/// Visits the values that a step has learned about a column. `has_text`: whether impute has learned a text.
 template <class Visitor>
 void learned_fields(Visitor& v, fitted_column& s, transform_step const& step, bool has_text) {
   v.field("column", s.column, text_codec{});

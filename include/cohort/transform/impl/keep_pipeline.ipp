@@ -21,12 +21,12 @@ std::shared_ptr<row_pipeline const> read_kept_pipeline(std::string_view json, st
   return std::make_shared<kept_fitted_pipeline const>(fitted_pipeline::from_json(json, name));
 }
 
-/// Set when the program, or the shared library that contains this component, starts.
+/// Registers read_kept_pipeline when the program, or the shared library with this component, is loaded.
 [[maybe_unused]] bool const reads_row_pipelines = (read_row_pipeline = read_kept_pipeline, true);
 
 std::optional<fitted_pipeline> pipeline_in(std::shared_ptr<row_pipeline const> const& kept) {
   if (!kept) return std::nullopt;
-  // A model that was loaded before a shared library with this component has only the text.
+  // A model that was loaded before the shared library with this component has only the pipeline's text.
   auto const* const known = dynamic_cast<kept_fitted_pipeline const*>(kept.get());
   return known ? known->pipeline() : fitted_pipeline::from_json(kept->to_json(), pipeline_key);
 }

@@ -19,7 +19,7 @@ void write_rows(byte_writer& out, row_frame const& frame, std::span<std::size_t 
       for (std::size_t const row : which) out.real(column.f64[row]);
       continue;
     }
-    // Each text once: the texts of these rows, then one number per row, 0 for a missing text.
+    // Writes each text of these rows once, then one number per row, 0 for a missing text.
     std::vector<std::uint64_t> numbers(column.vocabulary.size());
     std::vector<std::size_t> used;
     for (std::size_t const row : which) {

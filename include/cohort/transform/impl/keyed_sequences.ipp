@@ -29,7 +29,7 @@ class sequence_maker {
     if (world && world->size() > 1) how_.rank = world->rank();
   }
 
-  /// Reads this rank's rows, and writes them for the ranks that keep them.
+  /// Reads this rank's rows. Returns, for each rank, the bytes of the rows that it keeps.
   std::vector<std::vector<std::byte>> read(table_pieces const& rows) {
     auto const ranks = static_cast<std::size_t>(world_ ? world_->size() : 1);
     std::vector<byte_writer> parts(ranks);
@@ -131,7 +131,7 @@ class sequence_maker {
     bad.finish();
   }
 
-  /// Sorts a vocabulary that may contain texts several times. A category keeps all of its values.
+  /// Sorts a vocabulary and removes repeated texts. A category keeps all of its values.
   void sort_texts(table_column& column) {
     if (!column.is_text) return;
     auto const& schema = rows_.schema.columns[static_cast<std::size_t>(&column - rows_.columns.data())];
@@ -246,7 +246,7 @@ inline float number_at(sequence_content const& of, std::string const& column, st
   return static_cast<float>(value);
 }
 
-/// The target of a data set of sequences: of every row.
+/// Collects the targets of a data set of sequences, row by row.
 class sequence_target {
  public:
   sequence_target(sequence_content const& of, sequence_examples const& how) : of_(of), how_(how) {
@@ -294,7 +294,7 @@ class sequence_target {
     largest_ = std::max(largest_, to.labels.back());
   }
 
-  /// Adds a value for a row of no sequence.
+  /// Adds a placeholder for a row that no sequence contains.
   void add_unused(sequence_memory& to) const {
     if (how_.regression)
       to.numbers.push_back(0);
@@ -333,7 +333,7 @@ std::vector<std::string> sequence_inputs(sequence_content const& of, sequence_ex
   return all;
 }
 
-/// Returns the sequences, with at least one of `length` zeros if there are none.
+/// Returns a data set of the sequences. If there are none, it is empty: a selection from a sequence of zeros.
 dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
   if (how.target.empty())
     throw setting_error({.what = "a data set of sequences has no target",

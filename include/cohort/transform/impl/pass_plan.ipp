@@ -151,7 +151,7 @@ class pass_planner {
     for (std::size_t i = 0; i < steps; ++i) {
       planned_step step{.action = action_of(i)};
       if (step.action == step_action::block) {
-        // The rows of later steps are not known if this step may remove some.
+        // The rows of later steps are not known if this step may remove some rows.
         if (program_.expressions[i] && purpose == plan_purpose::pass) break;
         block(i, step.forget);
       } else {
@@ -178,7 +178,7 @@ class pass_planner {
     return program_.is_ready(step) ? step_action::apply : step_action::gather;
   }
 
-  /// Makes the column `name`, which a step writes to `to`, unknown.
+  /// Makes the column `name` unknown, and the column `to` (empty: none) to which the step writes its values.
   void forget(std::string const& name, std::string const& to, std::vector<std::string>& list) {
     if (known_.find(name)) {
       std::erase_if(known_.columns, [&](column_schema const& one) { return one.name == name; });
@@ -205,7 +205,7 @@ class pass_planner {
       forget(name, removes || expands ? std::string() : name, list);
   }
 
-  /// Refuses to rename a column to a name that another one has.
+  /// Refuses to rename a column to a name that another column has.
   void check_rename(std::size_t i) const {
     auto const& rename = std::get<pipeline::rename>(program_.how.steps[i]);
     table_schema both = known_;
@@ -230,7 +230,7 @@ class pass_planner {
   pipeline_program const& program_;
   table_schema known_;
   std::set<std::string, std::less<>> unknown_;
-  bool open_ = false;  // one_hot of a category without known values adds columns without known names
+  bool open_ = false;  // one_hot of a category whose values are unknown adds columns with unknown names
 };
 
 pass_plan plan_of(pipeline_program const& program, plan_purpose purpose) {

@@ -271,7 +271,7 @@ class pipeline_step_runner {
   void operator()(pipeline::windows const&) {}
 
  private:
-  /// Replaces missing texts. Adds the text to the vocabulary at its place if it is new.
+  /// Replaces missing texts with `text`, which is inserted into the sorted vocabulary if it is new.
   static void fill(table_column& column, std::string const& text) {
     auto const found = std::ranges::lower_bound(column.vocabulary, text);
     auto const code = static_cast<std::int32_t>(found - column.vocabulary.begin());

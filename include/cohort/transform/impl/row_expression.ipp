@@ -320,7 +320,7 @@ class expression_parser {
         {.what = what, .at = at, .first = arguments[0], .second = arguments[1], .third = arguments[2]});
   }
 
-  /// Replaces the text at the end of the nodes by its time.
+  /// Replaces the last node, a text, with the time that it contains.
   int literal_time(std::uint32_t at) {
     node const text = std::move(into_.nodes_.back());
     into_.nodes_.pop_back();
@@ -429,7 +429,7 @@ class expression_checker {
     refuse(one, "one of the columns " + names_and_nearest(one.text, names), quote_for_error(one.text));
   }
 
-  /// Throws if a category is compared with a text that is none of its values.
+  /// Throws if a category is compared with a text that is not one of the category's values.
   void check_value(int of_column, int literal) const {
     if (at(of_column).what != operation::column || at(literal).what != operation::text) return;
     column_schema const& category = column(at(of_column));
@@ -470,7 +470,7 @@ inline double characters_of(std::string_view text) {
   return static_cast<double>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-/// Returns a function of a date; nothing is computed for a time that is out of range.
+/// Returns a part of a date, such as the year; missing if the time is out of range.
 inline expression_value date_part(row_expression::operation what, double seconds) {
   using enum row_expression::operation;
   if (!(std::abs(seconds) <= 9007199254740992.0)) return {.missing = true};

@@ -267,7 +267,7 @@ inline bool is_missing(table_column const& column, std::size_t row) {
   return column.is_text ? column.codes[row] < 0 : !is_finite(column.f64[row]);
 }
 
-/// A column that a table lacks.
+/// Returns the missing values of a column that a table lacks.
 inline table_column missing_column(column_schema const& column, std::size_t rows) {
   table_column made;
   made.is_text = !column.has_numbers();

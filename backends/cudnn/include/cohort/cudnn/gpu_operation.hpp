@@ -18,7 +18,7 @@ namespace cohort {
 class tuning;
 }
 
-/// A step on a GPU: host functions that enqueue kernels into the stream.
+/// A step of a plan on a GPU: host functions that enqueue kernels in the stream.
 namespace cohort::detail {
 
 using gpu_request = basic_request<gpu_layout>;
@@ -38,27 +38,27 @@ struct gpu_target {
   product_precision products = product_precision::f32;
   tuning* tune = nullptr;  ///< null: the first algorithm that a library proposes
 
-  /// Element type of products' operands and outputs in memory.
+  /// Returns the element type of the operands and outputs of products.
   element_type type() const;
-  /// Precision of the products of layers whose operands are f32 for every backend.
+  /// Returns the precision of products whose operands are f32 on all three backends.
   product_precision products_of_f32() const;
   /// Returns the text for the plan's table: the library, and whether its algorithm is tuned.
   std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };
 
-/// Shape of input i with the batch.
+/// Returns the shape of input i or of the output, with the batch.
 shape batched_input(gpu_request const& of, std::size_t i = 0);
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
 
-/// Returns the shape of an f32 tensor of at least `elements` elements: of exactly as many if they are fewer
-/// than 2³¹.
+/// Returns the shape of an f32 tensor of at least `elements` elements: exactly as many if `elements` is below
+/// 2³¹.
 shape shape_for_elements(std::size_t elements);
-/// The same for bytes.
+/// Returns the shape of an f32 tensor of at least `bytes` bytes.
 inline shape shape_for_bytes(std::size_t bytes) {
   return shape_for_elements((bytes + sizeof(float) - 1) / sizeof(float));
 }
 
-/// Device address of the constants that change from step to step.
+/// Returns the device address of the constants that change from step to step.
 kernels::step_constants const* constants_of(step_scalars const& now);
 
 /// Returns argument i as a mask in device memory; null if there is no argument i.

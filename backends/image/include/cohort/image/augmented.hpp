@@ -16,8 +16,7 @@ namespace cohort {
 /// Position of the window that is cropped from an image: the centre, or random (`anywhere`).
 enum class placing { centre, anywhere };
 
-/// A random rectangle that is overwritten with one value: cutout, or random erasing as torchvision defines
-/// it.
+/// Overwrites a random rectangle with one value: cutout, or torchvision's random erasing.
 ///
 /// Units     areas: fractions of the image. Ratios: height / width, drawn log-uniformly. `fill`: 0 to 255.
 /// Source    Zhong et al., Random Erasing Data Augmentation, AAAI 2020.
@@ -30,15 +29,16 @@ struct random_erasing {
   int fill = 0;
 };
 
-/// Augmentation of an example's images. Field order: window, position, flip, rotation, colour, erasing, seed.
+/// Settings of `augmented`. Field order: window, position, flip, rotation, colour, erasing, seed.
 ///
 /// Units     pixels. `rotation`: degrees; the angle is uniform in [−rotation, rotation].
-/// Order     rotation of the whole image, window, flip, colours, erasing.
-/// Before    rotation, colour and erasing: the images are stored as bytes. colour: they have 1 or 3 channels.
+/// Order     the steps are applied in this order: rotation of the whole image, window, flip, colours,
+///           erasing.
+/// Before    rotation, colour and erasing need images stored as bytes; colour needs 1 or 3 channels.
 struct augmentation {
-  int height = 0;  ///< of the window; 0: the image's
+  int height = 0;  ///< height of the window; 0: the image's height
   int width = 0;
-  int padding = 0;  ///< zeros around the image that the window may cover
+  int padding = 0;  ///< width of the border of zeros that the window may include
   placing place = placing::centre;
   bool flip = false;  ///< mirrors each example with probability 1/2
   double rotation = 0;
@@ -48,13 +48,13 @@ struct augmentation {
   std::uint64_t seed = 0;
 };
 
-/// Random choices for one example: a function of (seed, epoch, index) only.
+/// Random choices for one example, which depend only on (seed, epoch, index).
 struct augmentation_draw {
   image_window window{};
   bool flip = false;
   double degrees = 0;
   colour_change colour{};
-  image_window erased{};  ///< relative to the window; without area: nothing is erased
+  image_window erased{};  ///< relative to `window`; without area: nothing is erased
 };
 
 /// Returns the random choices for one example, whose image is height × width.
@@ -63,43 +63,44 @@ augmentation_draw drawn(augmentation const& how, int height, int width, std::int
 
 namespace detail {
 
-/// Throws setting_error for an invalid setting, shape_error for images that cannot be augmented with these
-/// settings.
+/// Throws setting_error for an invalid setting, and shape_error for images that cannot be augmented with
+/// these settings.
 void check(augmentation const& how, tensor_description const& images);
 
-/// Returns, for each part of an example, the channels × height × width in which it is moved with the first
-/// input; an empty shape if it is not moved.
+/// Returns a shape for each part (input or target) of an example: its channels × height × width if it must be
+/// moved like the first input, otherwise an empty shape.
 ///
 /// Before    check has passed; the first input is channels × height × width.
-/// Errors    shape_error naming the part, if images of other extents, or images that cannot be rotated, would
-///           have to be moved.
+/// Errors    shape_error naming a part that must be moved but cannot: an image of other extents, or one that
+///           cannot be rotated.
 std::vector<shape> moved_images(augmentation const& how, data_description const& what);
 
-/// Copies an image with the choices that move pixels: rotation, window, flip.
+/// Copies an image, applying the choices that move pixels: rotation, window, flip.
 ///
-/// Before    `to` has space for channels × window, and `rotated` for the image if it is rotated.
+/// Before    `to` has space for channels × window; if the image is rotated, `rotated` has space for the
+///           image.
 void move_image(std::byte const* from, shape const& dims, element_type type, augmentation const& how,
                 augmentation_draw const& chance, std::byte* rotated, std::byte* to);
 
-/// Applies the choices that change the bytes of a moved image: colours, erasing.
+/// Applies the choices that change pixel values to a moved image: colours, erasing.
 void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
                   augmentation_draw const& chance);
 
 }  // namespace detail
 
-/// An indexed data set that augments the images of another one, with new random choices in every epoch.
+/// An indexed data set that augments the images of another data set, with new random choices in every epoch.
 /// Rotation, window and flip move all images of an example in the same way: the first input, and each other
 /// input or target with the same height and width, such as a mask or the image to restore. Colours and
-/// erasing change only the first input. Other parts, keys and weights are unchanged, also numbers that
-/// describe positions. Windows and flips work for any element type, because they only move elements.
+/// erasing change only the first input. Other parts, keys and weights are unchanged, even if they contain
+/// positions in the image. Windows and flips work for any element type, because they only move elements.
 ///
-/// Shapes    the first input is channels × height × width and becomes channels × window. So does each part of
-///           the same height and width, with or without channels.
-/// Errors    shape_error for a first input of another rank, a window larger than the padded image, or another
-///           image that cannot be moved: one of other extents than the first input's, or not of bytes if it
-///           is rotated; setting_error for invalid settings.
-/// Exact     an example is a function of (seed, epoch, index): the same on any rank, in any order, on any
-///           thread.
+/// Shapes    the first input is channels × height × width and becomes channels × window. The same holds for
+///           each part with this height and width, with or without channels.
+/// Errors    shape_error for a first input of another rank, for a window larger than the padded image, and
+///           for a further image that cannot be moved because it has other extents than the first input or,
+///           with rotation, is not stored as bytes; setting_error for invalid settings.
+/// Exact     an example depends only on (seed, epoch, index): it is the same on any rank, in any order, on
+///           any thread.
 template <indexed_dataset D>
 class augmented {
  public:

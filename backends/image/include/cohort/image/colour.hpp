@@ -10,9 +10,9 @@ namespace cohort {
 
 /// Ranges of random changes of colour, as in torchvision's ColorJitter.
 ///
-/// Units     brightness, contrast, saturation b: the factor is uniform in [max(0, 1 − b), 1 + b]. hue h, at
-///           most 1/2: the shift is uniform in [−h, h] turns. 0: unchanged. The changes are applied in random
-///           order.
+/// Units     for a brightness, contrast or saturation of b, the factor is uniform in [max(0, 1 − b), 1 + b].
+///           For a hue of h, at most 1/2, the shift is uniform in [−h, h] turns. 0: no change. The changes
+///           are applied in random order.
 struct colour_jitter {
   double brightness = 0;
   double contrast = 0;
@@ -21,7 +21,7 @@ struct colour_jitter {
   bool operator==(colour_jitter const&) const = default;
 };
 
-/// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
+/// Changes of colour: factors for brightness, contrast and saturation, and a shift of the hue in turns.
 ///
 /// Order     `order` lists the changes, first to last: 0 is brightness, 1 contrast, 2 saturation, 3 hue.
 struct colour_change {
@@ -43,7 +43,7 @@ void check(colour_change const& how);
 /// Before    1 or 3 channels; a valid change.
 void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how);
 
-/// Returns the random change for a stream, from its elements first … first + 4.
+/// Draws a random change from the elements first … first + 4 of a stream.
 colour_change drawn(colour_jitter const& how, random_stream const& chance, std::uint64_t first);
 
 }  // namespace detail
@@ -51,15 +51,16 @@ colour_change drawn(colour_jitter const& how, random_stream const& chance, std::
 /// Returns a copy with changed colours: torchvision's adjust_brightness, adjust_contrast, adjust_saturation
 /// and adjust_hue for bytes.
 ///
-/// brightness   black and the image are mixed.
-/// contrast     the mean of the grey image and the image are mixed.
-/// saturation   the grey image and the image are mixed. A grey image does not change.
-/// hue          the hue is shifted, in HSV. A grey image does not change.
+/// brightness   mixes the image with black.
+/// contrast     mixes the image with the mean of the grey image.
+/// saturation   mixes the image with the grey image. A grey image does not change.
+/// hue          shifts the hue in HSV. A grey image does not change.
 ///
 /// Shapes    1 or 3 channels.
 /// Errors    shape_error for another number of channels. setting_error for a factor outside 0 … 1e6, a shift
 ///           outside −1 … 1, or an order that is not a permutation of 0, 1, 2, 3.
-/// Exact     mixing a and b: factor · a + (1 − factor) · b in f32, clamped to 0 … 255 and truncated.
+/// Exact     mixing an image a with b: factor · a + (1 − factor) · b in f32, clamped to 0 … 255 and
+///           truncated.
 ///           A factor of 1 and a shift of 0 change nothing.
 image recoloured(image const& from, colour_change const& how);
 

@@ -5,7 +5,8 @@
 
 namespace cohort {
 
-/// Returns the part of the image in a window. Pixels beyond the image's edges are 0.
+/// Returns the part of the image in a window, mirrored left to right if `flip`. Pixels beyond the image's
+/// edges are 0.
 ///
 /// Shapes    channels × window.height × window.width.
 /// Errors    shape_error for a window without area.

@@ -10,7 +10,7 @@ namespace cohort {
 
 /// Settings for decoding an image file.
 struct decoding {
-  int channels = 3;  ///< of the result, for any file: 3 (red, green, blue) or 1 (grey)
+  int channels = 3;  ///< of the result, regardless of the file: 3 (red, green, blue) or 1 (grey)
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< height · width; checked before memory is allocated
   bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG; the rest is grey
 };
@@ -20,9 +20,9 @@ namespace detail {
 /// Throws setting_error for invalid settings.
 void check(decoding const& how);
 
-/// Returns the size stored in the header: number of channels in the file × height × width.
+/// Returns the size stored in the header: channels in the file × height × width.
 ///
-/// Errors    the errors of `decoded` that the header shows.
+/// Errors    as `decoded`, if the error can be detected from the header.
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how);
 
 }  // namespace detail
@@ -36,13 +36,13 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 
 /// Decodes a JPEG or PNG file in memory. The first bytes determine the format.
 ///
-/// Shapes    how.channels × height × width, of any size up to how.max_pixels. Grey is repeated to colour;
-///           colour becomes grey by ITU-R BT.601's luma (the Y channel of a JPEG). A PNG's palette is applied
-///           and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is converted to 1/2.2.
-///           Colour profiles and the orientation in a camera's metadata are ignored.
+/// Shapes    how.channels × height × width, of any size up to how.max_pixels. Grey images are repeated to
+///           three channels; colour is converted to grey by ITU-R BT.601's luma (the Y channel of a JPEG). A
+///           PNG's palette is applied and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is
+///           converted to 1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; CMYK; 12 or 16 bits per channel. setting_error for invalid settings.
-/// Exact     gives the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
+/// Exact     returns the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how = {});
 
 }  // namespace cohort

@@ -14,15 +14,16 @@
 
 namespace cohort {
 
-/// Images in zip archives, as an indexed data set. The archives are written by pack_files or other programs,
+/// Images in zip archives, as an indexed data set. pack_files or another program has written the archives,
 /// compressed or not. A file is read and decoded by get, on the calling thread.
 ///
 /// Shapes    as for image_folder.
-/// Order     examples by archive in the given order, then by entry. A label is the name of the file's folder:
-///           "train/cat/1.jpg" is a cat. Labels are numbered in the order of their sorted names, or in the
-///           order of settings.labels if that is not empty.
+/// Order     examples are ordered by archive as given, then by entry. The name of a file's folder is its
+///           class: "train/cat/1.jpg" is a cat. Labels number the classes sorted by name, or in the order of
+///           settings.labels unless that is empty.
 /// Moves     keeps all names in memory and every archive open: `ulimit -n` must be large enough.
-/// Errors    When constructed: file_error for an archive that cannot be opened, data_error for a damaged one.
+/// Errors    When constructed: file_error for an archive that cannot be opened, data_error for a damaged
+///           archive.
 ///           data_error naming archive and file for a file outside any folder, of a class that is not in
 ///           settings.labels, or whose name is not that of an image (hidden files and folders are skipped).
 ///           data_error for a class of settings.labels without files, or if there are no images.
@@ -41,14 +42,15 @@ class file_batches {
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return places_[static_cast<std::size_t>(i)].label; }
 
-  /// Names of the class folders, by label. The description has settings.words in place of them.
+  /// Returns the names of the class folders, by label. The description uses settings.words instead, if not
+  /// empty.
   std::vector<std::string> const& labels() const& { return reader_.labels(); }
   std::vector<std::string> const& labels() const&& = delete;  // keep the images in a variable
 
-  /// Names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
+  /// Returns the names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
   std::vector<std::string> const& paths() const& { return paths_; }
   std::vector<std::string> const& paths() const&& = delete;  // keep the images in a variable
-  /// Path of the archive that holds an example.
+  /// Returns the path of the archive that contains an example.
   std::string const& archive_of(std::int64_t i) const& { return archive(static_cast<std::size_t>(i)).path(); }
   std::string const& archive_of(std::int64_t i) const&& = delete;  // keep the images in a variable
 
@@ -61,7 +63,7 @@ class file_batches {
 
   static std::vector<std::string> archives_at(std::string const& folder);
 
-  /// Name of a file's folder: "cat" for "train/cat/1.jpg"; empty if the file is in no folder.
+  /// Returns the name of a file's folder: "cat" for "train/cat/1.jpg"; "" if the file is in no folder.
   static std::string_view parent_of(std::string_view path);
 
   /// Lists all files and returns the labels.
@@ -81,7 +83,7 @@ class file_batches {
   std::vector<std::unique_ptr<detail::zip_file>> archives_;
   std::vector<place> places_;
   std::vector<std::string> paths_;
-  detail::image_reader reader_;  // after the lists, which determine its labels
+  detail::image_reader reader_;  // declared after the lists, which determine its labels
   data_description what_;
 };
 

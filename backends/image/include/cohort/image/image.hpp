@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// An image in memory: 3 (red, green, blue) or 1 (grey) planes of bytes, one after another.
+/// An image in memory: 3 consecutive planes of bytes (red, green, blue) or 1 (grey).
 ///
 /// Shapes    `dims` is channels × height × width.
 struct image {

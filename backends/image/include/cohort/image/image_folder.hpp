@@ -15,13 +15,13 @@ namespace cohort {
 ///
 /// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1], or normalised per
 ///           channel; label i32.
-/// Order     labels are numbered in the byte order of the class folders' names, or in the order of
-///           settings.labels if that is not empty. Examples are sorted by label, then by name: the same on
-///           every machine with the same files.
+/// Order     labels number the class folders in byte order of their names, or in the order of settings.labels
+///           unless that is empty. Examples are sorted by label, then by name, so that the order is the same
+///           on every machine with the same files.
 /// Errors    When constructed: file_error for a missing folder. data_error for a class of settings.labels
 ///           without a folder, a folder that is not in settings.labels, a file in a class folder whose name
-///           is not that of an image (hidden files are skipped, and so are files beside the class folders),
-///           or if there are no images.
+///           does not end like an image's (hidden files and files beside the class folders are skipped), or
+///           if there are no images.
 ///           From get: file_error or data_error naming the file.
 class image_folder {
  public:
@@ -32,11 +32,12 @@ class image_folder {
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
 
-  /// Names of the class folders, by label. The description has settings.words in place of them.
+  /// Returns the names of the class folders, by label. The description uses settings.words instead, if not
+  /// empty.
   std::vector<std::string> const& labels() const& { return reader_.labels(); }
   std::vector<std::string> const& labels() const&& = delete;  // keep the images in a variable
 
-  /// Names of the examples' files, such as "cat/1.jpg", by index.
+  /// Returns the names of the examples' files, such as "cat/1.jpg", by index.
   std::vector<std::string> const& paths() const& { return paths_; }
   std::vector<std::string> const& paths() const&& = delete;  // keep the images in a variable
 

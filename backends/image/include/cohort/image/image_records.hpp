@@ -18,15 +18,15 @@ namespace cohort {
 
 /// The fields of a record that contain an image and its class.
 struct image_fields {
-  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< names; a record has one of them
+  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< a record has one of these fields
   std::string label = "cls";                                ///< the class index as a decimal text
 };
 
-/// Images in records, as an indexed data set: of a WebDataset, Datums of Caffe, records of CaffeOnSpark, or
-/// examples of TensorFlow. A record is read and decoded by get, on the calling thread.
+/// Images in records, as an indexed data set: the records of a WebDataset, Caffe's Datums, CaffeOnSpark's
+/// records, or TensorFlow's examples. A record is read and decoded by get, on the calling thread.
 ///
 /// Shapes    as for image_folder.
-/// Order     examples are the records in their order. settings.labels are the names of the classes 0, 1, ….
+/// Order     examples have the order of the records. settings.labels are the names of the classes 0, 1, ….
 /// Errors    When constructed: setting_error without settings.labels; setting_error for a record set without
 ///           these fields; data_error if there are no records.
 ///           From get: data_error naming file and record for a record without an image, a label that is not
@@ -36,18 +36,18 @@ class image_records {
   image_records(record_set records, image_settings settings, image_fields const& fields = {});
 
   /// Reads the Datums in the field "value" (LMDB, SequenceFile) or "record" (TFRecord), or in the only field.
-  /// Three planes that are not encoded are blue, green and red, because Caffe wrote them with OpenCV. They
-  /// become red, green and blue.
+  /// Pixels that are not encoded are three planes in OpenCV's order blue, green, red. They are converted to
+  /// red, green, blue.
   static image_records of_caffe(record_set records, image_settings settings);
 
   /// Reads the records of CaffeOnSpark's SequenceFiles: the field "key" is a caffe_on_spark_key, whose label
-  /// is the class number, and the field "value" contains the image. Colours as for of_caffe. The keys of the
-  /// examples are the ids.
+  /// is the class number and whose id becomes the example's key; the field "value" contains the image.
+  /// Colours are converted as in of_caffe.
   static image_records of_caffe_on_spark(record_set records, image_settings settings);
 
-  /// Reads each record as a serialised tf.train.Example (tf_example). `features` are the names of its
-  /// features: a record has one of `image`, a byte string, and `label`, an integer. The default names are
-  /// those of the ImageNet files that TensorFlow's research models read.
+  /// Reads each record as a serialised tf.train.Example (tf_example). `features`: names of its features; a
+  /// record has one of the features `image`, a byte string, and the feature `label`, an integer. The default
+  /// names are those of the ImageNet files for TensorFlow's research models.
   static image_records of_tensorflow(record_set records, image_settings settings,
                                      image_fields const& features = {.image = {"image/encoded"},
                                                                      .label = "image/class/label"});
@@ -65,7 +65,7 @@ class image_records {
   image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
                 std::size_t label, source from, image_fields features = {});
 
-  /// Reads a record of Caffe or CaffeOnSpark. Sets `id` to the id of the latter.
+  /// Reads a record of Caffe or CaffeOnSpark. For CaffeOnSpark, sets `id` to the record's id.
   caffe_datum datum_of(record_view& record, std::string& id) const;
 
   std::int32_t class_of(std::int64_t number, std::int64_t i) const;

@@ -18,11 +18,12 @@ enum class fitting {
 
 /// Conversion of files to examples. Field order: format of the examples, labels, limits.
 ///
-/// Errors    of `words`: see named_classes. Of `normalise`: setting_error for lists of other lengths than the
-///           channels, a mean that is not finite, or a deviation that is not a finite number above 0.
+/// Errors    for `words`: see named_classes. For `normalise`: setting_error for lists whose length is not the
+///           number of channels, a mean that is not finite, or a deviation that is not a finite number above
+///           0.
 struct image_settings {
   int channels = 3;  ///< 3 (red, green, blue) or 1 (grey)
-  int height = 0;    ///< of every example; both 0: size of the first file
+  int height = 0;    ///< size of the examples; both 0: size of the first file
   int width = 0;
   fitting other_sizes = fitting::refuse;
   channel_normalisation normalise = {};  ///< of the elements in the batch, which are in [0, 1] without it

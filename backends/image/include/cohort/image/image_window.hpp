@@ -13,8 +13,8 @@ struct image_window {
   bool operator==(image_window const&) const = default;
 };
 
-/// Returns a centred window. If the extents differ by an odd number, the extra row is at the bottom and the
-/// extra column on the right.
+/// Returns a centred window. If the extents differ by an odd number, the margin at the bottom or on the right
+/// is one pixel larger than the opposite margin.
 constexpr image_window centre_window(int height, int width, int window_height, int window_width) {
   auto const before = [](int whole, int part) {
     return (whole - part) / 2 - ((whole - part) % 2 < 0 ? 1 : 0);

@@ -10,14 +10,15 @@
 
 namespace cohort {
 
-/// Settings of `mixed`: how an example is combined with another one, its partner.
+/// Settings of `mixed`, which combines each example with another example, its partner.
 ///
 /// `mixup`        α, from 1e-6 to 1e6: each pixel is λ·example + (1 − λ)·partner, with λ drawn from
 ///                Beta(α, α). 0: not used
-/// `cutmix`       α, from 1e-6 to 1e6: a rectangle of the area 1 − λ is copied from the partner. 0: not used
+/// `cutmix`       α, from 1e-6 to 1e6: a rectangle with the fraction 1 − λ of the area is copied from the
+///                partner, with λ as for mixup. 0: not used
 /// `probability`  fraction of the examples that are mixed; if both methods are used, each is chosen with
 ///                probability 1/2
-/// `seed`         of the random choices
+/// `seed`         seed of the random choices
 ///
 /// Source    mixup: Zhang et al., ICLR 2018. CutMix: Yun et al., ICCV 2019.
 struct mixing {
@@ -27,19 +28,19 @@ struct mixing {
   std::uint64_t seed = 0;
 };
 
-/// Random choices for one example: a function of (seed, epoch, index) only.
+/// Random choices for one example, which depend only on (seed, epoch, index).
 ///
-/// `partner`   index of the example that it is mixed with
-/// `share`     λ: the share of the example itself in image and target; 1: not mixed. cutmix: the fraction of
-///             the area that is kept, with the rectangle clipped at the image's edges
-/// `window`    cutmix: the rectangle that is copied from the partner. Its area is 0 for mixup
+/// `partner`   index of the partner
+/// `share`     λ: weight of the example itself in image and target; 1: not mixed. cutmix: the fraction of the
+///             area that is kept, after the rectangle is clipped at the image's edges
+/// `window`    cutmix: the rectangle that is copied from the partner. mixup: a window without area
 struct mixing_draw {
   std::int64_t partner = 0;
   double share = 1;
   image_window window{};
 };
 
-/// Returns the random choices for one of `size` examples, whose images are height × width.
+/// Returns the random choices for example `index` of `size` examples, whose images are height × width.
 mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width, std::int64_t epoch,
                   std::int64_t index);
 
@@ -56,18 +57,17 @@ void mix_images(tensor_description const& images, mixing_draw const& chance, std
 
 }  // namespace detail
 
-/// An indexed data set that mixes each example of another one with a random partner from the same data set,
-/// which differs from epoch to epoch. The class label becomes a distribution, which softmax_cross_entropy
-/// accepts: λ for the example's class and 1 − λ for the partner's.
+/// An indexed data set that mixes each example of another data set with a random partner from it. The partner
+/// differs from epoch to epoch. The class label becomes a distribution, which softmax_cross_entropy accepts:
+/// λ for the example's class, and 1 − λ for the partner's class.
 ///
-/// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
-///           of n classes, which becomes n f32 values. There is no other input or target, which the mixed
-///           image would not fit. Key and weight are those of the example.
-/// Moves     reads two examples, the example and its partner.
+/// Shapes    the only input is channels × height × width of u8, f32 or f64; the only target is a label of n
+///           classes, which becomes n f32 values. Key and weight are the example's.
+/// Moves     reads the example and its partner.
 /// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get:
 ///           data_error for a label out of range.
-/// Exact     an example is a function of (seed, epoch, index) and of both examples: the same on any rank, in
-///           any order, on any thread. Mixed bytes are rounded to nearest.
+/// Exact     a mixed example depends only on (seed, epoch, index) and both examples: it is the same on any
+///           rank, in any order, on any thread. Mixed bytes are rounded to nearest.
 template <indexed_dataset D>
 class mixed {
  public:

@@ -10,14 +10,14 @@ namespace cohort {
 class communicator;
 
 /// Packs all files below a folder unchanged, `n` per archive, into out/batch-000000.zip,
-/// out/batch-000001.zip, … Returns the archives' paths. A few large files are faster to read and easier to
-/// move than many small ones.
+/// out/batch-000001.zip, …. Returns the archives' paths. A few large files are faster to read and easier to
+/// move than many small files.
 ///
-/// Order     files in random order by `seed`, so that an archive has files of many classes. Entries keep
-///           their names relative to the folder; hidden files are skipped. Uses `threads` threads (0: one per
-///           processor). Only one call may pack into `out` at a time.
-/// After     every archive is complete and on disk. After an interruption, the same call resumes: existing
-///           archives with the same names and sizes of files are kept.
+/// Order     `seed` determines a random order of the files, so that an archive has files of many classes.
+///           Entries keep their names relative to the folder; hidden files are skipped. Uses `threads`
+///           threads (0: one per processor). Only one call may pack into `out` at a time.
+/// After     every archive is complete and on disk. After an interruption, the same call resumes: it keeps
+///           existing archives whose files have the expected names and sizes.
 /// Moves     reads each byte twice and writes it once, through a fixed amount of memory.
 /// Errors    setting_error for n < 1, threads < 0, or `out` inside `folder`; file_error for a file that
 ///           cannot be read or written, and for a folder without files; data_error naming an archive in `out`
@@ -26,15 +26,16 @@ class communicator;
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, int threads = 0);
 
-/// The same by all ranks of `world` together: each packs the next free archives. `threads`: per rank.
+/// Like the overload without `world`, by all ranks of `world` together: each rank repeatedly packs the next
+/// archive that no rank has begun. `threads`: per rank.
 ///
 /// Order     collective.
 /// Before    all ranks see the same folders. A rank packs `threads` archives within the communicator's
 ///           deadline.
-/// Moves     32 bytes per archive, 16 bytes per second.
-/// Errors    those above on the rank where they occur, data_error naming this rank on the others; complete
-///           archives remain. setting_error if the arguments or the names of the files differ between ranks.
-///           communicator_error if a rank is lost.
+/// Moves     between ranks: 32 bytes per archive, 16 bytes per second.
+/// Errors    as the overload without `world` on the rank where they occur, and data_error naming this rank on
+///           the other ranks; complete archives remain. setting_error if the arguments or the names of the
+///           files differ between ranks. communicator_error if a rank is lost.
 /// Exact     the same bytes as one rank.
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, communicator& world, int threads = 0);

@@ -9,23 +9,24 @@ namespace cohort {
 
 namespace detail {
 
-inline constexpr int largest_resized = 1 << 16;  // extent
+inline constexpr int largest_resized = 1 << 16;  // largest extent
 
-/// For each new position along an axis: the old positions that contribute, and their weights. All are
-/// integers, so that nothing is rounded.
+/// Filter weights along one axis: for each new position, the old positions that contribute, and their
+/// weights. All weights are integers, so that nothing is rounded.
 struct resize_axis {
   struct place {
     int first = 0;  ///< first old position that contributes
     int count = 0;
-    std::size_t weights = 0;  ///< index of its first weight in the list
-    std::uint64_t sum = 0;    ///< of the weights
+    std::size_t weights = 0;  ///< index of this place's first weight in the list
+    std::uint64_t sum = 0;    ///< sum of this place's weights
   };
   std::vector<place> places;
   std::vector<std::uint32_t> weights;
   std::uint64_t largest_sum = 0;
 
-  /// Weight of old position j for new position i: the reach of a triangle minus the distance of the centres
-  /// of i and j. The triangle is as wide as two of the larger pixels. All lengths are scaled by 2·from·to.
+  /// Computes the weights of a triangle filter, whose radius is the larger of the old and the new pixel size:
+  /// the weight of old position j for new position i is the radius minus the distance of their centres. All
+  /// lengths are scaled by 2·lcm(from, to), so that they are integers.
   ///
   /// Before    0 < from, to ≤ 2¹⁶.
   resize_axis(int from, int to);
@@ -34,7 +35,7 @@ struct resize_axis {
 /// Returns sum / total, rounded to nearest, halves up. The quotient in `Real` may be off by one and is then
 /// corrected.
 ///
-/// Before    0 ≤ sum ≤ 255 · total, and `Sum` holds 512 · total.
+/// Before    0 ≤ sum ≤ 255 · total, and `Sum` can represent 512 · total.
 template <class Sum, class Real>
 std::uint8_t rounded_quotient(Sum sum, Sum total) {
   auto const near = static_cast<Sum>(static_cast<Real>(sum) / static_cast<Real>(total) + Real{0.5});
@@ -44,13 +45,13 @@ std::uint8_t rounded_quotient(Sum sum, Sum total) {
 
 }  // namespace detail
 
-/// Resizes an image: bilinear with antialiasing. If it becomes smaller, each new pixel is a mean of all old
-/// pixels under its triangle, weighted as in Pillow's BILINEAR and PyTorch's interpolate(antialias=True).
+/// Resizes an image with a triangle filter: bilinear with antialiasing, as in Pillow's BILINEAR and PyTorch's
+/// interpolate(antialias=True). If the image shrinks, each new pixel is the weighted mean of all old pixels
+/// within the filter.
 ///
 /// Shapes    channels × height × width; extents up to 65,536.
 /// Errors    shape_error for extents out of range.
-/// Exact     each pixel is the exact weighted mean, rounded once, halves up: integer arithmetic determines
-///           the result.
+/// Exact     each pixel is the exact weighted mean, computed in integers and rounded once, halves up.
 image resized(image const& from, int height, int width);
 
 }  // namespace cohort

@@ -9,7 +9,7 @@ namespace cohort {
 /// Returns the image rotated about its centre, with unchanged height and width: torchvision's rotate with
 /// bilinear interpolation.
 ///
-/// Units     degrees, counter-clockwise. `fill`: the value of pixels outside the image, 0 to 255.
+/// Units     `degrees`: counter-clockwise. `fill`: the value of pixels outside the image, 0 to 255.
 /// Errors    setting_error for an angle that is not finite, or a fill outside 0 … 255.
 /// Exact     each pixel is a weighted mean of four pixels, computed in f64 and rounded to nearest. Rotating a
 ///           square image by a multiple of 90 degrees only moves pixels.

@@ -15,11 +15,11 @@ namespace cohort {
 
 /// oneDNN (3.2 or newer) on the processor, in f32.
 ///
-/// Order     activations are blocked, channels last or dense: a fixed rule or oneDNN's `any` chooses. In f32,
-///           parameters have the layouts that forward uses.
+/// Order     activations are blocked, channels last or dense, as a fixed rule or oneDNN's `any` selects. In
+///           f32, parameters are stored in the layouts that forward uses.
 /// Exact     the same binary, instruction set and thread count give bitwise equal results.
 /// Errors    backend_error naming the layer if oneDNN has only a reference implementation for it. Reorders
-///           and sums of gradients accept reference implementations.
+///           and gradient sums accept reference implementations.
 class onednn {
  public:
   using scalar = float;
@@ -49,13 +49,13 @@ class onednn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
-  /// Returns the names of the layouts to time, for convolutions without groups and for dense layers; none for
-  /// other layers.
+  /// Returns the names of the layout_candidates to time; none unless the layer is a dense layer or a
+  /// convolution without groups.
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
   /// Returns arena passes that run on the OpenMP threads of the calling thread.
   static std::shared_ptr<arena_passes> passes();
-  /// Describes everything except the processor that timings depend on: oneDNN version, instruction set and
-  /// threads.
+  /// Returns a text with everything besides the processor that timings depend on: oneDNN version, instruction
+  /// set and number of threads.
   static std::string describe_machine();
 
  protected:
@@ -67,12 +67,12 @@ class onednn {
 
 /// oneDNN in mixed precision: activations, their gradients and working copies of weights are bf16.
 ///
-/// Exact     everything that is learned stays f32: parameters, their gradients, biases, statistics, losses,
-///           optimizers' state. Convolutions, dense layers, and pools, activations and norms of bf16 inputs
-///           accumulate in f32 and round their results. Layer normalisation, and layers that run in Cohort's
-///           loops, compute in f32.
-/// Errors    probe reports the backend as unusable without the processor's bf16 instructions, which oneDNN
-///           would emulate.
+/// Exact     parameters, their gradients, biases, statistics, losses and the optimizer's state stay f32.
+///           Convolutions and dense layers, and pools, activations and norms of bf16 inputs, accumulate in
+///           f32 and round their results. Layer normalisation, and layers that run in Cohort's loops, compute
+///           in f32.
+/// Errors    on a processor without bf16 instructions, which oneDNN would emulate, probe returns that the
+///           backend is not usable.
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
 ///           for Deep Learning Training, 2019: bf16 needs no loss scaling.
 class onednn_bf16 : public onednn {
@@ -80,9 +80,9 @@ class onednn_bf16 : public onednn {
   static constexpr std::string_view name = "onednn_bf16";
   onednn_bf16() : onednn(dnnl_bf16) {}
 
-  /// As onednn::probe; also requires the bf16 instructions.
+  /// Like onednn::probe, but also requires the bf16 instructions.
   static availability probe();
-  /// Whether `wide` is f32 and `narrow` is the same layout in bf16, so that an update can write both.
+  /// Returns whether `wide` is f32 and `narrow` is the same layout in bf16, so that an update can write both.
   bool is_rounded_copy(layout const& wide, layout const& narrow) const;
   /// Rounds n values to elements first, first + 1, … of a bf16 copy, with the same bits as a reorder.
   void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const;

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Returns an activation function in the form that kernels use.
+/// Returns the kernels' implementation of an activation, see kernels/activations.inc.
 inline kernels::sigmoid_curve curve_of(sigmoid const&) { return {}; }
 inline kernels::hard_sigmoid_curve curve_of(hard_sigmoid const&) { return {}; }
 inline kernels::tanh_curve curve_of(tanh_activation const&) { return {}; }
@@ -29,7 +29,7 @@ concept has_curve = requires(Layer const& layer) {
   curve_of(layer);
 };
 
-/// An elementwise activation. Backward reads the input only if the layer does not work in place.
+/// Prepares an elementwise activation. Backward reads the input only if the layer does not work in place.
 template <has_curve Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   using enum operand_role;

@@ -14,15 +14,15 @@ namespace cohort::detail {
 /// Returns a buffer for timing, filled with 0.0115, whose bit pattern is valid in f32 and in bf16.
 buffer timing_buffer(std::shared_ptr<compute_stream const> const& on, std::size_t bytes);
 
-/// Measures the candidates on the GPU and returns the index of the fastest.
+/// Times the candidates on the GPU and returns the index of the fastest.
 ///
-/// `what`    describes the work and the library; this function prepends the GPU's name.  `enqueue(i)` puts
-///           candidate i into the stream.
-/// Errors    a candidate that throws backend_error is skipped; the first candidate's exception propagates.
+/// `what`    describes the work and the library; this function prepends the GPU's name.  `enqueue(i)`
+///           enqueues candidate i in the stream.
+/// Errors    a candidate that throws backend_error is skipped, except the first, whose exception propagates.
 template <class Put>
 std::size_t autotuned_choice(tuning& by, compute_stream const& on, std::string const& what,
                              std::span<std::string const> candidates, Put enqueue) {
-  constexpr int runs_per_timing = 4;  // amortises the cost of waiting
+  constexpr int runs_per_timing = 4;  // amortises the cost of a wait
   return by.choose(on.device().name() + ", " + what, candidates, [&](std::size_t candidate) {
     try {
       return least_seconds([&] {

@@ -7,9 +7,9 @@
 
 namespace cohort::detail {
 
-/// Whether GPUs of a compute capability (90 is 9.0) execute at most 1/32 as many additions in f64 as in f32
-/// per clock. Source: CUDA C++ programming guide, table of arithmetic throughput, for 7.5 to 12.0. Unknown
-/// capabilities count as such GPUs.
+/// Returns whether GPUs of a compute capability (90 is 9.0) execute at most 1/32 as many f64 additions as f32
+/// additions per clock. Source: CUDA C++ programming guide, table of arithmetic throughput, for 7.5 to 12.0.
+/// Returns true for unknown capabilities.
 constexpr bool has_few_f64_units(int capability) {
   return capability != 80 && capability != 90 && capability != 100;
 }

@@ -18,12 +18,13 @@
 
 namespace cohort::detail {
 
-/// One queue of work on a GPU, the kernels that it launches, and the GPU's memory.
+/// One CUDA stream, the kernels that it launches, and allocation of GPU memory.
 ///
-/// Order     work runs in the order in which the threads enqueue it. wait, download and deallocate block
-///           until all enqueued work has run. upload does so only if the staging memory has no room. An
-///           upload of more than staging_memory's capacity waits, from its third piece on, until the GPU has
-///           read the piece before the last one. While one thread records, calls from other threads block.
+/// Order     work runs in the order in which threads enqueue it. wait, download and deallocate block until
+///           all enqueued work has run; upload does so only if the staging memory has no room. An upload of
+///           more than staging_memory's capacity alternates between two buffers, and waits until the GPU has
+///           read a buffer before it refills the buffer. While one thread records, calls from other threads
+///           block.
 /// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
 ///           deadline_error if the GPU's work takes longer than `deadline`.
 class compute_stream final : public memory_space {
@@ -43,11 +44,11 @@ class compute_stream final : public memory_space {
   std::size_t available_bytes() const override;
 
   void clear(std::byte* memory, std::size_t bytes) const;
-  /// Copies to the GPU. On return `from` has been read.
+  /// Enqueues a copy to the GPU. On return `from` has been read.
   void upload(void const* from, std::byte* to, std::size_t bytes) const;
-  /// Copies to the processor. On return the bytes have arrived.
+  /// Copies to host memory. On return the bytes have arrived.
   void download(std::byte const* from, void* to, std::size_t bytes) const;
-  /// Enqueues a copy to the processor. The bytes have arrived after wait().  Before: `to` is page-locked.
+  /// Enqueues a copy to host memory. The bytes have arrived after wait().  Before: `to` is page-locked.
   void download_async(std::byte const* from, void* to, std::size_t bytes) const;
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) const;
   template <class Kernel>
@@ -57,17 +58,20 @@ class compute_stream final : public memory_space {
   }
   void wait() const;
 
-  /// Lock to hold while enqueuing work directly. It also makes the GPU's context current on this thread.
+  /// Returns the lock to hold while enqueuing work directly. Also makes the GPU's context current on this
+  /// thread.
   std::shared_lock<std::shared_mutex> lock_queue() const;
 
-  /// Records the operations that `work` enqueues, without running them, as a graph for launch(). Returns null
-  /// if recording fails: `work` waits, uploads, downloads or throws, or the driver or a library rejects the
-  /// recording.
+  /// Captures the operations that `work` enqueues as a CUDA graph for launch(), without running them. Returns
+  /// null if the capture fails: `work` waits, uploads, downloads or throws, or the driver or a library
+  /// rejects it.
   CUgraphExec record(std::function<void()> const& work) const;
-  /// Number of successful recordings.
+  /// Returns the number of successful recordings.
   int recorded() const { return recorded_; }
   /// Enqueues recorded work.
   void launch(CUgraphExec recorded) const;
+  /// Destroys a recorded graph.
+  ///
   /// Before    the GPU no longer runs `recorded`.
   void destroy_recorded(CUgraphExec recorded) const noexcept;
 
@@ -78,21 +82,21 @@ class compute_stream final : public memory_space {
  private:
   driver_functions const& driver() const { return on_->driver(); }
 
-  /// Polls until the queue is empty, because the driver's own waits have no deadline. Sleeps between polls
-  /// after the first millisecond. If a call has exceeded the deadline, later calls poll only once until one
-  /// succeeds.
+  /// Polls until the stream is empty, because the driver's own waits have no deadline. Sleeps between polls
+  /// after the first millisecond. After a call has exceeded the deadline, each later call polls only once,
+  /// until a poll succeeds.
   void finish() const;
-  /// Polls, as finish, until the work before an event has run.
+  /// Like finish(), but polls until the work before an event has run.
   void finish(gpu_event const& event) const;
   template <class Ask>
   void repeat_until_done(Ask ask) const;
 
-  /// Fills one half of a part of the staging memory while the GPU reads the other.
+  /// Uploads with double buffering: fills one half of a staging piece while the GPU reads the other half.
   ///
   /// Before    the staging lock is held. It is released while the halves are filled.
   void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,
                         std::size_t bytes) const;
-  /// Counts a thread that uses a staging piece, and releases the staging lock while that thread uses it.
+  /// Counts this thread as a user of a staging piece, and releases the staging lock for its own lifetime.
   class staging_reader {
    public:
     staging_reader(std::unique_lock<std::mutex>& lock, int& readers);
@@ -104,9 +108,9 @@ class compute_stream final : public memory_space {
     std::unique_lock<std::mutex>& lock_;
     int& readers_;
   };
-  /// Waits for the queue, then frees all pieces, unless another thread received a piece meanwhile or still
-  /// reads one.
-  /// Before    the lock is held. It is also held on return.
+  /// Waits for the stream, then frees all staging pieces, unless another thread has reserved a piece
+  /// meanwhile or still uses one.
+  /// Before    the lock is held. It is released during the wait, and held again on return.
   void free_staging(std::unique_lock<std::mutex>& lock) const;
   /// Returns a staging piece, waiting for one if necessary. The caller keeps the lock until the copy is
   /// enqueued.
@@ -118,7 +122,7 @@ class compute_stream final : public memory_space {
   kernel_module kernels_;
   std::chrono::milliseconds deadline_;
   mutable std::mutex allocations_mutex_;
-  std::map<std::byte const*, std::size_t> allocations_;  // bytes of each
+  std::map<std::byte const*, std::size_t> allocations_;  // address → bytes
   CUstream stream_ = nullptr;
   mutable std::shared_mutex recording_;
   mutable std::atomic<std::thread::id> recorder_{};
@@ -126,7 +130,7 @@ class compute_stream final : public memory_space {
   mutable std::atomic<int> recorded_ = 0;
   mutable std::mutex staging_mutex_;
   mutable staging_memory staging_;
-  mutable int readers_ = 0;  // of staging pieces
+  mutable int readers_ = 0;  // number of staging_readers
 };
 
 }  // namespace cohort::detail

@@ -18,10 +18,11 @@ namespace cohort::detail {
 /// of the weights.
 enum class convolution_pass { output, input, weights };
 
-/// Sizes of a convolution on packed tensors, all in one order of axes: all f32 or, if `narrow`, all bf16.
-/// cuDNN has no engines for other mixes, such as f32 gradients of weights from bf16 images.
+/// Sizes of a convolution on packed tensors. All tensors have the same order of axes, and are f32 or, if
+/// `narrow`, bf16: cuDNN has no engines for mixed types, such as f32 gradients of weights from bf16 images.
 ///
-/// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'. cuDNN infers the groups from these.
+/// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'. cuDNN infers the groups from these
+///           shapes.
 struct convolution_extents {
   shape input, weights, output;
   extent2 stride, dilation;
@@ -37,20 +38,21 @@ struct no_convolution_engine : backend_error {
   using backend_error::backend_error;
 };
 
-/// One pass of a convolution by cuDNN. Uses the first engine in the order of cuDNN's heuristics that keeps
-/// the precision and is deterministic: mode A, then mode B, then the fallback mode. With `by`, up to eight
-/// such engines of all modes are timed and the fastest is used, because mode A often lists a single one.
+/// One pass of a convolution by cuDNN. Uses the first engine that keeps the precision and is deterministic,
+/// in the order of cuDNN's heuristics: mode A, then mode B, then the fallback mode. With `by`, up to eight
+/// such engines of all modes are timed, and the fastest is used. All modes, because mode A often lists a
+/// single engine.
 ///
-/// Before    run: found(); operands are aligned to 16 bytes, the workspace to workspace_alignment.
+/// Before    of run: found() is true; operands are aligned to 16 bytes, the workspace to workspace_alignment.
 /// Exact     engines that round inputs or sums to less than the requested precision are excluded, and so are
 ///           non-deterministic engines. In f32, engines that use tensor cores are excluded too, because they
 ///           round to TF32.
 /// Errors    backend_error with cuDNN's message if the description is invalid.
 class convolution_engine {
  public:
-  static constexpr std::size_t workspace_alignment = 256;  // the alignment of CUDA's own allocations
+  static constexpr std::size_t workspace_alignment = 256;  // the alignment of CUDA's allocations
 
-  /// Returns the first aligned address in memory with workspace_alignment spare bytes.
+  /// Returns `at`, rounded up to workspace_alignment.
   static void* aligned(std::byte* at);
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
@@ -58,12 +60,12 @@ class convolution_engine {
                      tuning* by = nullptr);
 
   bool found() const { return !plans_.empty(); }
-  /// Throws no_convolution_engine with the reason, naming `where`.
+  /// Throws no_convolution_engine with the reason and the name `where`.
   [[noreturn]] void refuse(std::string const& where) const;
 
-  /// The engine's number, as in cuDNN's release notes.
+  /// Returns the engine's number, as used in cuDNN's release notes.
   std::int64_t number() const { return plans_[0].number; }
-  /// Bytes of workspace that a run needs; consecutive runs may share it.
+  /// Returns the workspace bytes that a run needs. Consecutive runs may share a workspace.
   std::size_t workspace_bytes() const { return plans_[0].workspace_bytes; }
 
   /// Enqueues the pass.
@@ -102,8 +104,8 @@ class convolution_engine {
   /// Finalizes a description. On failure stores cuDNN's status in refusal_ and returns false.
   bool accepts(dnn_description& one);
 
-  /// Adds plans for the first usable engines of a heuristic that no earlier heuristic listed, until there are
-  /// max_plans_ plans.
+  /// Adds plans for the usable engines of a heuristic mode that earlier modes have not listed, in order,
+  /// until there are max_plans_ plans.
   void choose(cudnnBackendHeurMode_t mode);
 
   /// Adds a plan for an engine configuration, if the engine is not among `known`, keeps the precision, and
@@ -112,8 +114,8 @@ class convolution_engine {
 
   std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;
 
-  /// Whether the engine keeps the precision and is deterministic. False for an engine with more numerical
-  /// notes than this cuDNN header defines, because an unknown note may state a lower precision.
+  /// Returns whether the engine keeps the precision and is deterministic. False if the engine has more
+  /// numerical notes than this cuDNN header defines: an unknown note may state a lower precision.
   bool keeps_precision(dnn_description const& engine) const;
 
   std::shared_ptr<dnn_on_gpu const> dnn_;

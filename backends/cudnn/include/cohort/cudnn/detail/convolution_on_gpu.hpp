@@ -13,10 +13,11 @@
 
 namespace cohort::detail {
 
-/// A window that slides over an image and produces a map. A convolution reads the image; a transposed
-/// convolution reads the map.
+/// A window that slides over an image and produces a feature map. The input is the image or, for a transposed
+/// convolution, the map.
 ///
-/// Shapes    image C×H×W, map K×P×Q. Weights K×(C/groups)×R×S; of a transposed layer C×(K/groups)×R×S.
+/// Shapes    image C×H×W, map K×P×Q, weights K×(C/groups)×R×S; weights of a transposed layer
+///           C×(K/groups)×R×S.
 struct convolution_windows {
   shape image, map;
   detail::sliding_window window;
@@ -40,11 +41,11 @@ std::vector<convolution_variant> variants_of(product_precision products);
 
 /// One pass of a convolution: cuDNN's engine, and the steps before and after it. The weights of a transposed
 /// layer are permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its
-/// gradient is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient
-/// is computed in bf16 and widened.
+/// gradient is cropped after it. The weights' gradient of a bf16 variant is computed in bf16 and converted to
+/// f32.
 ///
-/// Shapes    images, maps and weights as input are in the variant's layout; the weights' gradient is f32.
-/// Before    run: `scratch` has scratch_bytes bytes.
+/// Shapes    images, maps and weights are in the variant's layout; the weights' gradient is f32.
+/// Before    of run: `scratch` has scratch_bytes() bytes.
 /// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:
@@ -54,19 +55,19 @@ class convolution_on_gpu {
   std::size_t scratch_bytes() const;
   std::int64_t engine() const { return engine_->number(); }
 
-  /// Enqueues the pass; `pass` determines which of the tensors is written.
+  /// Enqueues the pass. It writes the tensor that the constructor's `pass` names.
   void run(void* image, void* weights, void* map, void* scratch) const;
 
  private:
   /// Replaces the convolution's padding with a padded copy of the image.
   void frame(convolution_extents& extents);
   std::size_t framed_bytes() const { return round_to_alignment(framed_ * (narrow_ ? 2 : 4)); }
-  /// Bytes of the weights in the engine's order and type; 0 if no copy is needed.
+  /// Returns the bytes of a copy of the weights in the engine's order and type; 0 if no copy is needed.
   std::size_t ordered_bytes() const;
   shared_stream on_;
   convolution_pass pass_;
   bool last_, narrow_, swaps_;
-  bool widens_;                                       // the gradient of weights, which cuDNN computes in bf16
+  bool widens_;                                       // converts the weights' gradient from bf16 to f32
   std::size_t weights_ = 0, image_ = 0, framed_ = 0;  // elements; framed_ 0: no padded copy
   kernels::size taps_ = 0, depth_ = 0, filters_ = 0;
   kernels::image_frame frame_{};
@@ -82,7 +83,7 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
                                   convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
-/// Forward is the same computation as backward-data of a convolution.
+/// Prepares a transposed convolution, whose forward is the backward-data of a convolution.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail

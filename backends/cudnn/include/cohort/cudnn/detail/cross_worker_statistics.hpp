@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Combines the channel statistics of a batch's parts, each in the memory of one GPU. The sums of
-/// synchronised_batch_norm are computed on the processor.
+/// Combines the channel statistics of a batch whose parts are in the memory of different GPUs, for
+/// synchronised_batch_norm. The sums over the parts are computed on the processor.
 ///
 /// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each. `combined`: C
 ///           elements of `sum`, then C elements of `along`.
@@ -18,19 +18,20 @@ class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, channel_sums_on_gpu const& sums);
 
-  /// Replaces this part's statistics with those of all parts: first the mean, then the variance around it.
+  /// Replaces this part's statistics with the statistics of the whole batch: first combines the means, then
+  /// the variances around the common mean.
   void join_statistics(batch_sums& over, float* statistics) const;
 
   /// Adds `sum` and `along` over all parts and writes the results to `combined`, multiplied by `unit`.
-  /// Returns the number of elements of a channel in all parts. `unit` is step_scalars::gradient_scale, the
+  /// Returns the number of elements per channel in all parts. `unit` is step_scalars::gradient_scale, the
   /// factor that this part's gradients contain.
   double join_gradients(batch_sums& over, double unit, float const* sum, float const* along,
                         float* combined) const;
 
  private:
-  /// Buffer of the calling thread, reused by later calls.
+  /// Returns a buffer of the calling thread, which later calls reuse.
   static std::vector<float>& memory();
-  /// Buffer of the calling thread: `sums` zeros, then the number of elements of a channel.
+  /// Returns a buffer of the calling thread: `sums` zeros, then this part's number of elements per channel.
   std::vector<double>& values(std::size_t sums) const;
   void download(float const* from, float* to, std::size_t n) const;
   void upload(float const* from, float* to) const;

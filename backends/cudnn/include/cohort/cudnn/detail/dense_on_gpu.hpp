@@ -5,10 +5,10 @@
 
 namespace cohort::detail {
 
-/// A dense layer, computed by cuBLASLt, which is column-major: a batch of N rows of I elements is a matrix
-/// I×N, and weights U×I are a matrix I×U.
+/// Prepares a dense layer, computed by cuBLASLt. Because cuBLASLt is column-major, a batch of N rows of I
+/// elements is passed as a matrix I×N, and weights U×I as a matrix I×U.
 ///
-/// In bf16 cuBLASLt also reads a bf16 working copy of the bias. The gradients of the parameters are f32.
+/// In bf16, cuBLASLt also reads a bf16 working copy of the bias. The gradients of the parameters are f32.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer);
 
 }  // namespace cohort::detail

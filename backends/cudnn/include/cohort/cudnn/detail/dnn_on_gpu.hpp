@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// A cuDNN handle that enqueues its work into a stream.
+/// A cuDNN handle that enqueues its work in a stream.
 ///
 /// Order     a cuDNN handle is not thread-safe: hold lock_handle() while passing handle() to cuDNN.
 class dnn_on_gpu {
@@ -38,7 +38,7 @@ class dnn_on_gpu {
   mutable std::mutex mutex_;
 };
 
-/// cuDNN's attribute type for the C++ type T.
+/// Returns cuDNN's attribute type for the C++ type T.
 template <class T>
 constexpr cudnnBackendAttributeType_t attribute_type() {
   if constexpr (std::same_as<T, std::int64_t>)
@@ -63,7 +63,7 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
 
 /// A descriptor of cuDNN's graph API.
 ///
-/// Order     set the attributes, then finalize; then use the descriptor or get its attributes. A descriptor
+/// Order     set the attributes, call finalize, then use the descriptor or get its attributes. A descriptor
 ///           must outlive the descriptors that refer to it.
 class dnn_description {
  public:

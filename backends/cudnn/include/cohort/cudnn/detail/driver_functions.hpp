@@ -96,8 +96,8 @@ struct driver_functions {
     visit("cuEventQuery", query_event);
   }
 
-  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: the driver's description)", or "<doing> failed
-  ///           (<gpu>): CUDA_ERROR_…: …" if the GPU is known.
+  /// Throws backend_error if a call has failed: "<doing> failed (CUDA_ERROR_…: the driver's description)", or
+  /// "<doing> failed (<gpu>): CUDA_ERROR_…: …" if the GPU is known.
   void check(CUresult status, char const* doing, std::string const& gpu = {}) const;
 };
 

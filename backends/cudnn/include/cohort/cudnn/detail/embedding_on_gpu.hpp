@@ -5,12 +5,12 @@
 
 namespace cohort::detail {
 
-/// Forward blocks until the GPU has checked that all indices are in the vocabulary.
+/// Prepares an embedding. Forward blocks until the GPU has checked that all indices are in the vocabulary.
 ///
 /// Errors    as the embedding layer.
 /// Exact     gradients are added in the order of the examples.
-/// Moves     forward copies 4 bytes to the processor. Backward compares each index with the following ones,
-///           up to the next equal index.
+/// Moves     forward copies 4 bytes to the processor. Backward compares each index with the following
+///           indices, up to the next equal one.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, embedding const& layer);
 
 }  // namespace cohort::detail

@@ -13,10 +13,10 @@
 namespace cohort::detail {
 
 /// One of the GPUs that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
-/// CUDA libraries. No CUDA library is linked: all are loaded at run time.
+/// CUDA libraries, which are loaded at run time; none is linked.
 ///
-/// Order     the checks run in this order: driver, driver version, device, compute capability, free memory,
-///           NVRTC, cuBLASLt, cuDNN. A machine without a GPU fails one of the first checks.
+/// Order     the constructor checks in this order: driver, driver version, device, compute capability, free
+///           memory, NVRTC, cuBLASLt, cuDNN. A machine without a GPU fails one of the first checks.
 /// Errors    backend_error for the first check that fails; its message is meant for users.
 class gpu {
  public:
@@ -41,25 +41,26 @@ class gpu {
   cublaslt_functions const& blas() const { return blas_; }
   cudnn_functions const& networks() const { return dnn_; }
   std::string const& name() const { return name_; }
-  /// Unique identifier of this GPU (16 bytes).
+  /// Returns the UUID of this GPU (16 bytes).
   std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
-  /// Compute capability; 90 is 9.0.
+  /// Returns the compute capability; 90 is 9.0.
   int capability() const { return capability_; }
   struct memory_bytes {
     std::size_t free, total;
   };
   memory_bytes memory() const;
-  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before
+  /// Allocates page-locked host memory, which the GPU can read and write asynchronously.  Before
   /// free_page_locked: the GPU no longer accesses the memory.
   std::byte* allocate_page_locked(std::size_t bytes) const;
   void free_page_locked(std::byte* memory) const noexcept;
-  /// Errors    backend_error below compute capability 8.0, naming the precision `of`.
+  /// Throws backend_error with the precision `of` if the compute capability is below 8.0.
   void require_tensor_cores(char const* of) const;
 
  private:
   void open_driver(library_source const& from);
 
-  /// Local rank of this process as set by Open MPI, MPICH, MVAPICH, PALS, torchrun or Slurm; 0 without them.
+  /// Returns this process's local rank from Open MPI, MPICH, MVAPICH, PALS, torchrun or Slurm; 0 without
+  /// them.
   static int rank_on_machine();
   /// Selects the GPU by the local rank, modulo the number of GPUs.
   void choose_device();
@@ -69,7 +70,7 @@ class gpu {
 
   void open_libraries(library_source const& from);
 
-  /// File names of a library: one for each major CUDA version that the driver supports, newest first.
+  /// Returns file names of a library: one for each major CUDA version that the driver supports, newest first.
   std::vector<std::string> names_of(std::string const& stem) const;
 
   void check_architecture() const;

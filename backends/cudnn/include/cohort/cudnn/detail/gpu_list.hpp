@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Array of T in GPU memory. It keeps its memory when it shrinks. When it grows, its size in bytes is rounded
-/// up to a power of two, so that repeated small growth seldom reallocates; its content is discarded.
+/// Array of T in GPU memory. Shrinking keeps the allocation. Growing rounds the allocation up to a power of
+/// two bytes, so that repeated small growth seldom reallocates; a reallocation discards the content.
 ///
 /// Order     operations run in the stream's order. On return, upload has read its argument and download has
 ///           written its argument.

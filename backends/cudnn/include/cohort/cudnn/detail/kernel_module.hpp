@@ -10,7 +10,7 @@ namespace cohort::detail {
 
 /// The compiled kernels, loaded on a GPU.
 ///
-/// Before    launch: the GPU's context is current on the calling thread.
+/// Before    of launch: the GPU's context is current on the calling thread.
 /// Errors    backend_error with the driver's or the compiler's message.
 class kernel_module {
  public:
@@ -20,7 +20,7 @@ class kernel_module {
   kernel_module& operator=(kernel_module const&) = delete;
   ~kernel_module();
 
-  /// Enqueues n calls of a kernel, calls_per_block of them per block.
+  /// Enqueues a kernel of n calls, with calls_per_block<Kernel> calls per block.
   template <class Kernel>
   void launch(Kernel kernel, unsigned long long n, CUstream stream) const {
     if (n == 0) return;

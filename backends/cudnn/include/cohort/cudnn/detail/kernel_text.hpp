@@ -5,26 +5,26 @@
 
 /// The kernels' source is compiled twice: here for the processor, and as a string by NVRTC for the GPU.
 ///
-/// A kernel is a struct whose members are its arguments; a launch passes such an object. Its element function
-/// is one of these:
+/// A kernel is a struct whose members are its arguments; a launch passes an object of this type. The struct
+/// has one of these element functions:
 /// `operator()(i)`  call i computes element i, which may be a value, a channel or a block. Calls run in
-///                  parallel and write different memory.
-/// `term(i)`        returns the term of element i in its chunk's sum; finish(slot, sum) receives the sum.
-///                  `terms`, if present, defines the layout of the terms and the addresses of their sums;
-///                  otherwise each chunk has one sum (channels.inc).
+///                  parallel.
+/// `term(i)`        returns the term that element i contributes to its chunk's sum; finish(slot, sum)
+///                  receives the sum. A member `terms`, if present, defines the layout of the terms and the
+///                  slots of their sums; otherwise each chunk has one sum (channels.inc).
 /// `add(state, at, sums)`  processes the elements at a position of a walk over a tensor's channels
-///                  (channels.inc) and adds terms to `sums` (sums.inc); finish(channel, chunk, totals)
-///                  receives their totals. A kernel without `sum_count` writes elements instead.
+///                  (channels.inc). A kernel with `sum_count` adds terms to `sums` (sums.inc), and
+///                  finish(channel, chunk, totals) receives the totals. Other kernels write elements.
 /// `row(i, team)`   processes row i together with the other lanes of its team: a warp on the GPU, one lane on
 ///                  the processor. Lane k processes the elements k, k + lanes, …. team.sum and team.largest
-///                  return the same number to all lanes, team.sum_before and team.largest_before that of the
-///                  lanes before (0 for the first).
+///                  return the same number to all lanes; team.sum_before and team.largest_before return the
+///                  result over the lanes before this one (0 for the first lane).
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
-/// Exceptions: several calls may write to one word by or_into, or write the same value. The source may use
-/// the language subset of update_formulas.inc, templates, pointers, block_threads, sum_chunk, `size`, and
-/// the functions below, such as exponential. pattern_of and number_of convert an f32 to its bits and back;
-/// wide_pattern_of and wide_number_of convert a double.
+/// Calls write different memory, except that several calls may set bits of one word by or_into, or write the
+/// same value. The source may use the language subset of update_formulas.inc, templates, pointers,
+/// block_threads, sum_chunk, `size`, and the functions below, such as exponential. pattern_of and number_of
+/// convert an f32 to its bits and back; wide_pattern_of and wide_number_of convert a double.
 namespace cohort::detail {
 
 /// Number of threads per block, and number of elements whose terms one block sums.
@@ -58,7 +58,8 @@ inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcoun
 inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
 inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
 inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
-// The product, which no compiler fuses with a sum, and its rounding error. Products are exact in double.
+// The product, which no compiler fuses with a sum, and its rounding error: products of f32 are exact in
+// double.
 inline number product_of(number x, number y) {
   return static_cast<number>(static_cast<double>(x) * static_cast<double>(y));
 }

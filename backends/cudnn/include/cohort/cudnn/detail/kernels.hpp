@@ -26,18 +26,17 @@ concept marking_kernel = requires(Kernel const& k) {
   { k.marks(0ULL) } -> std::same_as<unsigned>;
 };
 
-/// A kernel that walks over the channels of a tensor: kernels/channels.inc. Its launch has one call per
-/// block.
+/// A kernel that walks over the channels of a tensor, see kernels/channels.inc. It is launched with one call
+/// per block.
 template <class Kernel>
 concept walking_kernel = requires(Kernel const& k) {
   k.walked.lanes();
 };
 
-/// A walking kernel that adds up sum_count terms per thread, in objects of type Kernel::partial, if present,
-/// otherwise of type split_sum on GPUs with few units for f64, and of type wide_sum on others
-/// (kernels/sums.inc).
+/// A walking kernel with sum_count sums per thread. Their type is Kernel::partial if present; otherwise
+/// split_sum on GPUs with few f64 units, and wide_sum on other GPUs (kernels/sums.inc).
 ///
-/// Exact     the threads of a block with the same channels add their sums in a binary tree, halves first.
+/// Exact     threads of a block that process the same channels add their sums in a binary tree, halves first.
 template <class Kernel>
 concept walking_sums = walking_kernel<Kernel> && requires {
   Kernel::sum_count;
@@ -49,7 +48,7 @@ concept row_kernel = requires(Kernel const& k) {
   k.row(0ULL, kernels::one_lane());
 };
 
-/// Number of a launch's calls that one block processes.
+/// Number of calls that one block processes.
 template <class Kernel>
 inline constexpr unsigned long long calls_per_block = walking_kernel<Kernel>   ? 1
                                                       : summing_kernel<Kernel> ? sum_chunk

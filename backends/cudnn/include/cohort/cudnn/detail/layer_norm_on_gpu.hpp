@@ -5,9 +5,9 @@
 
 namespace cohort::detail {
 
-/// Normalises rows of `places` elements, like a batch norm normalises channels. For the gradients of scale
-/// and shift, rows are examples and their elements are channels. Forward stores the rows' means and variances
-/// in the workspace.
+/// Prepares a layer norm with the kernels of a batch norm: each normalised row is processed as a channel. For
+/// the gradients of scale and shift, a row is processed as an example whose elements are channels. Forward
+/// stores the rows' means and variances in the workspace.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, layer_norm const& layer);
 
 }  // namespace cohort::detail

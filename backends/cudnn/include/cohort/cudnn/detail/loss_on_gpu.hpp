@@ -10,9 +10,8 @@ namespace cohort::detail {
 /// Arguments of a loss's kernels. Forward does not use diff_input and scale; backward does not use input and
 /// sums.
 ///
-/// Shapes    targets: one class index per row if `labels`, otherwise one f32 per element of the output. Rows
-///           are the examples or, of sequences, the steps of all examples. sums: as many as prepare_loss
-///           receives.
+/// Shapes    targets: one class index per row if `labels`, otherwise one f32 per element of the output. A row
+///           is an example or a step of a sequence. sums: one per chunk, see prepare_loss.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;
@@ -24,13 +23,14 @@ struct loss_pass {
   kernels::mean_factor scale{};
 };
 
-/// Factor of the loss of one row in that of an example (as detail::step_factor).
+/// Returns the factor by which the loss of a row contributes to the loss of its example (as
+/// detail::step_factor).
 inline double row_factor(gpu_request const& request, bool sum_steps) {
   return request.masked || sum_steps ? 1 : 1.0 / loss_steps(request.output_shape).count;
 }
 
-/// Prepares a loss: `factor` times the sum of `chunks` sums. sum(pass) writes the output and enqueues the
-/// sums; infer(pass) writes only the output; differentiate(pass) writes the gradient.
+/// Prepares a loss, which is `factor` times the sum of `chunks` chunk sums. sum(pass) enqueues kernels that
+/// write the output and the chunk sums, infer(pass) only the output, differentiate(pass) the gradient.
 ///
 /// Order     the loss is available after waiting for the stream.
 template <class Infer, class Sum, class Differentiate>

@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Forward stores the bases k + alpha·Σx² in the workspace.
+/// Prepares local response normalisation. Forward stores k + alpha·Σx² in the workspace.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, lrn const& layer);
 
 }  // namespace cohort::detail

@@ -37,14 +37,14 @@ class blas_on_gpu {
   cublasLtHandle_t handle_ = nullptr;
 };
 
-/// D = op(A)·op(B), optionally plus a bias for each row of D; or `batch` such products.
+/// Computes D = op(A)·op(B), optionally plus a bias for each row of D; or a batch of `batch` products.
 ///
 /// Shapes    matrices are column-major: op(A) m×k, op(B) k×n, D m×n, the bias m. A transposed A is stored
 ///           k×m. A and B are bf16 for product_precision::bf16, otherwise f32; D and the bias have the type
-///           `result`. `step_x`: elements between the columns of a stored matrix (0: they are adjacent);
-///           `stride_x`: elements between the matrices of a batch.
-/// Before    operands are in the memory of the stream's GPU, aligned to `alignment` bytes. Products of a
-///           batch have no bias.
+///           `result`. `step_x`: leading dimension of a stored matrix (0: packed); `stride_x`: elements
+///           between the matrices of a batch.
+/// Before    operands are in the memory of the stream's GPU, aligned to `alignment` bytes. A batch has no
+///           bias.
 /// Exact     partial sums are f32 and added in a fixed order: the same GPU and library give bitwise equal
 ///           results.
 /// Errors    backend_error if cuBLASLt has no algorithm for the product, or fails.
@@ -96,7 +96,7 @@ class matrix_product {
     blas_->check(blas_->functions().set_preference(descriptors_.preference, attribute, &value, sizeof value),
                  "setting the preferences of a matrix product");
   }
-  /// `step`: as in extents.
+  /// Creates a matrix layout. `step`: as in extents.
   void describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns, int step, int batch,
                 std::int64_t stride) const;
 

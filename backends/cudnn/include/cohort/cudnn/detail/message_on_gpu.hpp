@@ -12,7 +12,7 @@ namespace cohort::detail {
 
 /// The elements of a sparse message on a GPU, validated before use.
 ///
-/// Order     call read first; then add and merged for that message, any number of times.
+/// Order     call read first, then add and merged for the same message, any number of times.
 /// Moves     to the GPU: the message's codes and 40 bytes per block. The decoded list takes 4 bytes of GPU
 ///           memory per sent element.
 /// Exact     add computes the same sums as add_blocks.

@@ -12,14 +12,14 @@ namespace cohort::detail {
 template <class Layer>
 inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch_norm>;
 
-/// Returns the kernels' arguments for a norm over channels.
+/// Returns the kernel arguments of a norm over channels.
 inline kernels::norm_of_groups norm_of_channels(double epsilon, float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
   return {means, variances, scale, shift, static_cast<float>(epsilon)};
 }
 
-/// Returns the operation of a norm, without its kernels. A fused sum may overwrite the summand, which
-/// backward does not read.
+/// Returns the operation of a norm without its kernels. With a fused sum, the output may overwrite the
+/// summand, which backward does not read.
 inline gpu_operation begin_norm(gpu_request const& request, fused_epilogue const& epilogue) {
   gpu_operation made;
   made.output = request.inputs[0];
@@ -29,7 +29,7 @@ inline gpu_operation begin_norm(gpu_request const& request, fused_epilogue const
   return made;
 }
 
-/// Prepares a norm that normalises by its running statistics, which are constants in both passes.
+/// Prepares a norm that uses its running statistics, which are constants in both passes.
 template <class Layer>
 gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
@@ -78,14 +78,14 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   return made;
 }
 
-/// Prepares a norm that normalises by the statistics of the batch: those of this part or, if
-/// step_scalars::sums is set, those of all parts. Forward stores means and variances in the workspace.
-/// Backward recomputes the mask of a fused rectifier from the input. After a fused sum, the rectifier's
-/// backward is a separate kernel, which runs first. Backward also copies the statistics to where the running
-/// statistics are updated from: plan/batch_statistics.hpp.
+/// Prepares a norm that uses the statistics of the batch: of this part or, if step_scalars::sums is set for a
+/// synchronised norm, of all parts. Forward stores means and variances in the workspace. Backward recomputes
+/// the mask of a fused rectifier from the input; with a fused sum, a separate kernel computes the rectifier's
+/// backward first. Backward also copies the statistics to the gradients of the running statistics:
+/// plan/batch_statistics.hpp.
 ///
-/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other
-///           parts: twice in forward, once in backward.
+/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other parts:
+///           twice in forward, once in backward.
 /// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward,
 ///           with two waits each.
 template <class Layer>

@@ -9,7 +9,7 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, zero_padding const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, cropping const& layer);
 
-/// Copies the selected channels, which are a contiguous part of each example.
+/// Prepares a copy of the selected channels, which are contiguous in each example.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, subset const& layer);
 
 }  // namespace cohort::detail

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Page-locked host memory, as the target of compute_stream::download_async.
+/// Allocator for page-locked host memory, the target of compute_stream::download_async.
 class page_locked_space final : public memory_space {
  public:
   explicit page_locked_space(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {}

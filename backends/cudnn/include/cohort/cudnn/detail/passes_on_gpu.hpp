@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Operations on f32 arenas in GPU memory. The gradient parts are summed before they are read. After any call
-/// except wait, upload, download and copy, the first part may hold the range's sum and the others zeros.
+/// Operations on f32 arenas in GPU memory. Operations that read gradient parts first add them up: then the
+/// first part holds the range's sum, and the other parts hold zeros.
 class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);
@@ -40,7 +40,7 @@ class passes_on_gpu : public arena_passes {
   void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
                         std::size_t begin, std::size_t n, double* sums) override;
-  /// Launches one kernel for each update formula and up to most_parts ranges.
+  /// Launches one kernel per update formula and group of up to most_parts ranges.
   void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
               std::span<std::byte* const> state) override;
   void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
@@ -72,8 +72,8 @@ class passes_on_gpu : public arena_passes {
     return step;
   }
 
-  /// Enqueues the kernel that `make` returns for the address of the results, over n elements, then the
-  /// download of its chunks' sums.
+  /// Enqueues the kernel `make(address)` over n elements, which writes its chunk sums to `address`, then
+  /// their download to `sums`.
   template <class Make>
   void download_sums(std::size_t n, double* sums, Make make) {
     std::lock_guard const one_at_a_time(mutex_);
@@ -85,7 +85,7 @@ class passes_on_gpu : public arena_passes {
 
   std::shared_ptr<compute_stream> on_;
   std::mutex mutex_;
-  reusable_buffer results_;  // until they are downloaded
+  reusable_buffer results_;  // chunk sums to be downloaded
 };
 
 }  // namespace cohort::detail

@@ -13,7 +13,8 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, avg_p
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_max_pool const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_avg_pool const& layer);
 
-/// Forward is the gradient of a sum pool with disjoint windows; backward is that pool.
+/// Prepares upsampling. Forward is the gradient of a sum pool with disjoint windows; backward is this sum
+/// pool.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, upsampling const& layer);
 
 }  // namespace cohort::detail

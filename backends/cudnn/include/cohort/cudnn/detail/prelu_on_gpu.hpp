@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// A rectifier with learned slopes. With a single slope, each example is treated as one channel.
+/// Prepares a rectifier with learned slopes. A single slope is processed as if each example had one channel.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer);
 
 }  // namespace cohort::detail

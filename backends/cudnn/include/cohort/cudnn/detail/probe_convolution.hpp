@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Runs a small convolution through cuDNN in the given precision and compares it with the known result.
+/// Runs a small convolution with cuDNN in the given precision, and compares its output with the known result.
 availability probe_convolution(std::shared_ptr<compute_stream> const& on, product_precision products);
 
 }  // namespace cohort::detail

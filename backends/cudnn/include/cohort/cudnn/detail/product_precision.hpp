@@ -3,8 +3,8 @@
 
 namespace cohort::detail {
 
-/// Precision of a product's factors: f32 without rounding; f32 that tensor cores round to TF32, 11
-/// significant bits with f32's range; or bf16. Sums are f32.
+/// Precision of the operands of products: f32; TF32 (f32 that tensor cores round to 11 significant bits, with
+/// f32's range); or bf16. Sums are f32.
 /// Source    NVIDIA A100 Tensor Core GPU Architecture, 2020.
 enum class product_precision { f32, tf32, bf16 };
 

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Random numbers of a layer, equal to those on the processor.
+/// Random numbers of a layer, the same as on the processor.
 class random_on_gpu {
  public:
   explicit random_on_gpu(gpu_request const& request) : purpose_(purpose_of("layer", request.name)) {}
@@ -22,7 +22,8 @@ class random_on_gpu {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, spatial_dropout const& layer);
 
-/// Normal numbers are computed in double, as on the processor. Backward copies the gradient.
+/// Prepares additive noise. Normal variates are computed in double, as on the processor. Backward copies the
+/// gradient.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, gaussian_noise const& layer);
 
 }  // namespace cohort::detail

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Owner of a graph that compute_stream::record returned.
+/// Owns a graph returned by compute_stream::record.
 class recorded_work {
  public:
   recorded_work(std::shared_ptr<compute_stream const> on, CUgraphExec made)

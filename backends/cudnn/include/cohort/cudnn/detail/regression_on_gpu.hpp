@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Elementwise losses in the form that kernels use, as functions of the distance d of output and target:
-/// ½·d², d², |d|, or quadratic near 0 and linear beyond.
+/// Kernel implementations of elementwise losses (kernels/losses.inc). distance_loss is a function of the
+/// difference d of output and target: ½·d², d², |d|, or quadratic near 0 and linear beyond (huber).
 inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 
@@ -27,9 +27,9 @@ concept is_loss_of_numbers = requires(Layer const& layer) {
   loss_of(layer);
 };
 
-/// The loss of an example, or of a step, is the mean over its outputs. The output equals the input, except
-/// for losses of logits: their output is the probabilities, and the gradient with respect to a logit is
-/// probability − target, which loss_gradient computes as the slope of ½·d².
+/// Prepares an elementwise loss. The loss of an example, or of a step, is the mean over its outputs. The
+/// output equals the input, except for losses of logits: their output is the probabilities, and the gradient
+/// with respect to a logit is probability − target, which loss_gradient computes as the slope of ½·d².
 template <is_loss_of_numbers Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   shared_stream const on = where.stream;

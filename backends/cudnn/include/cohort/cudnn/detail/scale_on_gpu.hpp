@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Multiplies by one factor, or by one learned factor per channel.
+/// Prepares a multiplication by one factor, or by one learned factor per channel.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, scale const& layer);
 
 }  // namespace cohort::detail

@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// A request for a layer that computes each step of T×C independently: the same layer on a batch of
-/// batch · T examples of C elements.
+/// Converts the request of a layer that computes each step of T×C independently to the same layer on batch ·
+/// T examples of C elements.
 class steps_as_examples {
  public:
   explicit steps_as_examples(gpu_request const& of);
@@ -18,7 +18,7 @@ class steps_as_examples {
   steps_as_examples& operator=(steps_as_examples const&) = delete;
 
   gpu_request const& request() const { return steps_; }
-  /// Returns the operation with the layouts of sequences.
+  /// Converts the layouts of the operation back to sequences.
   gpu_operation on_sequences(gpu_operation made) const;
 
  private:
@@ -33,7 +33,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, learn
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, sinusoidal_positions const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, rms_norm const& layer);
 
-/// Mean or largest element of each column of T×C, over the unmasked steps.
+/// Prepares global pooling: the mean or the largest element of each column of T×C over the unmasked steps.
 gpu_operation prepare_pool_of_steps(gpu_target const& where, gpu_request const& request, bool largest);
 
 }  // namespace cohort::detail

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Functions that open shared libraries and find their symbols: those of the system, or replacements in
+/// Functions that open shared libraries and find their symbols: the system's functions, or replacements in
 /// tests.
 struct library_source {
   /// Returns a handle, or null with the reason in `why`.
@@ -18,21 +18,21 @@ struct library_source {
   std::function<void*(void* library, char const* symbol)> find;
 };
 
-/// Returns the folders to search for CUDA's libraries after the system's: $CUDA_PATH/lib64, the toolkit's
-/// folder, the cache that cmake/setup.sh --cuda fills, and the folders of NVIDIA's pip packages
+/// Returns the folders to search for CUDA's libraries after the system's folders: $CUDA_PATH/lib64, the
+/// toolkit's folder, the cache that cmake/setup.sh --cuda fills, and the folders of NVIDIA's pip packages
 /// (nvidia/*/lib) below each folder of PYTHONPATH and below the site packages of $VIRTUAL_ENV, $CONDA_PREFIX,
 /// ~/.local, /usr/local and /usr.
 std::vector<std::string> cuda_library_folders();
 
-/// Returns the system's loader. If a library exists but does not load, `why` receives the loader's error for
-/// it. Libraries are never closed, because CUDA's exit handlers still need them.
+/// Returns the system's loader. If a library exists but does not load, `why` receives the loader's error.
+/// Libraries are never closed, because CUDA's exit handlers still need them.
 library_source system_libraries();
 
-/// Loads the functions that Functions::each visits from the first of `names` that opens. `what` is the
-/// library's name in messages.
+/// Opens the first of the libraries `names` that loads, and returns the functions that Functions::each
+/// visits. `what` is the library's name in messages.
 ///
-/// Errors    backend_error if none opens, with the first name's reason; or if a function is missing, naming
-///           it.
+/// Errors    backend_error if none loads, with the reason for the first; backend_error naming a function that
+///           is missing.
 template <class Functions>
 Functions load_functions(library_source const& from, char const* what, std::span<std::string const> names) {
   void* library = nullptr;

@@ -10,13 +10,13 @@
 
 namespace cohort::detail {
 
-/// Marks of the elements to send, two bits each (kernels/thresholds.inc), and their encoding as a message.
+/// Encodes marked elements as a message. The marks are two bits per element, see kernels/thresholds.inc.
 ///
 ///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps
 ///           ──► blocks: the smaller coding ──► offset of each block ──► groups: codes ──► the processor
 ///
-/// Moves     in GPU memory: reads the n/4 bytes of marks up to three times. To the processor: 40 bytes per
-///           block, and the codes.
+/// Moves     in GPU memory: reads the n/4 bytes of marks up to three times. To the processor: the codes and
+///           40 bytes per block.
 /// Exact     the codes equal those of write_block.
 class sparse_encoder_gpu {
  public:
@@ -31,8 +31,8 @@ class sparse_encoder_gpu {
   unsigned* sent() const { return marks_.data(); }
   unsigned* negative() const { return marks_.data() + words_; }
 
-  /// Encodes the marked elements with these thresholds. An element of the residual `r` beyond 2¹⁶ thresholds
-  /// is sent as a multiple of its threshold, and r is reduced by the value sent.
+  /// Encodes the marked elements with these thresholds. An element of the residual `r` beyond 2¹⁶ times its
+  /// threshold is sent as a multiple of the threshold, and r is reduced by the value sent.
   ///
   /// Errors    numeric_error if an element of r beyond 2¹⁶ thresholds is not finite.
   threshold_device::extracted code(kernels::threshold_table const& t, float* r);
@@ -43,7 +43,7 @@ class sparse_encoder_gpu {
 
   void fetch_codes(kernels::marked_elements const& all, std::size_t bits);
 
-  /// Counts the sent elements of each threshold, multiples included.
+  /// Counts the sent elements per threshold, including multiples.
   void count(kernels::marked_elements const& all, kernels::threshold_table const& t, std::uint64_t sum);
 
   std::shared_ptr<compute_stream> on_;

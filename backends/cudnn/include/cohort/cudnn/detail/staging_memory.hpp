@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Page-locked staging memory for transfers to and from a GPU. Pieces are handed out one after another and
-/// freed all at once. The memory is allocated with the first piece.
+/// Page-locked staging memory for transfers to and from a GPU: a bump allocator, whose pieces are freed all
+/// at once. The memory is allocated with the first piece.
 ///
 /// Order     only one thread may call at a time.
 class staging_memory {
@@ -22,10 +22,9 @@ class staging_memory {
   staging_memory& operator=(staging_memory const&) = delete;
   ~staging_memory();
 
-  /// Returns a piece of `wanted` bytes, at most the capacity; empty if the pieces in use leave too little
-  /// space.
+  /// Returns a piece of min(wanted, capacity) bytes; empty if the reserved pieces leave too little space.
   std::span<std::byte> reserve(std::size_t wanted);
-  /// Number of pieces handed out since construction.
+  /// Returns the number of pieces reserved since construction.
   std::uint64_t given() const { return given_; }
   /// Frees all pieces.  Before: the GPU has finished with them.
   void clear() { used_ = 0; }

@@ -20,7 +20,7 @@ namespace cohort::detail {
 ///
 /// Moves     over PCIe: messages, 2 bytes for each element of a threshold's sample, 40 bytes per block, and
 ///           single values.
-/// Errors    those of compute_stream (backend_error, memory_error, deadline_error) and of threshold_device.
+/// Errors    as compute_stream (backend_error, memory_error, deadline_error) and threshold_device.
 class threshold_on_gpu final : public threshold_device {
  public:
   explicit threshold_on_gpu(std::shared_ptr<compute_stream> on);
@@ -48,8 +48,8 @@ class threshold_on_gpu final : public threshold_device {
 
   kernels::threshold_table upload(std::span<std::uint64_t const> ends, std::span<bf16 const> t);
 
-  /// Returns the sum over n elements, computed by the kernel that `make` returns for the address of the
-  /// chunks' sums.
+  /// Runs the kernel `make(address)` over n elements, which writes its chunk sums to `address`. Returns the
+  /// sum of the chunk sums.
   template <class Make>
   double summed(std::size_t n, Make make) {
     if (n == 0) return 0;
@@ -73,7 +73,7 @@ class threshold_on_gpu final : public threshold_device {
   std::vector<unsigned short> of_sample_;
 };
 
-/// Arena operations on a GPU that also support threshold_sharing there.
+/// Arena operations on a GPU that also supports threshold_sharing.
 class sharing_passes_on_gpu final : public passes_on_gpu, public threshold_device_source {
  public:
   explicit sharing_passes_on_gpu(std::shared_ptr<compute_stream> on)

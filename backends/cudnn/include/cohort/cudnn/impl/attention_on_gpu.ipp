@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Cosines and sines of the angles of rotary positions, in GPU memory, as rotation_table on the processor.
+/// Cosines and sines of rotary positions in GPU memory, like rotation_table on the processor.
 class rotation_on_gpu {
  public:
   rotation_on_gpu(shared_stream const& on, attention_sizes const& s) : pairs_(s.width() / 2) {
@@ -46,7 +46,7 @@ class rotation_on_gpu {
   buffer memory_;
 };
 
-/// The rows of all heads of queries, keys, values or outputs: row t of an example begins at first + t · step.
+/// Rows of queries, keys, values or outputs, with all heads side by side. Row t begins at first + t · step.
 struct gpu_rows {
   float* first = nullptr;
   int step = 0;
@@ -54,7 +54,7 @@ struct gpu_rows {
   float* head(int h, std::size_t width) const { return first + static_cast<std::size_t>(h) * width; }
 };
 
-/// One attention layer of a plan.
+/// An attention layer of a plan, computed head by head.
 class attention_by_heads {
  public:
   attention_by_heads(gpu_target const& where, gpu_request const& request, attention_sizes const& s)
@@ -62,7 +62,7 @@ class attention_by_heads {
     if (s.rotary > 0) rotation_ = std::make_shared<rotation_on_gpu const>(on_, s);
     int const q = row_step(s.columns), v = row_step(s.value_columns), rotated = s.rotary > 0 ? s.columns : q;
     auto const width = static_cast<int>(s.width()), value_width = static_cast<int>(s.value_width());
-    // All heads begin at multiples of their widths, and examples at multiples of their rows.
+    // Heads begin at multiples of their widths, and examples at multiples of their sizes.
     auto const sizes = static_cast<std::uint64_t>(width | value_width | q | v | rotated | s.value_columns)
                        | static_cast<std::uint64_t>(score_step());
     auto const alignment =
@@ -131,7 +131,7 @@ class attention_by_heads {
                           .stride_d = rows(T, rotated)});
   }
 
-  /// Queries, keys and values, or their gradients. `tensors`: in the order of the layer's inputs.
+  /// Queries, keys and values, or their gradients.
   struct triple {
     gpu_rows queries, keys, values;
   };
@@ -141,7 +141,8 @@ class attention_by_heads {
     return {{tensors[0], step}, {tensors[0] + s_.columns, step}, {tensors[0] + 2 * s_.columns, step}};
   }
 
-  /// Elements of the scratch memory of one set of scores, and of the copies of queries and keys.
+  /// Returns the elements of scratch memory for one head's scores. rotated_elements: for the rotated copies
+  /// of queries and keys.
   std::size_t score_elements() const {
     return static_cast<std::size_t>(batch_) * static_cast<std::size_t>(score_step());
   }
@@ -155,7 +156,7 @@ class attention_by_heads {
     return shape_for_elements(sets * (padded(score_elements()) + padded(rotated_elements())));
   }
 
-  /// `log_sums`: heads × queries per example; null at inference.
+  /// Enqueues the forward pass. `log_sums`: heads × queries per example; null at inference.
   void forward(float* const* inputs, float* output, float* log_sums, unsigned char const* mask,
                float* scratch) const {
     triple const x = rotated(of(inputs), scratch + padded(score_elements()));
@@ -169,7 +170,7 @@ class attention_by_heads {
     }
   }
 
-  /// `diffs`: as inputs; null pointers where no gradient is wanted.
+  /// Enqueues the backward pass. `diffs`: gradients of the inputs; null where no gradient is wanted.
   void backward(float* const* inputs, float const* diff_output, float* const* diffs, float const* log_sums,
                 unsigned char const* mask, float* scratch) const {
     float *const p = scratch, *const dp = p + padded(score_elements()),
@@ -215,7 +216,7 @@ class attention_by_heads {
     return {queries(), static_cast<kernels::size>(s_.keys), mask, s_.causal};
   }
 
-  /// The same rows with queries and keys in `copies`.
+  /// Returns x with the addresses of queries and keys replaced by those in `copies`.
   triple copies_at(triple x, float* copies) const {
     x.queries = {copies, s_.columns};
     x.keys = {copies + score_rows() * static_cast<std::size_t>(s_.columns), s_.columns};

@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Returns the walk over `channels` channels of `count` elements in runs of `area`. A block processes at
-/// least `rows` elements of each of its channels, and more if the walk would otherwise have more than
+/// Returns the walk over `channels` channels of `count` elements each, in runs of `area`. A block processes
+/// at least `rows` elements of each of its channels; more if the walk would otherwise have more than
 /// `most_blocks` blocks.
 kernels::channel_walk walk_over(std::size_t channels, std::size_t area, std::size_t count, std::size_t width,
                                 std::size_t lanes, std::size_t rows, std::size_t most_blocks) {

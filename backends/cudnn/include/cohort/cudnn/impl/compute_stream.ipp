@@ -85,10 +85,10 @@ void compute_stream::upload(void const* from, std::byte* to, std::size_t bytes) 
 
 void compute_stream::upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from,
                                       std::byte* to, std::size_t bytes) const {
-  // The other half of the memory stays free for the uploads that follow.
+  // The other half of the staging memory stays free for later uploads.
   std::span<std::byte> const all = staging_piece(lock, staging_memory::capacity / 2);
   staging_reader const until_it_is_filled(lock, readers_);
-  gpu_event const read[]{gpu_event(on_), gpu_event(on_)};  // the GPU has read the half
+  gpu_event const read[]{gpu_event(on_), gpu_event(on_)};  // recorded after the GPU has read each half
   std::size_t const half = all.size() / 2;
   for (std::size_t done = 0, turn = 0; done < bytes; ++turn) {
     std::size_t const count = std::min(half, bytes - done);
@@ -149,7 +149,7 @@ CUgraphExec compute_stream::record(std::function<void()> const& work) const {
   bool whole = true;
   try {
     work();
-  } catch (...) {  // running the work directly throws the exception again
+  } catch (...) {  // the caller runs the work directly, which throws again
     whole = false;
   }
   recorder_ = std::thread::id();

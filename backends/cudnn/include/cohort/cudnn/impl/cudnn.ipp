@@ -46,13 +46,13 @@ auto prepare_function_of(kind const& k) {
   return found;
 }
 
-/// Whether the layer computes each step of a sequence independently of the others.
+/// Returns whether the layer computes each step of a sequence independently.
 bool runs_by_steps(kind const& k) {
   return k == kind_of<dense> || k == kind_of<concatenate> || k.name == prelu::kind_name
          || k.name == softmax::kind_name || k.name == subset::kind_name || k.name == scale::kind_name;
 }
 
-/// Whether a layer with channels processes sequences T×C, which its kernels would read as C×T.
+/// Returns whether an input is a sequence T×C that the layer's kernels would misread as C×T.
 bool has_sequences(kind const& k, std::span<shape const> inputs) {
   bool const has_channels = runs_by_steps(k)
                             || k == kind_of<batch_norm> || k.name == synchronised_batch_norm::kind_name
@@ -60,12 +60,12 @@ bool has_sequences(kind const& k, std::span<shape const> inputs) {
   return has_channels && std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
 }
 
-/// Whether the kernels of a layer with channels can process sequences T×C.
+/// Returns whether a layer for which has_sequences is true has kernels for sequences T×C.
 bool has_sequence_kernels(kind const& k) {
   return k != kind_of<batch_norm> && k.name != synchronised_batch_norm::kind_name;
 }
 
-/// Prepares a layer by its function for tensors with channels first.
+/// Prepares a layer with `by_channels`, its function for tensors with channels first. Adapts sequences T×C.
 ///
 /// Errors    backend_error naming the layer, if it has no kernels for sequences.
 gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_target const&, gpu_request const&),

@@ -3,7 +3,7 @@
 
 namespace cohort::detail {
 
-/// relu (slope 0) and leaky relu: the gradient needs only the output.
+/// Prepares relu (slope 0) or leaky relu. The gradient needs only the output.
 gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request, double slope) {
   using enum operand_role;
   gpu_layout const layout = request.inputs[0];

@@ -5,12 +5,12 @@
 
 namespace cohort::detail {
 
-/// CUDA version as text: 12040 is "12.4".
+/// Returns a CUDA version as text: "12.4" for 12040.
 std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
 }
 
-/// cuDNN version as text: 90102 is "9.1.2", 8907 is "8.9.7".
+/// Returns a cuDNN version as text: "9.1.2" for 90102, "8.9.7" for 8907.
 std::string cudnn_version_text(std::size_t version) {
   std::size_t const major = version < 90000 ? 1000 : 10000;
   return std::to_string(version / major) + '.' + std::to_string(version % major / 100) + '.'

@@ -16,7 +16,7 @@ gpu_layout layout_of_joined(gpu_request const& request) {
       any([](gpu_layout const& one) { return one.is_narrow(); }) ? element_type::bf16 : element_type::f32};
 }
 
-/// The output, followed by all inputs in the order of axes and type of `layout`.
+/// Returns the operands output, input 0, input 1, …, all with the order of axes and the type of `layout`.
 gpu_operands joined_operands(gpu_request const& request, gpu_layout const& layout) {
   gpu_operands made{{operand_role::output, 0, layout.with_dims(batched_output(request))}};
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
@@ -24,7 +24,7 @@ gpu_operands joined_operands(gpu_request const& request, gpu_layout const& layou
   return made;
 }
 
-/// As above, in f32 and channels first.
+/// Like the overload with `layout`, in f32 and channels first.
 gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }

@@ -103,7 +103,7 @@ void matrix_product::choose(std::uint32_t alignment) {
   if (algorithms_.empty()) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
 }
 
-/// Returns the text for the batch, the steps and the strides; empty for one product of packed matrices.
+/// Returns batch, leading dimensions and strides as text; "" for a single product of packed matrices.
 std::string layout_text(matrix_product::extents const& sizes) {
   matrix_product::extents const packed{.m = sizes.m,
                                        .n = sizes.n,
@@ -121,7 +121,7 @@ std::string layout_text(matrix_product::extents const& sizes) {
 void matrix_product::choose_fastest(tuning& by, extents const& sizes, product_precision products) {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
-  // Of stored matrices; one is stored transposed if `transposed`.
+  // Bytes of an operand in memory. `transposed`: whether the operand is stored transposed.
   auto const bytes = [&](int rows, int columns, bool transposed, element_type type, int step,
                          std::int64_t stride) {
     if (transposed) std::swap(rows, columns);

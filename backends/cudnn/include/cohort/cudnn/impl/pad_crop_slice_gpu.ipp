@@ -3,7 +3,7 @@
 
 namespace cohort::detail {
 
-/// Position of `small` images within `large` ones, with the given padding.
+/// Returns the position of `small` images within `large` images, with the given padding.
 kernels::image_frame frame_of(shape const& small, shape const& large, padding const& sides) {
   return {static_cast<kernels::size>(small[1]),
           static_cast<kernels::size>(small[2]),
@@ -14,7 +14,7 @@ kernels::image_frame frame_of(shape const& small, shape const& large, padding co
           1};
 }
 
-/// Pads an image with zeros, or crops it; each is the gradient of the other.
+/// Prepares zero padding (`enlarges`) or cropping of images. Each is the gradient of the other.
 gpu_operation prepare_framed(shared_stream const& on, gpu_request const& request,
                              kernels::image_frame const& frame, bool enlarges) {
   using enum operand_role;

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Calls visit.operator()<Rule>() for the update formula of an optimizer.
+/// Calls visit.operator()<Rule>() with the update formula of an optimizer.
 template <class Visit>
 void with_formula(update_rule rule, Visit visit) {
   switch (rule) {

@@ -19,13 +19,13 @@ kernels::divided_window window_of(sliding_window const& moving, gpu_request cons
                                 request.inputs[0].depth()};
 }
 
-/// One window over the whole plane, treated as one row.
+/// Returns a window over the whole plane, which is treated as a single row.
 kernels::divided_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
   return kernels::moving_window{1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
 }
 
-/// Enqueues the pool kernel that `make` returns for the width of the window's calls, for n elements.
+/// Enqueues the pool kernel make.operator()<width>() for n elements, where width is the window's call_width.
 template <class Make>
 void launch_pool(shared_stream const& on, kernels::divided_window const& w, std::size_t n, Make const& make) {
   if (w.call_width == 8)
@@ -39,7 +39,7 @@ double flops_of(gpu_request const& request, Layer const& layer) {
   return layer.flops(request.input_shapes) * request.batch;
 }
 
-/// Forward stores the position of each window's largest element in the workspace.
+/// Prepares max pooling. Forward stores the position of each window's largest element in the workspace.
 gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
                                kernels::divided_window const& w, double flops) {
   using enum operand_role;

@@ -9,7 +9,7 @@ kernels::random_examples random_on_gpu::draw(void const* scalars) const {
   return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
 }
 
-/// Drops elements or whole channels. Backward recomputes the mask.
+/// Prepares dropout of elements or of whole channels. Backward recomputes the mask.
 gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request, double rate,
                               bool whole_channels) {
   using enum operand_role;

@@ -11,9 +11,9 @@
 
 namespace cohort::detail {
 
-/// Sizes of the arrays, in elements.
+/// Sizes of the arrays of a recurrent layer, in elements.
 struct gpu_recurrence_sizes {
-  int batch, length, rows;  // rows of a step: the batch, padded
+  int batch, length, rows;  // rows: the batch, padded to a multiple of row_multiple
   std::size_t states, all_states, gates, all_gates, all_inputs, kept;
 
   gpu_recurrence_sizes(recurrent_cell const& cell, int examples, int steps)
@@ -27,7 +27,7 @@ struct gpu_recurrence_sizes {
     bool const drops = cell.dropout > 0 || cell.recurrent_dropout > 0;
     kept = drops ? rounded(static_cast<std::size_t>(batch) * (cell.inputs() + cell.width())) : 0;
   }
-  /// Rounds up to a multiple of buffer::alignment.
+  /// Rounds up, so that arrays begin at multiples of buffer::alignment bytes.
   static std::size_t rounded(std::size_t elements) {
     return (elements + row_multiple - 1) / row_multiple * row_multiple;
   }
@@ -35,12 +35,13 @@ struct gpu_recurrence_sizes {
   static constexpr int row_multiple = static_cast<int>(buffer::alignment / sizeof(float));
 };
 
-/// Addresses of arrays in one block of memory, or, without a block, their total size.
+/// Assigns addresses in one block of memory to consecutive arrays. Without a block, computes their total
+/// size.
 class gpu_arrays {
  public:
   explicit gpu_arrays(void* block = nullptr) : at_(static_cast<float*>(block)) {}
 
-  /// Returns null for an empty array, and without a block.
+  /// Returns the address of the next array; null for an empty array, and without a block.
   float* next(std::size_t elements) {
     float* const here = at_ && elements > 0 ? at_ + used_ : nullptr;
     used_ += elements;
@@ -53,8 +54,8 @@ class gpu_arrays {
   std::size_t used_ = 0;
 };
 
-/// Arrays that forward passes to backward. `before` and `cells` have the states before each step, then those
-/// after the last one.
+/// Arrays that forward stores for backward. `before` and `cells`: states before each step, then the states
+/// after the last step.
 struct saved_arrays {
   float *x, *gates, *before, *read, *other, *cells, *kept;
 
@@ -68,8 +69,8 @@ struct saved_arrays {
         kept(from.next(n.kept)) {}
 };
 
-/// Scratch memory of backward. `sums`: gradients of the recurrent products of all steps (gru with the reset
-/// after the product), or of one step.
+/// Scratch memory of backward. `sums`: gradients of the recurrent products, of all steps (gru with the reset
+/// after the product) or of one step (gru with the reset before it).
 struct backward_arrays {
   float *state, *pending, *read, *reset, *cells, *sums, *candidates, *of_candidates, *peepholes;
 
@@ -89,7 +90,7 @@ struct backward_arrays {
         peepholes(from.next(cell.peepholes ? n.all_states * 3 : 0)) {}
 };
 
-/// One recurrent layer of a plan.
+/// A recurrent layer of a plan.
 class recurrence_on_gpu {
  public:
   recurrence_on_gpu(gpu_target const& where, gpu_request const& request, recurrent_cell const& cell)
@@ -116,7 +117,7 @@ class recurrence_on_gpu {
       diff_candidate_ = product({.m = cell.units, .n = cell.units, .k = all, .transposes_b = true});
   }
 
-  /// Tensors of a pass; those that it does not use are null.
+  /// Tensors of a pass; null if the pass does not use them.
   struct tensors {
     std::byte* workspace = nullptr;
     std::byte* scratch = nullptr;
@@ -135,7 +136,7 @@ class recurrence_on_gpu {
     saved_arrays const measured(cell_, n_, all);
     return all.dims();
   }
-  /// Forward: the recurrent products of a step, and the carried states.
+  /// Returns the shape of forward's scratch memory: the recurrent products of a step, and the carried states.
   shape forward_dims() const {
     gpu_arrays all;
     all.next(n_.gates);
@@ -189,7 +190,7 @@ class recurrence_on_gpu {
     backward_arrays const d(cell_, n_, scratch);
     kernels::outer_states final{};
     if (cell_.returns_state) final = final_of(a.dy);
-    if (cell_.last_step) final.h = nullptr;  // its gradient is that of the last output
+    if (cell_.last_step) final.h = nullptr;  // h is the layer's output, whose gradient is passed as a.dy
     on_->launch(kernels::begin_state_gradients{final, cell_.last_step ? a.dy : nullptr, y_step(), d.state,
                                                d.cells, d.pending, rows(a, n_.length - 1)},
                 n_.states);
@@ -214,13 +215,13 @@ class recurrence_on_gpu {
   std::size_t carried_elements() const {
     return cell_.carries_state ? static_cast<std::size_t>(n_.batch) * state_width() : 0;
   }
-  /// Elements of an example's output.
+  /// Returns the number of elements of an example's output.
   std::size_t y_step() const {
     std::size_t const states = cell_.returns_state ? static_cast<std::size_t>(cell_.states()) : 0,
                       steps = static_cast<std::size_t>(n_.length);
     return cell_.width() * (cell_.last_step ? std::max<std::size_t>(states, 1) : steps + states);
   }
-  /// The final state's rows in the output.
+  /// Returns the final state's part of the output y.
   kernels::outer_states final_of(float* y) const {
     float* const h = y + (cell_.last_step ? 0 : static_cast<std::size_t>(n_.length) * cell_.width());
     return {h, cell_.states() == 2 ? h + cell_.width() : nullptr, y_step()};
@@ -256,7 +257,7 @@ class recurrence_on_gpu {
                                static_cast<kernels::size>(n_.rows), rows(a, 0), cell_.reverse, to_batch},
         n_.all_inputs);
   }
-  /// The states that step k's recurrent products read.
+  /// Returns the states that step k's recurrent products read.
   float* read_of(saved_arrays const& s, int k) const {
     return (drops_state() ? s.read : s.before) + static_cast<std::size_t>(k) * n_.states;
   }
@@ -297,7 +298,7 @@ class recurrence_on_gpu {
     }
   }
 
-  /// Gradient of the state after step k, or before step 0 if `after_step` is false.
+  /// Returns the gradient of the state after step k; with `after_step` false and k = 0, before step 0.
   kernels::state_gradient diff_of(tensors const& a, saved_arrays const& s, backward_arrays const& d, int k,
                                   bool after_step) const {
     bool const has_next = !after_step || k + 1 < n_.length;
@@ -371,12 +372,12 @@ class recurrence_on_gpu {
   product inputs_, state_, diff_state_, diff_inputs_, diff_weights_, diff_recurrent_, diff_candidate_;
 };
 
-/// A list of operands with the member of `tensors` that each sets.
+/// Operands of a pass, and for each the member of `tensors` that receives its address.
 struct recurrence_operands {
   using tensors = recurrence_on_gpu::tensors;
 
   gpu_operands list;
-  std::vector<float * tensors::*> members;  // of the operands after the first `before`
+  std::vector<float * tensors::*> members;  // for the operands after the first `before`
   std::size_t before = 0;
 
   void add(operand_role role, int index, shape const& dims, float* tensors::*member) {
@@ -410,7 +411,7 @@ gpu_operation prepare_recurrent(gpu_target const& where, gpu_request const& requ
   optional(cell.recurrent_bias, &tensors::recurrent_bias, &tensors::diff_recurrent_bias);
   optional(cell.peepholes, &tensors::peepholes, &tensors::diff_peepholes);
 
-  // The first arguments: workspace, scratch, scratch for sums, then scalars and mask if there are any.
+  // The first operands: workspace, scratch, scratch for sums, then scalars and mask if present.
   auto const common = [&](bool backward) {
     recurrence_operands all;
     all.list.push_back(

@@ -21,7 +21,7 @@ std::vector<std::string> paths_like(std::string const& pattern) {
   return paths;
 }
 
-/// Returns the folders in which Python searches for packages, as patterns.
+/// Returns glob patterns of the folders in which Python searches for packages.
 std::vector<std::string> python_package_folders() {
   std::vector<std::string> folders;
   std::string const listed = environment_variable("PYTHONPATH");
@@ -50,8 +50,8 @@ std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
-/// Opens the library that NVRTC opens by its bare name when it compiles. If it is next to NVRTC but not in
-/// the system's folders, NVRTC finds it only if it is already open.
+/// Opens libnvrtc-builtins, which NVRTC opens by its bare name when it compiles. If the library is next to
+/// NVRTC but not in the system's folders, NVRTC finds it only if it is already open.
 void open_builtins(std::string const& folder) {
   for (std::string const& path : paths_like(folder + "/libnvrtc-builtins.so.*"))
     ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -33,7 +33,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, softm
   return made;
 }
 
-/// With `without_entropy`, subtracts the entropy of the targets.
+/// Prepares a softmax cross-entropy. With `without_entropy`, subtracts the entropy of the targets.
 template <class Layer>
 gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
                                    double smoothing, int ignored, bool without_entropy) {

@@ -20,7 +20,7 @@ void copy_window(std::byte const* from, shape const& dims, image_window const& w
     std::byte bytes[Bytes];
   };
   int const width = dims[2];
-  // Columns of the window that are inside the image: the first one, and one past the last.
+  // Range of the window's columns that are inside the image.
   std::int64_t const before = -std::int64_t{window.left};
   int const first = static_cast<int>(std::clamp<std::int64_t>(before, 0, window.width));
   int const last = static_cast<int>(std::clamp<std::int64_t>(before + width, first, window.width));

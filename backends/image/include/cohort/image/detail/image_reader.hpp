@@ -15,7 +15,7 @@ namespace cohort::detail {
 
 /// Returns the image, converted to the size of the examples.
 ///
-/// Errors    data_error naming `where` for another size with fitting::refuse.
+/// Errors    data_error naming `where` if the size differs and `how` is fitting::refuse.
 image fit_to_size(image from, int height, int width, fitting how, std::string const& where);
 
 /// Converts files to examples, for all data sets of image files.
@@ -23,7 +23,7 @@ class image_reader {
  public:
   image_reader(image_settings settings, std::vector<std::string> labels);
 
-  /// Whether the settings give no size: use_size_of must then be called with the first file.
+  /// Returns whether the settings have no size: use_size_of must then be called with the first file.
   bool needs_size() const { return settings_.height == 0; }
   void use_size_of(std::span<std::byte const> file, std::string const& where);
 
@@ -31,8 +31,8 @@ class image_reader {
 
   data_description describe() const;
 
-  /// Sets an example: the decoded file, or an image with the channels of the settings. `path`: the
-  /// key, which remains valid until the next example is requested.
+  /// Writes an example from a file, which is decoded, or from an image with the channels of the settings.
+  /// `path`: the example's key, which must remain valid until the next example is requested.
   void write(std::span<std::byte const> file, std::string const& where, std::string_view path,
              std::int32_t label, example_view& out) const;
   void write(image from, std::string const& where, std::string_view path, std::int32_t label,
@@ -45,12 +45,12 @@ class image_reader {
   decoding how() const;
 
   image_settings settings_;
-  std::vector<std::string> names_;  // of the classes
+  std::vector<std::string> names_;  // names of the classes in descriptions
 };
 
-/// Returns whether a name is that of an image file; false for hidden files.
+/// Returns true for the name of an image file (.jpg, .jpeg, .png), and false for a hidden file.
 ///
-/// Errors    data_error for other names.
+/// Errors    data_error naming `where` for other names.
 bool is_image_file(std::string_view name, std::string const& where);
 
 /// Throws setting_error if a label occurs twice in the list.

@@ -10,8 +10,8 @@
 
 namespace cohort::detail {
 
-/// A JPEG file in memory whose header was read. TurboJPEG's warnings (truncated, damaged) are errors unless
-/// `salvage`.
+/// A JPEG file in memory whose header has been read. TurboJPEG's warnings (truncated, damaged) are errors
+/// unless `salvage`.
 class jpeg_file {
  public:
   jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage);

@@ -6,13 +6,13 @@
 
 namespace cohort::detail {
 
-/// Grey value of a colour: ITU-R BT.601's luma in 16 fractional bits, as libjpeg computes it.
+/// Returns the grey value of a colour: ITU-R BT.601's luma with 16 fractional bits, as in libjpeg.
 constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
   return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
 }
 
-/// Converts interleaved pixels, `Step` bytes apart, to planes. The first byte of a pixel is grey, or the
-/// first three are red, green and blue.
+/// Converts interleaved pixels, `Step` bytes apart, to planes. If `Step` is at least 3, a pixel begins with
+/// red, green and blue, otherwise with grey.
 template <int Step>
 image planes_of(std::uint8_t const* from, int channels, int height, int width) {
   constexpr bool coloured = Step >= 3;

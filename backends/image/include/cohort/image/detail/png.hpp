@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// A PNG file in memory whose header was read.
+/// A PNG file in memory whose header has been read.
 class png_file {
  public:
   png_file(std::span<std::byte const> file, std::string const& where);

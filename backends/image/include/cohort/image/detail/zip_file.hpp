@@ -11,20 +11,21 @@
 
 namespace cohort::detail {
 
-/// A zip archive open for reading. Several threads may read.
+/// A zip archive opened for reading. Several threads may read concurrently.
 ///
-/// Errors    file_error if it cannot be opened or read; data_error naming archive and entry if one of them is
-///           damaged (a CRC-32 is compared), encrypted, or larger than allowed.
+/// Errors    file_error if the archive cannot be opened or read; data_error naming archive and entry for an
+///           entry that is damaged (its CRC-32 is compared), encrypted, or larger than allowed, and for a
+///           damaged archive.
 class zip_file {
  public:
   explicit zip_file(std::string path);
 
   std::string const& path() const { return path_; }
 
-  /// The entries in the archive's order.
+  /// Returns the entries in the archive's order.
   std::vector<zip_entry> const& entries() const { return directory_.entries(); }
 
-  /// Reads one entry, by its index in the archive.
+  /// Reads and decompresses the entry with this index.
   std::vector<std::byte> read(std::uint64_t index, std::size_t max_bytes) const;
 
  private:
@@ -33,10 +34,10 @@ class zip_file {
   regular_file file_;
 };
 
-/// Writes the files folder/name of all names as an archive, completely or not at all. Entries are stored, not
+/// Writes the files folder/name, for all `names`, to an archive, atomically. Entries are stored, not
 /// compressed.
 ///
-/// After     the archive's bytes and its name are on disk. Its bytes depend only on names and contents.
+/// After     the archive's bytes and its name are on disk. The bytes depend only on names and contents.
 /// Errors    file_error naming a file that cannot be read or changes meanwhile, or the archive; then no
 ///           archive is created.
 void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names);

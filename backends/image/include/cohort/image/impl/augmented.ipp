@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Window to erase, drawn from the stream's elements 9, 10, …. It has no area with probability 1 −
-/// how.probability, or if none of ten windows fits.
+/// Draws the window to erase from the stream's elements 9, 10, …. It has no area with probability 1 −
+/// how.probability, or if none of ten drawn windows fits.
 image_window erased_window(random_erasing const& how, int height, int width, random_stream const& chance) {
   std::uint64_t next = 9;
   if (chance.uniform01<double>(next++) >= how.probability) return {};

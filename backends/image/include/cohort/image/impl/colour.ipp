@@ -13,12 +13,12 @@ std::uint8_t mixed_byte(float factor, float value, float other) {
   return static_cast<std::uint8_t>(std::clamp(factor * value + (1 - factor) * other, 0.0F, 255.0F));
 }
 
-/// Grey value of a colour with torchvision's weights, truncated.
+/// Returns the grey value of a colour with torchvision's weights, truncated.
 std::uint8_t grey_of(std::uint8_t red, std::uint8_t green, std::uint8_t blue) {
   return static_cast<std::uint8_t>(0.2989F * red + 0.587F * green + 0.114F * blue);
 }
 
-/// Mixes every pixel with one value.
+/// Mixes every pixel with the value `other`.
 void mix_with(float other, float factor, std::uint8_t* pixels, std::size_t count) {
   std::array<std::uint8_t, 256> mixed;
   for (std::size_t value = 0; value < mixed.size(); ++value)
@@ -41,7 +41,7 @@ void change_saturation(std::uint8_t* pixels, std::size_t places, float factor) {
   }
 }
 
-/// Bytes as fractions of 255.
+/// Returns a table of k / 255 for each byte k.
 std::array<float, 256> const& unit_fractions() {
   static std::array<float, 256> const made = [] {
     std::array<float, 256> values{};

@@ -21,7 +21,7 @@ void check(decoding const& how) {
                          .got = {how.max_pixels}});
 }
 
-/// Whether the file begins with these bytes.
+/// Returns whether the file begins with these bytes.
 template <std::size_t N>
 bool begins_with(std::span<std::byte const> file, unsigned char const (&magic)[N]) {
   if (file.size() < N) return false;

@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// The numbers of the fields that a record set has.
+/// Returns the indices of the fields `names` that the record set has. Throws if it has none of them.
 std::vector<std::size_t> known_fields(record_set const& records, std::vector<std::string> const& names) {
   std::vector<std::size_t> found;
   for (std::string const& name : names)
@@ -33,7 +33,7 @@ std::span<std::byte const> bytes_in(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// The pixels of a Datum that is not an image file, as `channels` planes.
+/// Returns the pixels of a Datum that does not contain an image file, as `channels` planes.
 image pixels_of(caffe_datum const& datum, int channels, std::string const& where) {
   bool const coloured = datum.channels == 3;
   if ((!coloured && datum.channels != 1) || !datum.numbers.empty())

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Random numbers of one stream, in order.
+/// Draws random numbers of one stream, in order.
 class random_sequence {
  public:
   explicit random_sequence(random_stream const& from) : from_(from) {}

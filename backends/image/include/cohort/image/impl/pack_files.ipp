@@ -45,7 +45,7 @@ void append_files_below(std::string const& folder, std::string const& inside,
   }
 }
 
-/// Whether `inner` is `outer` or is inside `outer`, with all links resolved. `inner` need not exist.
+/// Returns whether `inner` is `outer` or is inside `outer`, with all links resolved. `inner` need not exist.
 bool contains_folder(std::string const& outer, std::string const& inner) {
   auto const resolved = [](std::string const& path) {
     std::filesystem::path found = std::filesystem::weakly_canonical(path);
@@ -60,7 +60,7 @@ std::string batch_name(std::size_t number) {
   return "batch-" + digits + ".zip";
 }
 
-/// Whether the archive exists. Throws data_error if it exists with other files than these.
+/// Returns whether the archive exists. Throws data_error if it exists, but contains other files than `names`.
 bool already_packed(std::string const& path, std::string const& folder, std::span<std::string const> names) {
   if (!io::size_of_file(path)) return false;
   std::vector<zip_entry> const entries = zip_file(path).entries();
@@ -75,7 +75,7 @@ bool already_packed(std::string const& path, std::string const& folder, std::spa
   return true;
 }
 
-/// The archives that one call of pack_files makes.
+/// The archives that one call of pack_files creates.
 class packing {
  public:
   /// Lists the files of all archives.
@@ -84,9 +84,10 @@ class packing {
   std::size_t size() const { return archives_.size(); }
   std::vector<std::string> const& archives() const { return archives_; }
   std::vector<std::string> const& files() const { return files_; }
-  /// Number of archives that are packed at the same time.
+  /// Returns the number of archives that are packed at the same time.
   int workers() const;
-  /// Creates the output folder, or checks its contents, and removes what an interrupted packing left there.
+  /// Creates the output folder, or checks its contents and removes partial archives of an interrupted
+  /// packing.
   void prepare() const;
   void pack(std::size_t which) const;
 
@@ -95,7 +96,7 @@ class packing {
   std::string out_;
   std::size_t size_;
   int threads_;
-  std::vector<std::string> files_;  // in the order of the archives
+  std::vector<std::string> files_;  // of all archives, in order
   std::vector<std::string> archives_;
 };
 

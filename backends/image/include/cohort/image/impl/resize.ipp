@@ -15,8 +15,8 @@ resize_axis::resize_axis(int from, int to) {
   places.reserve(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
     std::int64_t const centre = (2 * i + 1) * old_places;
-    // The first j with (2j + 1)·new_places > centre − reach, and the first with (2j + 1)·new_places ≥ centre
-    // + reach.
+    // `first`: the first j with (2j + 1)·new_places > centre − reach; `last`: the first j with (2j +
+    // 1)·new_places ≥ centre + reach.
     std::int64_t const below = centre - reach - new_places;
     std::int64_t const first = below < 0 ? 0 : below / (2 * new_places) + 1;
     std::int64_t const last =
@@ -33,10 +33,10 @@ resize_axis::resize_axis(int from, int to) {
   }
 }
 
-/// Number of rows resized together. Their sums are interleaved, so that -O2 vectorises both passes.
+/// Number of rows resized together. The rows' sums are interleaved, so that -O2 vectorises both passes.
 inline constexpr int resize_lanes = 16;
 
-/// Sums weight · pixel vertically for one new row: sums[x · resize_lanes] for column x.
+/// Vertical pass for one new row: sums weight · pixel for each column x to sums[x · resize_lanes].
 template <class Sum>
 void sum_rows(resize_axis const& rows, resize_axis::place const& row, std::uint8_t const* plane,
               std::size_t width, Sum* sums) {
@@ -62,14 +62,16 @@ void sum_rows(resize_axis const& rows, resize_axis::place const& row, std::uint8
   }
 }
 
-/// Before    `Sum` holds 512 times the product of both axes' largest sums.
+/// Resizes all planes.
+///
+/// Before    `Sum` can represent 512 times the product of both axes' largest sums.
 template <class Sum, class Real>
 void resize_planes(image const& from, image& to, resize_axis const& rows, resize_axis const& columns) {
   constexpr int lanes = resize_lanes;
   auto const width = static_cast<std::size_t>(from.width());
   auto const new_width = static_cast<std::size_t>(to.width());
   std::vector<Sum> sums(width * lanes);
-  Sum totals[lanes];  // of the rows' weights; unused lanes keep earlier values
+  Sum totals[lanes];  // sums of the rows' weights; unused lanes keep earlier values
   std::fill_n(totals, lanes, Sum{1});
   for (int channel = 0; channel < from.channels(); ++channel)
     for (int y = 0; y < to.height(); y += lanes) {

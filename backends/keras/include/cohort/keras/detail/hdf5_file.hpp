@@ -16,42 +16,42 @@
 
 namespace cohort::detail {
 
-/// The type of the elements of an array or an attribute.
+/// Element type of an array or an attribute.
 struct hdf5_type {
   enum class kind : unsigned char { floating, integer, text, texts_in_heap, other };
   kind is = kind::other;
   bool is_signed = false;
-  std::size_t bytes = 0;  // of an element
+  std::size_t bytes = 0;  // size of an element
 };
 
-/// An array whose data are contiguous in the file.
+/// Location and layout of an array whose data are contiguous in the file.
 struct hdf5_array {
   hdf5_type type{};
   std::vector<std::uint64_t> extents{};
-  std::uint64_t first = 0;  // byte of the file
+  std::uint64_t first = 0;  // offset of the data in the file
   std::uint64_t bytes = 0;
 };
 
-/// Remedies that errors name: for a file that cannot be read, and for a missing object.
+/// Remedies in error messages: `save` for a file that cannot be read, `complete` for a missing object.
 struct hdf5_remedies {
   std::string_view save = "save the model again with Keras, or as a .keras file";
   std::string_view complete =
       "save the model again, or pass a file of weights that belongs to the configuration";
 };
 
-/// An HDF5 file as h5py writes it by default: superblock 0, object headers 1, groups with symbol tables, and
-/// arrays that are contiguous, uncompressed and inside the file.
+/// An HDF5 file in h5py's default format: superblock version 0, object headers version 1, groups with symbol
+/// tables, and arrays that are contiguous, uncompressed and inside the file.
 ///
 /// Order     one thread at a time.
-/// Errors    data_error with the file, the path or the byte, and the remedy: the file is damaged, or an
-///           object is missing, is a soft or external link, or is stored in another way. file_error if the
+/// Errors    data_error, naming the file, the path or byte, and the remedy, if the file is damaged, or an
+///           object is missing, is a soft or external link, or has another storage format. file_error if the
 ///           file cannot be read.
-/// Cost      the whole file is never in memory. All reads together are bounded by 32 times the file's size +
-///           64 MiB, so each file is read in bounded time.
+/// Cost      never holds the whole file in memory. All reads together are bounded by 32 times the file's size
+///           + 64 MiB, so a damaged file is read in bounded time.
 /// Source    HDF5 File Format Specification, version 3.0.
 class hdf5_file {
  public:
-  /// Opens a file, or a file in memory that outlives this object. `name`: for errors.
+  /// Opens a file on disk or in memory; the memory outlives this object. `name`: file name in errors.
   hdf5_file(std::string name, std::string const& path, hdf5_remedies remedies = {});
   hdf5_file(std::string name, std::span<std::byte const> bytes);
   hdf5_file(hdf5_file const&) = delete;
@@ -66,7 +66,7 @@ class hdf5_file {
   std::vector<std::string> texts(std::string const& object, std::string const& attribute) const;
   /// Returns the number of members of a group.
   std::size_t members(std::string const& group) const;
-  /// Returns the place of an array's data.
+  /// Returns the location and layout of an array.
   hdf5_array array(std::string const& path) const;
   /// Reads an array, whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
@@ -94,10 +94,10 @@ class hdf5_file {
   std::optional<std::vector<std::string>> list(std::string const& object, std::string const& attribute) const;
   std::string heap_text(std::uint64_t heap, std::uint64_t index, std::uint64_t bytes,
                         std::string const& where) const;
-  /// Throws data_error about an object.
+  /// Throws data_error naming an object.
   [[noreturn]] void refuse(std::string const& path, std::string what, std::string expected, std::string got,
                            std::string_view remedy) const;
-  /// Throws data_error about damage at a byte of the file.
+  /// Throws data_error naming a damaged byte of the file.
   [[noreturn]] void refuse_at(std::uint64_t at, std::string what, std::string expected,
                               std::string got) const;
   static hdf5_type type_of(block& from);
@@ -113,7 +113,7 @@ class hdf5_file {
   mutable std::map<std::uint64_t, group> groups_{};
 };
 
-/// The arrays of an HDF5 file in one of Keras' two layouts.
+/// Weights in an HDF5 file, in one of Keras' two layouts.
 class hdf5_weights : public keras_weight_source {
  public:
   explicit hdf5_weights(hdf5_file const& file);
@@ -133,7 +133,7 @@ class hdf5_weights : public keras_weight_source {
 
   hdf5_file const& file_;
   bool has_paths_ = false;
-  bool old_paths_ = false;  // of TensorFlow 2.12
+  bool old_paths_ = false;  // object paths as in TensorFlow 2.12
   std::string group_{};
   mutable std::map<std::string, std::vector<std::string>, std::less<>> names_{};
 };

@@ -8,15 +8,15 @@
 
 namespace cohort::detail {
 
-/// Imports a configuration, with the arrays of `weights` if there are any.
+/// Imports a configuration, with the arrays of `weights` unless it is null.
 ///
-/// `training`     the text of a training configuration; null: the one inside `config`, if any
-/// `backend`      the backend that saved the model; empty: the one inside `config`, if any
+/// `training`     text of the training configuration; null: the one inside `config`, if any
+/// `backend`      Keras backend that saved the model; "": the one inside `config`, if any
 imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
                             keras_version given, std::string const* training,
                             keras_weight_source const* weights, std::string_view backend = {});
 
-/// Imports a file of model.save() in the format HDF5.
+/// Imports an HDF5 file written by model.save().
 imported_model import_keras(hdf5_file const& file, keras_options const& how);
 
 }  // namespace cohort::detail

@@ -17,16 +17,16 @@ namespace cohort::detail {
 
 namespace keras_limits {
 
-/// Largest extent: a product of three fits into 64 bits.
+/// Largest extent; the product of three extents fits into 64 bits.
 inline constexpr int largest_extent = 1 << 20;
-/// Largest stride and dilation: the product of a dilation and a kernel of 4096 fits into 31 bits.
+/// Largest stride and dilation; the product of a dilation and a kernel extent of 4096 fits into 31 bits.
 inline constexpr int largest_window = (1 << 15) - 1;
 /// Largest number of elements of a tensor of one example.
 inline constexpr std::int64_t most_elements = std::int64_t{1} << 30;
 
 }  // namespace keras_limits
 
-/// Remedies for a refused model: the last part of a message.
+/// Remedy for a refused model, the last part of an error message.
 inline constexpr std::string_view keras_remedy =
     "change the model in Keras and save it again (docs/keras.md lists what is imported)";
 
@@ -46,17 +46,17 @@ std::optional<keras_object> read_keras_object(io::json_value from);
 
 /// The fields of one object's configuration.
 ///
-/// Order     `names`: the name in Keras 3 first, then those of earlier versions. A field that is null counts
-///           as missing. Copies share the set of fields that were read.
+/// Order     `names`: the field's name in Keras 3, then its names in earlier versions. A field that is null
+///           counts as missing. Copies share the set of fields that were read.
 class keras_fields {
  public:
   using names = std::initializer_list<std::string_view>;
 
-  /// `where`: the layer, for errors.
+  /// `where`: name of the layer in errors.
   keras_fields(std::optional<io::json_value> config, std::string where, int version)
       : config_(config), where_(std::move(where)), version_(version) {}
 
-  /// Major version of Keras: 1, 2 or 3.
+  /// Returns the major version of Keras: 1, 2 or 3.
   int version() const { return version_; }
   std::string const& where() const { return where_; }
 
@@ -71,14 +71,14 @@ class keras_fields {
   /// Returns a required whole number from 1 to 2^53.
   std::int64_t count(names of) const;
   std::string text(names of, std::string otherwise) const;
-  /// Returns a list of `count` numbers; the file may contain one number for all of them.
+  /// Returns a list of `count` numbers. A single number in the file stands for all of them.
   std::vector<int> numbers(names of, std::size_t count, std::vector<int> otherwise) const;
   std::optional<keras_object> object(names of) const;
 
-  /// Refuses a field with another value than null, false, 0, "" or an empty list.
+  /// Refuses the model if the field has another value than null, false, 0, "" or an empty list.
   void expect_unset(names of, char const* reason) const;
-  /// Refuses fields that are set but were not read, except fields that do not change the layer's outputs.
-  /// `predicts`: fields that act in training only are exceptions, too.
+  /// Refuses the model if a field is set but was not read, unless the field cannot change the layer's
+  /// outputs. `predicts`: whether fields that act in training only are ignored, too.
   void expect_read(bool predicts) const;
   /// Marks all fields as read.
   void mark_read() const;
@@ -91,10 +91,11 @@ class keras_fields {
   std::shared_ptr<std::set<std::string_view>> read_ = std::make_shared<std::set<std::string_view>>();
 };
 
-/// Reads a whole number of at most `most` in magnitude. Keras writes 2 or 2.0.
+/// Reads an integer of at most `most` in magnitude. Keras writes 2 or 2.0.
 std::int64_t keras_whole_number(io::json_value from, std::int64_t most);
 
-/// "ConvLSTM2D" → "conv_lstm2d": the names of groups in files of weights.
+/// Returns a class name in Keras' snake case, used for groups in weight files: "conv_lstm2d" for
+/// "ConvLSTM2D".
 std::string keras_snake_case(std::string_view class_name);
 
 /// Returns extents as text: "(8, 8, 3)".

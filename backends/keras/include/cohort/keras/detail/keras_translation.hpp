@@ -18,17 +18,18 @@
 
 namespace cohort::detail {
 
-/// A tensor of the network, recorded at its first use. A softmax before a loss is never recorded, because the
-/// loss contains it.
+/// A tensor of the network. Its last activation is recorded only when the tensor is first used: a softmax
+/// before a loss is never recorded, because the loss contains it.
 struct keras_slot {
   int id = -1;
   std::function<int()> record{};
-  std::string activation{};  // recorded by `record`, unless a loss contains it
-  std::string name{};        // of that activation
-  int logits = -1;           // the tensor before that activation
+  std::string activation{};  // activation that `record` records, unless a loss contains it
+  std::string name{};        // name of this activation
+  int logits = -1;           // the tensor before this activation
 };
 
-/// A permutation, shared by tensors: element i in Keras is element [i] in the network. Empty: the identity.
+/// A permutation, shared by tensors: element i in Keras is element order[i] in the network. Empty: the
+/// identity.
 class keras_order {
  public:
   keras_order() = default;
@@ -46,19 +47,19 @@ class keras_order {
   std::shared_ptr<std::vector<int> const> at_{};
 };
 
-/// A tensor of Keras.
+/// A Keras tensor.
 ///
-/// Shapes    `dims`: without the batch, in Keras' order. Images of channels-last models are H×W×C here and
-///           C×H×W in the network.
+/// Shapes    `dims`: extents in Keras' order, without the batch. Images of channels-last models are H×W×C
+///           here and C×H×W in the network.
 /// Order     `order`: the order of the elements of a flattened image.
 struct keras_value {
   std::shared_ptr<keras_slot> slot{};
   std::vector<int> dims{};
   keras_order order{};
-  bool has_zero_padding = false;  // masked steps are 0
+  bool has_zero_padding = false;  // elements of masked steps are 0
 };
 
-/// Names a tensor as a configuration does: layer, index of the call, index of the output.
+/// Reference to a tensor, as in a configuration: layer, index of the call, index of the output.
 struct keras_reference {
   std::string layer{};
   std::size_t call = 0;
@@ -72,19 +73,19 @@ struct keras_call {
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
   std::map<std::string, io::json_value> options{};  // arguments that are not tensors
   bool has_constants = false;                       // a positional argument is not a tensor
-  std::optional<double> constant{};                 // the first one, if it is a number
+  std::optional<double> constant{};                 // the first such argument, if it is a number
 };
 
-/// A layer object of Keras. All calls of it share its parameters.
+/// A Keras layer. All calls of the layer share its parameters.
 struct keras_layer_state {
   std::string path{};         // "model/dense"
-  std::string object_path{};  // in files: "layers/dense_1"
-  std::string group{};        // the layer of the outermost model
+  std::string object_path{};  // path in weight files: "layers/dense_1"
+  std::string group{};        // name of the layer of the outermost model that contains it
   std::vector<int> order{};   // positions in the nested lists of layers
   bool trainable = true;
   int calls = 0;
-  std::vector<int> nodes{};  // nodes of the first call that own parameters
-  std::size_t cursor = 0;    // in later calls: index of the next node
+  std::vector<int> nodes{};  // nodes with parameters, recorded by the first call
+  std::size_t cursor = 0;    // in later calls: index of the next of these nodes
 };
 
 /// Arguments of the translation of one layer.
@@ -98,8 +99,8 @@ struct keras_layer_call {
   bool inference = false;          // called with training=False
 };
 
-/// Returns whether a class of keras.layers uses the mask of a sequence or passes it to its output. The other
-/// classes compute padding as any step, and drop the mask.
+/// Returns whether a class of keras.layers uses the mask of a sequence or passes it to its output. Other
+/// classes process padding like any step, and drop the mask.
 bool keeps_keras_mask(std::string_view class_name);
 
 /// Translates a configuration into a network, layer by layer.
@@ -111,7 +112,7 @@ class keras_translation {
   keras_translation(std::string origin, keras_options const& how, int version, int minor)
       : origin_(std::move(origin)), how_(how), version_(version), keras_minor_(minor) {}
 
-  /// `compile`: the training configuration, if the file has one.
+  /// Translates a model. `compile`: the training configuration, if the file has one.
   imported_model run(io::json_value model, std::optional<io::json_value> compile,
                      keras_weight_source const* weights);
 
@@ -136,14 +137,15 @@ class keras_translation {
   keras_value make_input(std::string const& name, keras_fields const& fields, std::optional<double> padding);
 
   // ---- recording ----
-  /// Records a layer under a derived name: "layer/suffix", or else "layer/kind". Later calls share the
-  /// parameters of the first one if `is_shared`.
+  /// Records a layer under a derived name: "layer/suffix", or "layer/kind" without a suffix. If `is_shared`,
+  /// later calls of the Keras layer share the parameters of the first call.
   template <class L>
   int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {},
              bool is_shared = true);
-  /// Bounds the work for a hostile file. Counts layers, calls and references, for each call of a model again.
+  /// Bounds the work for an untrusted file. Counts layers, calls and references; each call of a nested model
+  /// counts again.
   void count_work(std::size_t parts);
-  /// The order of a flattened image H×W×C.
+  /// Returns the order of the elements of a flattened image H×W×C.
   keras_order order_of_image(std::vector<int> const& dims);
   void expect_elements(double elements) const;
   template <class L>
@@ -155,11 +157,11 @@ class keras_translation {
   int reshaped(int id, shape extents, std::string_view suffix);
   shape extents_of(keras_value const& v) const;
   std::string unique_name(std::string_view suffix);
-  /// The name of the layer that is translated, or of its call: "layer@2".
+  /// Returns the name of the layer that is being translated, with the number of a later call: "layer@2".
   std::string layer_name() const;
-  /// Gives a node the name of a layer of the file. Does nothing if another node has this name.
+  /// Names a node after a layer of the file. Does nothing if another node has this name.
   void publish(int node, std::string const& name);
-  /// Removes the masks of the inputs before a layer that drops masks in Keras.
+  /// Removes the inputs' masks, for a layer that drops masks in Keras.
   void drop_masks(call& c);
   [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;
   void expect_rank(call const& c, std::size_t rank) const;
@@ -190,7 +192,7 @@ class keras_translation {
   void read_weights(imported_model& into, keras_weight_source const& from) const;
   bool is_first_call() const { return state_->calls == 0; }
   std::string name_of(int node) const { return std::string(net_.view().given_name(node)); }
-  /// The name of a parameter in model files.  Before  the names of all nodes are known.
+  /// Returns the name of a parameter in model files.  Before  the names of all nodes are known.
   std::string name_of(int node, std::string_view parameter) const {
     return node_names_.at(static_cast<std::size_t>(node)) + '.' + std::string(parameter);
   }
@@ -261,19 +263,19 @@ class keras_translation {
   void read_metrics(io::json_value compile, std::vector<std::string> const& names, std::size_t first_loss);
   metric metric_of(keras_object const& from) const;
 
-  static constexpr double fixed_epsilon = 1e-14;  // of normalisations that are not trained
+  static constexpr double fixed_epsilon = 1e-14;  // epsilon of normalisations that are not trained
 
   std::string origin_;
   keras_options how_;
   int version_;
-  int keras_minor_;  // minor version: 2.3 changed defaults, 2.12 and 3.1 statistics of masks
+  int keras_minor_;  // minor version: 2.3 changed defaults; 2.12 and 3.1 masked statistics
   bool images_first_ = false;
   builder net_{};
   std::map<std::string, keras_layer_state> states_{};
   keras_layer_state* state_ = nullptr;  // the layer that is being translated
-  std::string suffix_{};                // the part of the layer: "forward"
+  std::string suffix_{};                // part of the layer in names: "forward"
   std::set<std::string, std::less<>> names_{};
-  /// A parameter of a recorded node. Nodes get their names at the end.
+  /// A parameter of a recorded node, by index, because nodes get their names at the end.
   struct parameter_place {
     int node = -1;
     std::string parameter{};
@@ -285,9 +287,9 @@ class keras_translation {
   std::vector<std::pair<int, layer_override>> overrides_{};                       // by node
   std::vector<std::string> node_names_{};
   std::size_t work_ = 0;             // see count_work
-  std::int64_t order_elements_ = 0;  // of all keras_orders
+  std::int64_t order_elements_ = 0;  // total elements of all keras_orders
   bool has_other_groups_ = false;    // arrays and parameters do not correspond one to one
-  int recurrent_node_ = -1;          // recorded last
+  int recurrent_node_ = -1;          // the recurrent node that was recorded last
   std::vector<std::string> input_names_{};
   training_settings settings_{};
   std::vector<metric> metrics_{};

@@ -15,24 +15,24 @@ struct keras_version {
   int minor = 0;
 };
 
-/// An array of a file of weights, in Keras' order.
+/// An array of a weight file, in Keras' order of axes.
 struct keras_array {
   std::vector<int> dims{};
   std::vector<float> values{};
 };
 
-/// An array of the file and the parameter that it becomes.
+/// Maps an array of the file to a parameter of the network.
 ///
-/// `object_path`  path of the layer's object: "layers/dense_1"
-/// `part`         the object inside the layer that has the array: "cell"; empty: the layer
-/// `index`        index of the array in that object
-/// `group`        the layer of the outermost model, for files without paths of objects
+/// `object_path`  path of the Keras layer: "layers/dense_1"
+/// `part`         object inside the layer that has the array: "cell"; empty: the layer itself
+/// `index`        index of the array in this object
+/// `group`        layer of the outermost model, for files without object paths
 /// `order`        positions in the nested lists of layers, then a running number
-/// `is_trained`   files without paths store trained arrays first
+/// `is_trained`   whether Keras trains the array; files without paths store trained arrays first
 /// `dims`         extents in Keras
-/// `node`         the layer of the parameter
-/// `parameter`    name in this layer; empty: an array that Cohort does not need. The converted values are
-///                written from element `offset` on
+/// `node`         node of the network with the parameter
+/// `parameter`    name of the parameter; empty: Cohort does not need the array
+/// `offset`       first element of the parameter to which the values, changed by `convert`, are written
 struct keras_weight {
   std::string layer{};
   std::string object_path{};
@@ -48,11 +48,11 @@ struct keras_weight {
   std::function<std::vector<float>(std::vector<float> const&)> convert{};
 };
 
-/// A source of the arrays of a model: an HDF5 file in one of Keras' layouts, or memory in tests.
+/// A model's arrays: in an HDF5 file with one of Keras' layouts, or in memory in tests.
 class keras_weight_source {
  public:
   virtual ~keras_weight_source() = default;
-  /// Returns whether arrays are found by the paths of objects, not by their order.
+  /// Returns whether arrays are identified by object paths, not by their order.
   virtual bool has_paths() const = 0;
   /// Returns the number of arrays of an object; nullopt if the file has no such object.
   virtual std::optional<std::size_t> count_of(std::string const& object_path) const = 0;

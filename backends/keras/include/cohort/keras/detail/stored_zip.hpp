@@ -13,7 +13,7 @@ namespace cohort::detail {
 /// A zip archive whose entries are stored, not compressed, as in .keras files. An entry is never larger than
 /// the archive, and no compression library is needed.
 ///
-/// Errors    file_error if the file cannot be read or is too large; those of zip_directory.
+/// Errors    file_error if the file cannot be read or is too large; as zip_directory.
 class stored_zip {
  public:
   stored_zip(std::string const& path, std::size_t max_bytes);
@@ -24,7 +24,7 @@ class stored_zip {
   stored_zip& operator=(stored_zip const&) = delete;
 
   bool has(std::string_view name) const { return directory_.find(name) != nullptr; }
-  /// Returns the bytes of one entry, valid as long as the archive.
+  /// Returns the bytes of one entry. They are valid as long as this object.
   ///
   /// Errors    data_error if it does not exist, is compressed, or has another CRC-32.
   std::span<std::byte const> read(std::string_view name) const;

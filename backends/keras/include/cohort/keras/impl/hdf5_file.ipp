@@ -12,16 +12,16 @@ namespace cohort::detail {
 
 namespace hdf5_limits {
 
-/// Bytes of an attribute's strings, strings of an attribute, attributes of a split list, bytes of a block of
-/// the file's structure, and blocks of an object's header.
+/// Limits, in this order: bytes of an attribute's strings, strings of an attribute, attributes of a split
+/// list, bytes of a block of the file's structure, blocks of an object's header, axes of an array.
 inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000, chunks = 10'000,
                              block_bytes = std::size_t{64} << 20, header_blocks = 1000, rank = 32;
-/// Members of a group.
+/// Limit of the members of a group.
 inline constexpr std::size_t members = 1'000'000;
 
 }  // namespace hdf5_limits
 
-/// Types of the messages of an object's header.
+/// Message types in object headers.
 namespace hdf5_message {
 
 inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x6, external = 0x7,
@@ -30,7 +30,7 @@ inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x
 
 }  // namespace hdf5_message
 
-/// A part of the file's structure, read from its beginning to its end. Numbers are little-endian.
+/// A part of the file's structure, parsed sequentially. Numbers are little-endian.
 class hdf5_file::block {
  public:
   block(hdf5_file const& file, std::uint64_t at, std::string bytes)
@@ -58,7 +58,7 @@ class hdf5_file::block {
     std::uint64_t const where = at();
     if (text(wanted.size()) != wanted) refuse_at(where, what, std::string(wanted), "other bytes");
   }
-  /// Reads a number of one byte that must be one of two.
+  /// Reads a one-byte version number, which must be `one` or `other`.
   std::uint64_t version(char const* what, std::uint64_t one, std::uint64_t other) {
     std::uint64_t const where = at(), made = number(1);
     if (made != one && made != other)
@@ -66,7 +66,7 @@ class hdf5_file::block {
                 text_of({made}));
     return made;
   }
-  /// Reads a part of this block as a block.
+  /// Reads the next `count` bytes as a block.
   block part(std::size_t count) {
     std::uint64_t const where = at();
     return {file_, where, text(count)};
@@ -113,7 +113,7 @@ hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
   open();
 }
 
-/// Bounds the work: damaged references may lead to the same bytes again and again.
+/// Bounds the work, because damaged references may lead to the same bytes repeatedly.
 void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
   std::uint64_t const most = 32 * size_ + hdf5_limits::block_bytes;
   if ((spent_ += bytes) > most)
@@ -139,7 +139,7 @@ hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
   if (bytes > hdf5_limits::block_bytes)
     refuse_at(at, "a part of the structure is too large",
               text_of({"at most ", hdf5_limits::block_bytes, " bytes"}), text_of({bytes}));
-  if (at > size_ || bytes > size_ - at)  // before memory is allocated
+  if (at > size_ || bytes > size_ - at)  // checked before memory is allocated
     refuse_at(at, "the file is truncated or damaged", text_of({bytes, " bytes at this place"}),
               text_of({"a file of ", size_, " bytes"}));
   std::string made(static_cast<std::size_t>(bytes), '\0');
@@ -147,7 +147,7 @@ hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
   return {*this, at, std::move(made)};
 }
 
-/// The superblock.
+/// Reads the superblock.
 void hdf5_file::open() {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   if (size_ < signature.size() || part(0, signature.size()).text(signature.size()) != signature)
@@ -237,7 +237,7 @@ hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
 void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group& to) const {
   struct pending_node {
     std::uint64_t at;
-    std::uint64_t below;  // its level is smaller: there is no cycle
+    std::uint64_t below;  // upper bound of the node's level, which excludes cycles
   };
   std::vector<pending_node> pending{{tree, 256}};
   while (!pending.empty()) {
@@ -355,8 +355,7 @@ hdf5_type hdf5_file::type_of(block& from) {
   return made;
 }
 
-/// Returns a string of a heap of the file. Heaps are not cached, because damaged references may form many of
-/// them.
+/// Returns a string from a global heap. Heaps are not cached, because a damaged file may refer to very many.
 std::string hdf5_file::heap_text(std::uint64_t heap, std::uint64_t index, std::uint64_t bytes,
                                  std::string const& where) const {
   if (bytes == 0) return {};
@@ -469,7 +468,7 @@ std::size_t hdf5_file::members(std::string const& path) const {
 
 namespace hdf5_numbers {
 
-/// An IEEE 754 number of 16 bits.
+/// Converts an IEEE 754 half-precision number to f32.
 inline float widened(std::uint16_t half) {
   std::uint32_t const sign = std::uint32_t{half & 0x8000U} << 16, exponent = half >> 10 & 31U,
                       rest = half & 1023U;

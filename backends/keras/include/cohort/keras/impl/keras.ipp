@@ -23,7 +23,7 @@ inline keras_version read_version(std::string_view text) {
   return made;
 }
 
-/// Guesses the version from a configuration: Keras 3 writes modules, Keras 1 fields of other names.
+/// Guesses the version from a configuration: Keras 3 writes modules; Keras 1 has other field names.
 inline keras_version guess_version(io::json_value model) {
   if (model.find("module")) return {3, 0};
   std::vector<io::json_value> pending{model};
@@ -65,7 +65,7 @@ inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
-/// Throws file_error for a missing or too large file.
+/// Throws file_error if the file is missing or too large.
 inline void expect_file(std::string const& path, std::size_t max_bytes) {
   io::file_reader(path).expect_at_most(max_bytes);
 }

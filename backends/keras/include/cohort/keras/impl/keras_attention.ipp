@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 namespace keras_heads {
 
-/// Finds an input of an attention layer, given by position or by keyword.
+/// Returns an input of an attention layer, passed by position or by keyword; null if there is none.
 inline keras_value const* find(keras_layer_call const& c, std::size_t position, char const* name) {
   if (c.inputs.size() > position) return &c.inputs[position];
   auto const found = c.named_inputs.find(name);
@@ -87,7 +87,7 @@ keras_translation::values keras_translation::multi_head_attention(call const& c)
   int k = project(*keys, "key", is_grouped ? "_key_dense" : "key_dense", key_heads, width);
   int v = project(*values_in, "value", is_grouped ? "_value_dense" : "value_dense", key_heads, value_width);
   if (key_heads != heads) {
-    // Each head of keys and values serves heads / key_heads queries.
+    // Each head of keys and values is used by heads / key_heads query heads.
     auto const repeat = [&](int from, int size, std::string const& name) {
       std::vector<int> all;
       for (int head = 0; head < key_heads; ++head) {
@@ -112,7 +112,7 @@ keras_translation::values keras_translation::multi_head_attention(call const& c)
   return {value(made, {query->dims[0], outputs})};
 }
 
-/// The layer Attention: softmax(q·kᵀ)·v without parameters.
+/// Translates the layer Attention: softmax(q·kᵀ)·v without parameters.
 keras_translation::values keras_translation::luong_attention(call const& c) {
   keras_fields const& f = c.fields;
   if (c.inputs.size() < 2 || c.inputs.size() > 3)

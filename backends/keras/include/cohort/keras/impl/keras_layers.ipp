@@ -78,7 +78,8 @@ inline constexpr refused_class refused[]{
     {"ThresholdedReLU", "Cohort has no rectifier with a threshold"},
 };
 
-/// Sorted; see keeps_keras_mask. tests/golden/keras/masks.txt has the rules of Keras. Merge is of Keras 1.
+/// Classes for which keeps_keras_mask is true, sorted. tests/golden/keras/masks.txt has Keras' rules. Merge
+/// exists in Keras 1 only.
 inline constexpr std::string_view keep_masks[]{"Activation",
                                                "ActivityRegularization",
                                                "Add",
@@ -251,7 +252,7 @@ keras_translation::values keras_translation::dispatch(call const& c) {
   return made;
 }
 
-/// A function of keras.ops between tensors, for example x + y in a functional model.
+/// Translates a function of keras.ops on tensors, for example x + y in a functional model.
 keras_translation::values keras_translation::translate_operation(call const& c, bool has_constants) {
   static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
   if (std::ranges::find(known, c.class_name) == std::end(known))
@@ -265,7 +266,8 @@ keras_translation::values keras_translation::translate_operation(call const& c, 
 
 // ---- activations -----------------------------------------------------------------------------------------
 
-/// Returns an activation that is recorded at its first use, unless a loss contains it.
+/// Returns the output of an activation that is recorded only when it is first used, unless a loss contains
+/// it.
 keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
   int const logits = id_of(x);
   keras_value made = like(x, -1);
@@ -493,7 +495,7 @@ keras_translation::values keras_translation::normalisation(call const& c) {
   if (how_.training && state_->trainable && c.inference)
     refuse("the layer is called with training=False but is trained",
            "trainable=False, or keras_options::training false", "training=False");
-  // 3.0.0 and 3.0.1 ignore masks. Later patches of 3.0 are refused, too.
+  // Keras 3.0.0 and 3.0.1 ignore masks; all patch versions of 3.0 are treated alike.
   bool const ignores_masks =
       version_ == 1 || (version_ == 2 && keras_minor_ < 12) || (version_ == 3 && keras_minor_ == 0);
   if (ignores_masks && how_.training && state_->trainable && has_mask(x))
@@ -581,7 +583,7 @@ keras_translation::values keras_translation::layer_normalisation(call const& c) 
   return {like(x, id)};
 }
 
-/// Rescaling and Normalization: a scale, or a frozen batch normalisation with the given numbers.
+/// Translates Rescaling and Normalization to a scale, or to a frozen batch normalisation with constants.
 keras_translation::values keras_translation::fixed_normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
@@ -618,7 +620,7 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
     }
   } else {
     f.expect_unset({"invert"}, "the inverse of a normalisation is not imported");
-    auto const axis = f.find({"axis"});  // null or an empty list: one mean of all elements
+    auto const axis = f.find({"axis"});  // null or an empty list: one mean over all elements
     bool has_channel_axis = !axis && !f.has_null("axis");
     if (axis && axis->kind() == io::json_kind::array && axis->size() == 1)
       has_channel_axis = is_channel_axis(static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8)), x);
@@ -628,7 +630,7 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
     bool const has_mean = f.has("mean"), has_variance = f.has("variance");
     if (has_mean != has_variance) refuse("mean and variance are given together", "both", "one of them");
     if (!has_mean) {
-      // Adapted to data: mean, variance and their count are arrays of the layer.
+      // A layer adapted to data: mean, variance and count are arrays of the layer.
       if (!has_channel_axis)
         refuse("an adapted normalisation is imported for each channel", "axis -1", "other axes");
       int const id = record_fixed(x);
@@ -672,7 +674,7 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
 }
 
 /// Records x·scale + shift with constants, as a frozen batch normalisation. Running statistics cannot be
-/// shared, so each call has copies of the parameters.
+/// shared, so later calls have copies of the parameters.
 int keras_translation::record_fixed(keras_value const& x) {
   int const id = record(batch_norm{.momentum = 0.99, .epsilon = fixed_epsilon}, {id_of(x)}, {}, false);
   if (!is_first_call() || state_->trainable) freeze(id);
@@ -695,7 +697,7 @@ keras_translation::values keras_translation::embedding_layer(call const& c) {
   return {value(id, {x.dims[0], width})};
 }
 
-/// Records one-hot vectors as a frozen embedding with the identity matrix.
+/// Translates a one-hot encoding to a frozen embedding with the identity matrix.
 keras_translation::values keras_translation::one_hot(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);

@@ -26,7 +26,7 @@ inline keras_reference read_reference(io::json_value from) {
           static_cast<std::size_t>(from.at(std::size_t{2}).integer(0, 100'000))};
 }
 
-/// Appends the tensors in an argument. Returns whether it also contains numbers or strings.
+/// Appends the tensors in an argument. Returns whether the argument also contains numbers or strings.
 inline bool collect(io::json_value from, std::vector<keras_reference>& into) {
   if (from.is_null()) return false;
   if (from.kind() == io::json_kind::object) {
@@ -123,7 +123,7 @@ inline io::json_value layers_of(io::json_value config) {
   return config.kind() == io::json_kind::array ? config : config.at("layers");
 }
 
-/// Limits on an untrusted file. The network and the work are larger than the file if a model is called often.
+/// Limits for an untrusted file: repeated calls of a nested model multiply the network and the work.
 inline constexpr std::size_t most_layers = 20'000, most_work = 200'000;
 
 }  // namespace keras_nodes
@@ -281,7 +281,8 @@ void keras_translation::expect_no_mask(keras_value const& v) {
 void keras_translation::drop_masks(call& c) {
   for (keras_value& v : c.inputs) {
     if (!v.slot || !has_mask(v)) continue;
-    // If padding is 0 in Keras as in Cohort, the sequence is the same without mask. `flatten` ends a mask.
+    // If padding is 0 in Keras and in Cohort, the sequence is the same without a mask. `flatten` removes a
+    // mask.
     if (!v.has_zero_padding || c.class_name == "Softmax") expect_no_mask(v);
     int const rows = record(flatten{}, {id_of(v)}, "unmasked");
     v = like(v, reshaped(rows, extents_of(v), "unmasked"));
@@ -292,7 +293,7 @@ int keras_translation::channels_of(keras_value const& v) const {
   return v.dims.size() == 3 && images_first_ ? v.dims[0] : v.dims.back();
 }
 
-/// Returns whether an axis is the channel axis. The batch is axis 0.
+/// Returns whether an axis is the channel axis. Axis 0 is the batch.
 bool keras_translation::is_channel_axis(int axis, keras_value const& v) const {
   int const rank = static_cast<int>(v.dims.size());
   if (axis < 0) axis += rank + 1;
@@ -367,7 +368,8 @@ void keras_translation::add_penalties(layer_override& row, std::optional<keras_o
   (bias ? row.bias_l2 : row.l2) = 2 * l2;
 }
 
-/// `unit_axes`: Keras must compute the norm of a unit over this number of leading axes.
+/// Translates a constraint. `unit_axes`: number of leading axes over which Keras must compute the norm of a
+/// unit.
 parameter_constraint keras_translation::constraint_of(std::optional<keras_object> of,
                                                       std::size_t unit_axes) const {
   keras_fields const fields(of->config, origin_ + ", layer " + state_->path, version_);
@@ -397,7 +399,8 @@ parameter_constraint keras_translation::constraint_of(std::optional<keras_object
   return constraint::unit_norm{};
 }
 
-/// Sets the regularisers and constraints of a node. The prefixes are those of the fields: "kernel", "bias".
+/// Sets the regularisers and constraints of a node. The prefixes begin the names of the fields: "kernel",
+/// "bias".
 void keras_translation::override_layer(int node, keras_fields const& fields, char const* weights_prefix,
                                        char const* bias_prefix) {
   fields.expect_unset({"activity_regularizer"}, "Cohort has no penalty of activations");
@@ -463,8 +466,8 @@ void keras_translation::read_weights(imported_model& into, keras_weight_source c
         refuse_keras(from.name() + ", " + path, "the layer has another number of arrays",
                      std::to_string(numbers.size()), std::to_string(*count));
   } else {
-    // The file stores the arrays of a layer of the outermost model in the order of layer.weights: trained
-    // arrays first.
+    // For each layer of the outermost model, the file stores the arrays in the order of layer.weights:
+    // trained arrays first.
     std::ranges::stable_sort(sorted, [](keras_weight const* a, keras_weight const* b) {
       if (a->group != b->group) return a->group < b->group;
       if (a->is_trained != b->is_trained) return a->is_trained;
@@ -473,7 +476,7 @@ void keras_translation::read_weights(imported_model& into, keras_weight_source c
     for (std::size_t i = 0; i < sorted.size();) {
       std::string const& group = sorted[i]->group;
       std::size_t last = i, number = 0;
-      // If two parameters read the same array (the two biases of a GRU), it counts once.
+      // An array that two parameters read (the two biases of a GRU) counts once.
       keras_weight const* before = nullptr;
       std::vector<std::size_t> numbers;
       for (; last < sorted.size() && sorted[last]->group == group; ++last) {
@@ -521,7 +524,7 @@ void keras_translation::read_weights(imported_model& into, keras_weight_source c
 
 // ---- models ----------------------------------------------------------------------------------------------
 
-/// Finds whether images are H×W×C or C×H×W. All layers must have the same order.
+/// Determines whether images are H×W×C or C×H×W. All layers must agree.
 void keras_translation::find_image_order(io::json_value config) {
   std::optional<bool> first;
   std::vector<io::json_value> pending{config};
@@ -679,8 +682,8 @@ keras_translation::values keras_translation::translate_layer(
     if (!keeps_keras_mask(class_name)) drop_masks(c);
     made = dispatch(c);
   }
-  // The name of a layer gives its output only: layers with several outputs, and flattened images, whose
-  // elements are in another order, have derived names.
+  // Only a node that computes the layer's single output gets the layer's name. Layers with several outputs,
+  // and flattened images, whose elements are in another order, have derived names.
   if (!keras_nodes::is_model(class_name) && made.size() == 1 && made[0].slot && made[0].slot->id >= first_node
       && made[0].order.empty())
     publish(made[0].slot->id, layer_name());
@@ -774,8 +777,8 @@ keras_translation::values keras_translation::translate_functional(io::json_value
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // For each layer: the number of calls that read its output, and the mask values of those calls that are of
-  // Masking.
+  // For each layer: the number of calls that read its output, and the mask values of the Masking
+  // layers among them.
   std::map<std::string_view, std::pair<std::size_t, std::vector<double>>> readers;
   for (auto const& [other, entry] : entries) {
     if (inputs || entry.json.at("class_name").string() == "NotEqual") continue;
@@ -829,7 +832,7 @@ keras_translation::values keras_translation::translate_functional(io::json_value
     }
   for (keras_reference& from : output_layers) from.call = call_of(from, true);
 
-  // Files of Keras 3 contain derived masks as arguments: any(x != 0) of an input x.
+  // Files of Keras 3 contain masks derived from an input x as arguments: any(x != 0).
   std::map<node_key, std::vector<keras_reference>> masks;
   for (auto& layer : entries)
     for (std::size_t call = 0; call < layer.second.calls.size(); ++call)
@@ -885,7 +888,7 @@ keras_translation::values keras_translation::translate_functional(io::json_value
              "the mask of the layer's input", "another mask");
   };
 
-  // Orders the needed calls, inputs before readers: a depth-first search from the outputs, without recursion.
+  // Sorts the needed calls topologically, by a depth-first search from the outputs without recursion.
   std::map<node_key, std::set<std::size_t>> read;
   std::map<node_key, int> colour;  // 1: being visited, 2: done
   std::vector<node_key> order, pending;
@@ -976,7 +979,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
       root.trainable = flag->boolean();
   values outputs = translate_model(config, class_name, root, {}, nullptr, false);
 
-  std::vector<std::string> names;  // of the layers of the outputs
+  std::vector<std::string> names;  // names of the layers of the outputs
   if (class_name == "Sequential") {
     io::json_value const layers = keras_nodes::layers_of(config);
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -1001,17 +1004,17 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
   } else {
     for (keras_value const& output : outputs) ids.push_back(id_of(output));
   }
-  // An output that another layer reads, or that is an input, gets a separate identity layer.
+  // An output that another layer also reads, or that is an input, gets a separate identity layer.
   graph_view const view = net_.view();
   std::set<int> read(view.edges.begin(), view.edges.end()), returned;
-  std::vector<std::string> output_names;  // of the layers that compute what Keras returns
+  std::vector<std::string> output_names;  // names of the layers that compute Keras' outputs
   for (std::size_t i = 0; i < ids.size(); ++i) {
     auto const is_input = [&](int id) { return net_.view().kind(id).role == layer_role::input; };
     if (read.contains(ids[i]) || is_input(ids[i]) || !returned.insert(ids[i]).second) {
       output_state.path = names[i];
       ids[i] = record(identity_activation{}, {ids[i]}, "output");
     }
-    // A loss computes the output itself, if it contains the last activation; otherwise it reads the output.
+    // A loss that contains the last activation computes the output; other losses read it.
     int const computed = outputs[i].slot->id;
     output_names.push_back(name_of(computed < 0 || is_input(computed) ? ids[i] : computed));
   }

@@ -23,7 +23,7 @@ inline std::optional<recurrent_activation> find_activation(std::string const& na
 
 }  // namespace keras_cells
 
-/// Records a recurrent layer and the parts of its output that are read.
+/// Records a recurrent layer, and the used parts of its output: sequence and states.
 template <class L>
 keras_translation::recurrent_result keras_translation::record_recurrent(L layer, keras_fields const& fields,
                                                                         keras_value const& x,
@@ -150,7 +150,7 @@ keras_translation::recurrent_result keras_translation::make_recurrent(
   override_recurrent(id, cell);
   std::size_t const u = static_cast<std::size_t>(units);
   if (version_ == 1 && rows > 1) {
-    // Keras 1 has three arrays per gate. The gates of an LSTM are i c f o, those of a GRU z r h.
+    // Keras 1 has three arrays per gate. An LSTM has the gates i c f o, a GRU z r h.
     std::vector<std::size_t> const gate_of =
         rows == 4 ? std::vector<std::size_t>{0, 2, 1, 3} : std::vector<std::size_t>{0, 1, 2};
     for (std::size_t k = 0; k < gate_of.size(); ++k) {
@@ -201,7 +201,7 @@ void keras_translation::override_recurrent(int node, keras_fields const& fields)
 
 namespace keras_cells {
 
-/// Returns the class of a layer that equals RNN with this cell.
+/// Returns the layer class that equals RNN with this cell; "" if there is none.
 inline std::string layer_of_cell(std::string const& cell) {
   return cell == "LSTMCell" ? "LSTM" : cell == "GRUCell" ? "GRU" : cell == "SimpleRNNCell" ? "SimpleRNN" : "";
 }
@@ -221,7 +221,7 @@ keras_translation::values keras_translation::recurrent(call const& c) {
   f.expect_unset({"time_major"}, "sequences are batch first in Cohort");
   std::string class_name = c.class_name;
   keras_fields cell = f;
-  // Files of Keras 3 have the arrays in the cell.
+  // Files of Keras 3 store the arrays under the cell.
   std::string const part = "cell";
   if (class_name == "RNN") {
     auto const inner = f.object({"cell"});
@@ -302,7 +302,7 @@ keras_translation::values keras_translation::bidirectional(call const& c) {
     recurrent_result made = make_recurrent(c, class_name, of, cell, x, start, wanted, name, part, reverse);
     if (is_first_call())
       for (keras_fields const* const read : {&of, &cell}) read->expect_read(!how_.training || c.inference);
-    // Keras sets the outputs of masked steps to 0 here.
+    // In Bidirectional, Keras sets the outputs of masked steps to 0.
     if (is_masked && sequences && made.outputs[0].slot && !made.outputs[0].has_zero_padding) {
       made.outputs[0] = value(record(zero_masked{}, {id_of(made.outputs[0])}, std::string(name) + "/zeroed"),
                               made.outputs[0].dims);
@@ -347,10 +347,10 @@ keras_translation::values keras_translation::bidirectional(call const& c) {
   return outputs;
 }
 
-/// Returns whether merge_mode is null: then the layer returns both outputs.
+/// Returns whether merge_mode is null, so that the layer returns both outputs.
 bool keras_translation::merges_none(keras_fields const& of) const { return of.has_null("merge_mode"); }
 
-/// Layers that compute each step independently are the same with and without TimeDistributed.
+/// Translates TimeDistributed, which changes nothing for layers that compute each step independently.
 keras_translation::values keras_translation::time_distributed(call const& c) {
   auto const inner = c.fields.object({"layer"});
   if (!inner || !inner->config) refuse("TimeDistributed has no layer", "a layer", "none");

@@ -13,7 +13,7 @@ struct sides {
   int before = 0, after = 0;
 };
 
-/// Reads {{1, 2}, {3, 4}}, {1, 3} or 2.
+/// Reads paddings of the axes: {{1, 2}, {3, 4}}, {1, 3} or 2.
 inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::size_t axes, sides otherwise) {
   std::vector<sides> made(axes, otherwise);
   if (!from) return made;
@@ -35,7 +35,7 @@ inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::si
   return made;
 }
 
-/// Refuses extents outside 1 … `most`. Within the limits of all callers, no sum or product overflows.
+/// Refuses extents outside 1 … `most`. With the callers' values of `most`, no sum or product overflows.
 inline void check(keras_fields const& of, char const* what, std::vector<int> const& extents, int most) {
   for (int const one : extents)
     if (one < 1 || one > most)
@@ -338,7 +338,7 @@ inline bool is_same(std::vector<int> const& dims) {
   return dims.size() != 3 || dims[2] == 1 || dims[0] * dims[1] == 1;
 }
 
-/// Largest number of elements of all orders together: 256 MiB.
+/// Largest total number of elements of all orders (256 MiB).
 inline constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
 }  // namespace keras_orders

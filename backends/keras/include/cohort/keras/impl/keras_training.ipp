@@ -10,7 +10,8 @@ namespace cohort::detail {
 
 namespace keras_losses {
 
-/// Returns one name for "CategoricalCrossentropy", "categorical_crossentropy" and abbreviations.
+/// Returns the canonical name of a loss: "categorical_crossentropy" for "CategoricalCrossentropy" and
+/// abbreviations.
 inline std::string name_of(std::string const& given) {
   std::string name = given.find('_') == std::string::npos ? keras_snake_case(given) : given;
   if (name == "mse" || given == "MSE") return "mean_squared_error";
@@ -35,12 +36,12 @@ int keras_translation::record_loss(keras_value const& output, keras_object const
     if (type->class_name != "float32" && type->class_name != "DTypePolicy")
       f.refuse("Cohort computes imported models in float32", "float32", type->class_name);
   std::string const kind = keras_losses::name_of(loss.class_name);
-  // Keras 2.11 to 2.15 write the function of each class.
+  // Keras 2.11 to 2.15 also write the class's function.
   if (auto const function = f.object({"fn"}); function && function->class_name != kind)
     f.refuse("the function of the loss is not that of its class", kind, function->class_name);
   bool const from_logits = f.flag({"from_logits"}, false);
   std::string const applied = output.slot->activation;
-  // Returns the tensor before the activation that the loss contains.
+  // Returns the tensor before the activation `activation`, which the loss contains.
   auto const logits = [&](char const* activation) {
     if (from_logits) {
       if (!applied.empty())
@@ -85,7 +86,7 @@ int keras_translation::record_loss(keras_value const& output, keras_object const
              loss.class_name);
   }
   f.expect_read(true);
-  // A loss that contains the last activation computes the output of its layer.
+  // A loss that contains the last activation computes the output of the activation's layer.
   bool const contains_activation = output.slot->id < 0 && output.slot->logits == net_.view().inputs(id)[0];
   if (contains_activation && !output.slot->name.empty()) publish(id, output.slot->name);
   suffix_ = suffix_before;
@@ -293,8 +294,8 @@ void keras_translation::read_optimizer(io::json_value compile) {
     settings_.optimizer.rule =
         adamax{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
-    // Keras adds ε below the root, as if the accumulators started at a value that is larger by ε. Before
-    // 2.11, it added ε to the root, and Keras without TensorFlow started at 0.
+    // Keras adds ε under the root, as if the accumulators' initial value were larger by ε. Before 2.11, Keras
+    // added ε to the root; Keras without TensorFlow started the accumulators at 0.
     bool const is_below_root = version_ == 3 || (version_ == 2 && keras_minor_ >= 11);
     double const initial = f.number({"initial_accumulator_value"}, is_below_root ? 0.1 : 0);
     constexpr double negligible = 1e-30;
@@ -343,7 +344,7 @@ void keras_translation::read_optimizer(io::json_value compile) {
 
 // ---- metrics ---------------------------------------------------------------------------------------------
 
-/// Reads the metrics. Cohort computes metrics of the first loss only.
+/// Reads the metrics. Cohort computes metrics for the first loss only.
 void keras_translation::read_metrics(io::json_value compile, std::vector<std::string> const& names,
                                      std::size_t first_loss) {
   std::string const where = origin_ + ", metrics";
@@ -402,7 +403,7 @@ void keras_translation::read_metrics(io::json_value compile, std::vector<std::st
 metric keras_translation::metric_of(keras_object const& from) const {
   std::string const where = origin_ + ", metric " + from.class_name;
   keras_fields const f(from.config, where, version_);
-  // Wrappers of functions: {"class_name": "MeanMetricWrapper", "config": {"fn": …}}.
+  // A function in a wrapper: {"class_name": "MeanMetricWrapper", "config": {"fn": …}}.
   if (from.class_name == "MeanMetricWrapper")
     if (auto const inner = f.object({"fn"})) {
       metric made = metric_of(*inner);

@@ -7,17 +7,16 @@
 
 namespace cohort::detail {
 
-/// Throws a communicator_error with MPI's error text unless the routine has succeeded.
+/// Throws communicator_error with MPI's error text if `code`, returned by `routine`, is not MPI_SUCCESS.
 void mpi_call(int code, char const* routine);
 
-/// Sleeps between two polls of MPI.
+/// Sleeps for `time` between two polls of MPI.
 void sleep_between_polls(std::chrono::microseconds time = std::chrono::microseconds(200));
 
-/// A duplicate of a communicator. Its messages are separate from the original's, and MPI's errors are
-/// returned, not fatal.
+/// A duplicate of a communicator, with separate messages. MPI returns errors instead of aborting.
 ///
-/// Order     created collectively, over all ranks of the communicator. Freed only by free(): a communicator
-///           with pending messages must not be freed, because a new communicator may reuse its context id.
+/// Order     created collectively by all ranks of the communicator. Freed only by free(): a communicator with
+///           pending messages must not be freed, because a new communicator may reuse its context id.
 /// Errors    communicator_error if not all ranks have joined within `patience`.
 class mpi_duplicate {
  public:

@@ -8,14 +8,16 @@
 
 namespace cohort::detail {
 
-/// The messages of a rank_monitor over MPI. Failures and farewells are sent synchronously: they have arrived
-/// when the send is done.
+/// Sends and receives the messages of a rank_monitor over MPI. Failures and farewells use synchronous sends,
+/// which complete only when the message has arrived.
 class mpi_control final : public rank_monitor {
  public:
   /// `patience`: time limit for all ranks to join.
   mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience);
   ~mpi_control() override;
 
+  /// Frees the MPI objects.
+  ///
   /// Before    wait_for_farewells() has returned true.
   void free() noexcept {
     channel_.free();
@@ -30,7 +32,7 @@ class mpi_control final : public rank_monitor {
   struct message {
     int to;
     control_message what;
-    std::vector<std::byte> bytes;  // their address is stable when the message moves
+    std::vector<std::byte> bytes;  // the address of the bytes stays the same when the message moves
     MPI_Request request;
   };
 
@@ -39,7 +41,7 @@ class mpi_control final : public rank_monitor {
   void complete_sends() override;
   bool is_sending(int to, control_message what) const override;
   bool is_sending() const override { return !sent_.empty(); }
-  /// MPI is not called any more.
+  /// Allows MPI_Finalize, because MPI is not called any more.
   void on_stop() noexcept override { finalize_check_.end(); }
 
   incoming& next_from(int rank) { return received_[static_cast<std::size_t>(rank)]; }

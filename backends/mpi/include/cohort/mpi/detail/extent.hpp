@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// A number of bytes as MPI's count and datatype: up to `largest` bytes, `count` elements of MPI_BYTE; above,
-/// one element of a derived datatype.
+/// Represents a number of bytes by MPI's count and datatype: `bytes` elements of MPI_BYTE or, above
+/// `largest`, one element of a derived datatype.
 class mpi_extent {
  public:
   explicit mpi_extent(std::size_t bytes, std::size_t largest = INT_MAX,
@@ -22,7 +22,7 @@ class mpi_extent {
   MPI_Datatype type = MPI_BYTE;
 };
 
-/// Number of bytes of a received message.
+/// Returns the number of bytes of a received message.
 std::size_t mpi_bytes(MPI_Status const& status);
 
 }  // namespace cohort::detail

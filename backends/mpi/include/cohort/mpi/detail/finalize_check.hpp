@@ -11,8 +11,8 @@ namespace cohort::detail {
 /// Detects that the program calls MPI_Finalize while a progress thread still calls MPI. Then prints an error
 /// and exits the process with status 1, because MPI would crash.
 ///
-/// Order     call end() or free(), or destroy the object, when no thread calls MPI for the communicator any
-///           more. Any thread may do this.
+/// Order     call end() or free(), or destroy the object, as soon as no thread calls MPI for the communicator
+///           any more. Any thread may do this.
 /// Source    MPI 4.1, 11.2.4: MPI_Finalize first deletes the attributes of MPI_COMM_SELF.
 class finalize_check {
  public:
@@ -23,7 +23,7 @@ class finalize_check {
 
   /// Allows MPI_Finalize from now on.
   void end() noexcept { *in_use_ = false; }
-  /// As end(), and also frees the attribute.
+  /// Like end(), but also frees the attribute.
   ///
   /// Before    MPI can be called.
   void free() noexcept;

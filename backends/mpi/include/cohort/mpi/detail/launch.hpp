@@ -23,7 +23,7 @@ struct mpi_world {
   std::unique_ptr<communicator> ranks;
 };
 
-/// Creates both. Collective over `original`.
+/// Creates the control messages and the communicator. Collective over `original`.
 ///
 /// Errors    setting_error for settings out of range, or an MPI that make_mpi rejects; communicator_error if
 ///           not all ranks join in time.
@@ -52,10 +52,11 @@ class mpi_process {
   }
 
  private:
-  /// Lower bound of the time limits for starting and ending MPI, because both are slow on a busy machine.
+  /// Minimum of the time limits for starting and ending MPI, because both are slow on a busy machine.
   static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
-  /// mpirun names the first process that ends. This delay lets the failed rank end first.
+  /// Delay of a rank's exit after another rank has failed. mpirun names the first process that ends: this
+  /// should be the failed rank.
   static constexpr auto secondary_failure_delay = std::chrono::milliseconds(250);
 
   /// Logs the reason, announces it to the other ranks, and exits the process with the status of the first

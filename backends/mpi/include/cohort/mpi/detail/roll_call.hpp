@@ -10,7 +10,8 @@ namespace cohort::detail {
 ///
 /// Each process listens on an abstract Unix socket named after its job and rank. The kernel removes the
 /// socket when the process ends. Ranks of other hosts (network namespaces) are not detected.
-/// Before    the launcher has set the variables of Open MPI, PMIx or Slurm; without them nothing is observed.
+/// Before    the launcher has set the variables of Open MPI, PMIx or Slurm; without them, no rank is
+///           observed.
 /// Order     only one thread may call at a time.
 class roll_call {
  public:
@@ -19,17 +20,17 @@ class roll_call {
   roll_call(roll_call const&) = delete;
   roll_call& operator=(roll_call const&) = delete;
 
-  /// This process's rank; −1: unknown.
+  /// Returns this process's rank; −1 if unknown.
   int rank() const { return rank_; }
   /// Checks which ranks of the job are alive. Returns those that an earlier call found alive and that have
   /// ended since.
   std::vector<int> ended_ranks();
-  /// Text of the form "on this host ranks 0, 2 have started, and 1 rank has not; rank 2 is stopped"; "" if
-  /// nothing is known.
+  /// Returns a text of the form "on this host ranks 0, 2 have started, and 1 rank has not; rank 2 is
+  /// stopped"; "" if nothing is known.
   std::string describe() const;
 
  private:
-  /// Also sets processes_, if the connection succeeds.
+  /// Returns whether a rank is alive. Also sets processes_ if the connection succeeds.
   bool is_alive(int rank);
 
   std::string job_;

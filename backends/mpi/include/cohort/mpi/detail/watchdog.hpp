@@ -10,12 +10,12 @@
 
 namespace cohort::detail {
 
-/// Exits the process with communicator_exit_status unless the watchdog is destroyed within a time limit. For
-/// MPI calls that may never return.
+/// Exits the process with communicator_exit_status unless the watchdog is destroyed within a time limit;
+/// guards MPI calls that may never return.
 class watchdog {
  public:
-  /// After `limit`, logs "timeout after … ms before <why>" and exits. If `ranks` is not null, also exits as
-  /// soon as a rank of this host has ended, and reports that rank; `ranks` must outlive the watchdog.
+  /// After `limit`, logs "timeout after … ms before <why>" and exits. If `ranks` is not null, also logs and
+  /// exits as soon as a rank of this host has ended; `ranks` must outlive the watchdog.
   watchdog(std::chrono::milliseconds limit, std::string why, roll_call* ranks = nullptr);
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Errors    setting_error, naming the missing property, if a progress thread cannot call this MPI, or if its
-///           tags are too small.
+/// Throws setting_error, naming the missing property, if a progress thread cannot call this MPI, or if its
+/// largest tag is too small.
 void check_mpi(MPI_Comm original) {
   auto const refuse = [](clause expected, clause got) {
     throw setting_error({.what = "a communicator cannot be made with this MPI",
@@ -52,13 +52,13 @@ mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& setting
   return {std::move(control), std::move(ranks)};
 }
 
-/// Makes Open MPI stream large messages over TCP (flags send and in-place). By default a receiver requests
-/// each piece, and if both directions of a link are busy, these requests wait behind the data that the
+/// Makes Open MPI stream large messages over TCP (flags send and in-place). By default, a receiver requests
+/// each piece; if both directions of a link are busy, these requests are queued behind the data that the
 /// receiver sends. An allreduce of 1.77 MB between two hosts at 100 Mbit/s takes 212 ms by default and 149 ms
 /// streamed; without a bandwidth limit, 1.4 ms and 0.6 ms. Keeps a value that is set in the environment or by
 /// mpirun --mca.
 ///
-/// Before    MPI_Init_thread; one thread.
+/// Before    MPI_Init_thread has not been called; the process has only one thread.
 void stream_over_tcp() { ::setenv("OMPI_MCA_btl_tcp_flags", "9", 0); }
 
 mpi_process::mpi_process(int argc, char** argv, communicator_settings const& settings) : settings_(settings) {

@@ -17,7 +17,7 @@
 
 namespace cohort::detail {
 
-/// The first of these environment variables that is set, or "".
+/// Returns the value of the first of these environment variables that is set; "" if none is.
 std::string first_variable(std::initializer_list<char const*> names) {
   for (char const* const name : names)
     if (char const* const value = std::getenv(name)) return value;
@@ -70,7 +70,7 @@ std::vector<int> roll_call::ended_ranks() {
   return ended;
 }
 
-/// Whether a signal has stopped a process (SIGSTOP, SIGTSTP), or a debugger.
+/// Returns whether a signal (SIGSTOP, SIGTSTP) or a debugger has stopped a process.
 bool is_stopped(int process) {
   std::string stat;
   std::getline(std::ifstream(text_of({"/proc/", process, "/stat"})), stat);
@@ -96,8 +96,7 @@ std::string roll_call::describe() const {
   return made;
 }
 
-/// If the socket's queue of waiting connections is full, connect fails with EAGAIN. The process is then
-/// alive.
+/// If the socket's backlog is full, connect fails with EAGAIN; the process is then alive.
 bool roll_call::is_alive(int rank) {
   int const probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return true;

@@ -18,7 +18,7 @@ void watchdog::watch(std::chrono::milliseconds limit, std::string const& why, ro
   constexpr auto interval = std::chrono::milliseconds(100);
   auto const exit_with = [&](std::string const& text) {
     stderr_sink()(ranks && ranks->rank() >= 0 ? text_of({"rank ", ranks->rank(), ": ", text}) : text);
-    std::this_thread::sleep_for(2 * interval);  // so that the others detect only the rank that ended first
+    std::this_thread::sleep_for(2 * interval);  // so that other ranks detect only the first ended rank
     exit_at_once(communicator_exit_status);
   };
   auto const end = clock::now() + limit;

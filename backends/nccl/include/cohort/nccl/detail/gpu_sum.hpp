@@ -9,14 +9,14 @@
 
 namespace cohort::detail {
 
-/// A pending sum between GPUs. Reused for later sums.
+/// A pending sum between GPUs. The object is reused for later sums.
 class gpu_sum final : public activity {
   using clock = std::chrono::steady_clock;
 
  public:
   explicit gpu_sum(std::shared_ptr<nccl_ranks> on);
 
-  /// Starts a sum. It runs after all work that was enqueued in `computed` before.
+  /// Starts a sum. It runs after all work that is already enqueued in `computed`.
   void start(elements const& data, reduction how, compute_stream const& computed);
 
   bool done() override;

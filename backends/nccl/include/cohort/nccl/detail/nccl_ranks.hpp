@@ -16,9 +16,9 @@ namespace cohort::detail {
 ///
 /// Order     created collectively by all ranks of `over`, which broadcasts NCCL's identifier. All ranks start
 ///           the same sums in the same order.
-/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. Within
-///           another deadline, `over` determines the missing ranks; `over` is then unusable. setting_error on
-///           every rank if two ranks have the same GPU.
+/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. A barrier
+///           of `over`, with a further deadline, then determines the missing ranks; `over` is unusable
+///           afterwards. setting_error on every rank if two ranks have the same GPU.
 class nccl_ranks {
  public:
   nccl_ranks(std::shared_ptr<nccl_functions const> by, std::shared_ptr<communicator> over,
@@ -30,14 +30,14 @@ class nccl_ranks {
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
 
-  /// Enqueues a sum between the events `begin` and `end`. It runs after all work that was enqueued in
-  /// `computed` before.
+  /// Enqueues a sum. It runs after all work that is already enqueued in `computed` (event `begin`); `end` is
+  /// recorded after it.
   void start(elements const& data, reduction how, compute_stream const& computed, gpu_event const& begin,
              gpu_event const& end);
 
-  /// Returns whether a sum has ended.
+  /// Returns whether the sum with this end event has ended.
   bool done(gpu_event const& end);
-  /// Blocks until a sum has ended, at most until the deadline.
+  /// Blocks until the sum with this end event has ended, at most until the deadline.
   void await(gpu_event const& end);
 
   /// Starts to finalise the NCCL communicator. Finalisation completes when all ranks have called it; until
@@ -59,11 +59,12 @@ class nccl_ranks {
 
   static ncclDataType_t type_of(element_type type);
 
-  /// Throws setting_error naming the ranks that share a GPU; NCCL's error would not name them.
+  /// Throws setting_error if ranks share a GPU. The error names these ranks; NCCL's error would not.
   void require_distinct_gpus();
 
   bool was_aborted();
-  /// The state of the NCCL communicator; ncclInProgress after abort, because `over_` has the reason.
+  /// Returns the state of the NCCL communicator; ncclInProgress after abort, because `over_` then has the
+  /// reason.
   ncclResult_t state();
   void wait_for_nccl(char const* doing);
 

@@ -76,7 +76,7 @@ std::unique_ptr<communicator> nccl::duplicate() {
 }
 
 int nccl::abort(std::string const& why, int exit_status) noexcept {
-  int const first = over_->abort(why, exit_status);  // makes a thread that starts a sum release the mutex
+  int const first = over_->abort(why, exit_status);  // a thread that is starting a sum releases the mutex
   if (std::lock_guard const lock(mutex_); ranks_) ranks_->abort();
   return first;
 }

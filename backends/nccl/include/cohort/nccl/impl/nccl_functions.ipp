@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// Text of an NCCL version number, for example "2.28.9" for 22809.
+/// Returns an NCCL version number as text: "2.28.9" for 22809.
 std::string nccl_version_text(int version) {
   return std::to_string(version / 10000) + '.' + std::to_string(version % 10000 / 100) + '.'
          + std::to_string(version % 100);

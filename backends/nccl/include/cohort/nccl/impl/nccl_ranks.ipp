@@ -17,7 +17,7 @@ nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> by, std::shared_ptr
   if (over_->rank() == 0) check(functions_->unique_id(&id), "making an identifier");
   over_->broadcast({reinterpret_cast<std::byte*>(&id), element_type::u8, sizeof id}, 0);
   on_->use();
-  // Sums precede the kernels of backward, because the other ranks wait for them.
+  // Sums get a higher priority than the kernels of backward, because other ranks wait for the sums.
   int least = 0, greatest = 0;
   check(driver().stream_priorities(&least, &greatest), "reading the priorities of streams");
   check(driver().create_stream_with_priority(&stream_, CU_STREAM_NON_BLOCKING, greatest),

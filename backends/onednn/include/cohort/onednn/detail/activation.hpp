@@ -9,7 +9,7 @@
 namespace cohort::detail {
 
 /// oneDNN's algorithms for an activation. If `backward` differs from `forward`, backward reads the output:
-/// the input need not be kept, and the activation can be fused into another kernel.
+/// then the input need not be kept, and the activation can be fused into another kernel.
 struct dnnl_activation {
   std::string_view kind;
   dnnl_alg_kind_t forward = dnnl_alg_kind_undef;
@@ -20,8 +20,8 @@ struct dnnl_activation {
   constexpr bool reads_output() const { return backward != forward; }
 };
 
-/// Activations whose oneDNN formulas equal Cohort's, including at the kinks, and are accurate (otherwise:
-/// activation_simd.hpp). If a kind has a field, that field is alpha.
+/// Activations that oneDNN computes accurately and by Cohort's formulas, including at the kinks. For others
+/// see activation_simd.hpp. If a kind has a field, that field is alpha.
 inline constexpr dnnl_activation dnnl_activations[]{
     {relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
     {leaky_relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
@@ -34,17 +34,17 @@ inline constexpr dnnl_activation dnnl_activations[]{
     {swish::kind_name, dnnl_eltwise_swish, dnnl_eltwise_swish, 1},
 };
 
-/// Returns the kind's row, or null. Compares names, because a reference to a kind would compile its kernels
-/// into every program.
+/// Returns the entry of the kind in dnnl_activations, or null. Compares names, because a reference to a kind
+/// would compile its kernels into every program.
 constexpr dnnl_activation const* find_activation(kind const& k) {
   for (dnnl_activation const& one : dnnl_activations)
     if (one.kind == k.name) return &one;
   return nullptr;
 }
 
-/// Returns the kind's row with alpha set from the layer's field.
+/// Returns the entry of the kind in dnnl_activations, with alpha set from the layer's field.
 ///
-/// Before    find_activation returns a row.
+/// Before    find_activation(k) is not null.
 dnnl_activation activation_of(kind const& k, double const* fields);
 
 }  // namespace cohort::detail

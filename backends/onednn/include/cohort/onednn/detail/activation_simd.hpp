@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Activations that Cohort computes itself. For x far below 0, oneDNN computes them as a difference of large
-/// numbers: softplus(−20) is −1e-7, and gelu(−5) is off by a quarter.
+/// Activations that Cohort computes itself, because oneDNN loses precision by cancellation for x far below 0:
+/// its softplus(−20) is −1e-7, and its gelu(−5) is off by a quarter.
 enum class curve { softplus, gelu, gelu_tanh, mish };
 
 /// Passes of an activation over n elements of f32 or bf16, computed in f32; y may alias x, and dx may alias

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. If `axes` is 1, contains
-/// only the extents along the width.
+/// Extents of a sliding window in oneDNN's convention, where a dilation of 0 means none. If `axes` is 1, only
+/// the extents along the width.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1
@@ -16,7 +16,7 @@ struct dnnl_window {
   dnnl_window(sliding_window const& w, shape const& input, int axes = 2);
 };
 
-/// Arguments for creating the primitives of convolutions and transposed convolutions.
+/// Common data of the primitive factories for convolutions and transposed convolutions.
 struct window_primitives : weighted_primitives {
   dnnl_engine_t engine;
   dnnl_prop_kind_t propagation;
@@ -29,11 +29,11 @@ struct window_primitives : weighted_primitives {
   ~window_primitives() = default;
 };
 
-/// Layouts that a convolution tries, in order. The rule is fixed, so that results do not depend on timings,
-/// unless the request names another candidate.
+/// Layouts that a convolution tries, in order. Unless the request names another candidate, the rule is fixed,
+/// so that results do not depend on timings.
 ///
-/// If channels do not fill blocks of 16, kernels on blocks also process the padding. A convolution with such
-/// channels uses channels last, which oneDNN runs by brgemm. In bf16, a convolution with a single input
+/// If channels do not fill blocks of 16, kernels on blocks also process the padding. Such a convolution
+/// therefore uses channels last, which oneDNN runs by brgemm. In bf16, a convolution with a single input
 /// channel also uses channels last. Strided backward-data uses blocks, which are faster in this pass. Grouped
 /// convolutions whose groups do not fill blocks have kernels only for dense images. Sequences are channels
 /// last, as in the plan.
@@ -48,7 +48,8 @@ struct layout_rule {
               int groups);
 };
 
-/// Extents of the canonical weights K×(C/groups)×taps; groups are a separate first axis if there are several.
+/// Returns the extents of the canonical weights K×(C/groups)×taps, with the groups as a separate first axis
+/// if there are several.
 std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups);
 
 /// Prepares a convolution over the given window.
@@ -58,7 +59,7 @@ backend_operation<onednn> prepare_convolution(dnnl_target const& on, operation_r
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   conv2d const& l);
 
-/// Prepares a conv1d on sequences whose channels are before their steps: see prepare_sequence.
+/// Prepares a conv1d on sequences with channels first (C×T), see prepare_sequence.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   conv1d const& l);
 

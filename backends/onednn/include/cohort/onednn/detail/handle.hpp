@@ -9,12 +9,12 @@
 
 namespace cohort::detail {
 
-/// Throws backend_error if a call failed. The C interface is used because dnnl.hpp costs 0.7 s and 120 MB per
-/// translation unit.
+/// Throws backend_error if a oneDNN call failed. Cohort uses oneDNN's C interface, because dnnl.hpp costs 0.7
+/// s and 120 MB per translation unit.
 void check_dnnl(dnnl_status_t status, char const* doing);
 
-/// Shared ownership of any oneDNN object. It is one type for all objects, with copy and destruction out of
-/// line, to keep the code for vectors of objects small.
+/// Shared ownership of any oneDNN object. A single type with out-of-line copy and destruction keeps the code
+/// for vectors of objects small.
 class shared_object {
  public:
   shared_object() = default;
@@ -29,7 +29,7 @@ class shared_object {
   std::shared_ptr<void> held_;
 };
 
-/// A shared_object with the type of its object.
+/// A typed shared_object.
 template <class T, dnnl_status_t (*Destroy)(T*)>
 class dnnl_shared : shared_object {
  public:
@@ -42,7 +42,8 @@ class dnnl_shared : shared_object {
 
 using dnnl_engine_handle = dnnl_shared<dnnl_engine, dnnl_engine_destroy>;
 
-/// Engine that runs the kernels, and the element type of inputs, outputs and weights in layers with weights.
+/// Engine that runs the kernels, and the element type that layers with weights use for inputs, outputs and
+/// weights.
 struct dnnl_target {
   dnnl_engine_handle engine;
   dnnl_data_type_t type = dnnl_f32;
@@ -51,21 +52,21 @@ struct dnnl_target {
 /// Creates an engine on the processor.
 dnnl_engine_handle make_engine();
 
-/// Owns a primitive descriptor; null if oneDNN has no implementation.
+/// Deleter of dnnl_pd, which owns a primitive descriptor; null if oneDNN has no implementation.
 struct dnnl_pd_deleter {
   void operator()(dnnl_primitive_desc_t pd) const { dnnl_primitive_desc_destroy(pd); }
 };
 using dnnl_pd = std::unique_ptr<dnnl_primitive_desc, dnnl_pd_deleter>;
 
-/// Returns oneDNN's name of the implementation.
+/// Returns oneDNN's name of the descriptor's implementation.
 std::string implementation_of(const_dnnl_primitive_desc_t pd);
 
-/// Whether the descriptor exists and its implementation neither is nor contains a reference one
-/// ("conv:any+ref:any"). Reference implementations are up to a thousand times slower.
+/// Returns whether the descriptor exists and its implementation neither is a reference implementation nor
+/// contains one ("conv:any+ref:any"). Reference implementations are up to a thousand times slower.
 bool is_optimised(dnnl_pd const& pd);
 
-/// Primitive attributes: the caller provides the scratchpad. Optional post-ops run inside the kernel: first a
-/// sum with `summand`, a tensor in the output's layout, then an activation.
+/// Primitive attributes: a scratchpad provided by the caller, and optional post-ops, which run inside the
+/// kernel: first a sum with `summand`, a tensor in the output's layout, then an activation.
 class dnnl_attributes {
  public:
   explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0, float beta = 0,
@@ -79,31 +80,31 @@ class dnnl_attributes {
   dnnl_primitive_attr_t attributes_ = nullptr;
 };
 
-/// oneDNN's memory descriptor as a regular value: extents, element type and layout. A default-constructed
-/// layout is empty.
+/// Value type for oneDNN's memory descriptor: extents, element type and layout. A default-constructed object
+/// is empty.
 class memory_layout {
  public:
   memory_layout() = default;
   /// Takes ownership of the descriptor.
   explicit memory_layout(dnnl_memory_desc_t owned) : md_(owned) {}
   static memory_layout copy_of(const_dnnl_memory_desc_t md);
-  /// Layout of the given format; by default any format, chosen by oneDNN.
+  /// Returns a layout of the given format; by default `any`, which lets oneDNN choose.
   static memory_layout tagged(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type,
                               dnnl_format_tag_t tag = dnnl_format_tag_any);
-  /// Dense and row-major.
+  /// Returns a dense row-major layout.
   static memory_layout dense(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type = dnnl_f32);
 
   const_dnnl_memory_desc_t get() const { return md_.get(); }
   bool operator==(memory_layout const& other) const;
-  /// Whether each element has the same offset in both layouts, counted in elements. The element types may
-  /// differ.
+  /// Returns whether each element has the same offset, counted in elements, in both layouts. The element
+  /// types may differ.
   bool has_same_layout(memory_layout const& other) const;
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 
   std::vector<dnnl_dim_t> dims() const { return queried(dnnl_query_dims, rank()); }
   dnnl_data_type_t type() const;
-  /// Format in oneDNN's notation: "acdb" is channels last, "aBcd16b" has 16 channels innermost. Followed by "
-  /// bf16" for bf16.
+  /// Returns the format in oneDNN's notation, followed by " bf16" for bf16: "acdb" is channels last,
+  /// "aBcd16b" has 16 channels innermost.
   std::string name() const;
 
  private:

@@ -6,8 +6,9 @@
 
 namespace cohort::detail {
 
-/// Prepares a dense layer. It reads images in their layout: its weights have the extents U×C×H×W, which is
-/// the same memory as U×n if dense. `of_steps`: the rows are the steps of sequences.
+/// Prepares a dense layer. The layer reads images in the images' layout: its weights have the extents
+/// U×C×H×W, which in a dense layout is the same memory as U×n. `of_steps`: whether the rows are steps of
+/// sequences.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   dense const& l, bool of_steps = false);
 

@@ -15,9 +15,9 @@ using dnnl_primitive_handle = dnnl_shared<dnnl_primitive, dnnl_primitive_destroy
 using dnnl_stream_handle = dnnl_shared<dnnl_stream, dnnl_stream_destroy>;
 using dnnl_memory_handle = dnnl_shared<dnnl_memory, dnnl_memory_destroy>;
 
-/// A primitive with the indices and descriptors of its arguments, or a host function. If there are more
-/// arguments than addresses, the remaining arguments use the last address: an in-place primitive has the same
-/// source and destination.
+/// A primitive with the indices and descriptors of its arguments, or a host function. If a dnnl_call gets
+/// fewer addresses than arguments, the remaining arguments use the last address: an in-place primitive has
+/// the same source and destination.
 ///
 /// Units     `offsets`: bytes from the operand's address to the argument's; empty, or one per argument.
 struct dnnl_kernel {
@@ -32,11 +32,11 @@ struct dnnl_kernel {
   std::vector<std::size_t> offsets{};
 };
 
-/// oneDNN's name of the kernel's implementation; empty for a host function.
+/// Returns oneDNN's name of the kernel's implementation; "" for a host function.
 std::string implementation_of(dnnl_kernel const& kernel);
 
-/// A kernel bound to addresses. The C array of a primitive's arguments is filled once, so that an execution
-/// does not allocate in Cohort.
+/// A kernel bound to addresses. The C array of a primitive's arguments is filled once, so that Cohort
+/// allocates nothing per execution.
 class dnnl_call {
  public:
   dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses);

@@ -7,9 +7,9 @@ namespace cohort::detail {
 
 /// A choice of layouts for a layer with weights. The first candidate, "rule", is the fixed default.
 ///
-/// `forward`, `data`   layout of activations in forward (also for the weights' gradient) and in
-///                     backward-data; `kept`: the layout of the request
-/// `weights_any`       the weights' gradient uses the layouts that oneDNN prefers
+/// `forward`           layout of activations in forward and in backward-weights
+/// `data`              layout of activations in backward-data; `kept`: the layout in the request
+/// `weights_any`       oneDNN chooses the layouts of backward-weights
 /// `plain`             weights are dense and row-major
 struct layout_candidate {
   enum class order : unsigned char { rule, kept, blocks, last, any };
@@ -21,10 +21,10 @@ struct layout_candidate {
   bool plain = false;
 };
 
-/// Candidates for the request's layer; none for a layer without weights or with groups.
+/// Returns the candidates for the request's layer; none for a layer without weights or with groups.
 std::span<layout_candidate const> layout_candidates_of(operation_request<onednn> const& request);
 
-/// The candidate that the request names; "rule" if it names none.
+/// Returns the candidate that the request names; "rule" if it names none.
 layout_candidate requested_candidate(operation_request<onednn> const& request);
 
 }  // namespace cohort::detail

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Prepares a product of matrices on dense tensors of the target's type. Returns nothing if matrices are
+/// Prepares a matrix product on dense tensors of the target's type. Returns nothing if matrices are
 /// broadcast, or if oneDNN has only reference implementations.
 std::optional<backend_operation<onednn>> prepare_matmul(dnnl_target const& on,
                                                         operation_request<onednn> const& request,

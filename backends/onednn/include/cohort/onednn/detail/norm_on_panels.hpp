@@ -7,11 +7,11 @@
 namespace cohort::detail {
 
 /// Layout of a batch of images, sequences or vectors: images × panels × rows × width elements, with the
-/// channels along panels and width. Blocks of 16 channels are panels of width 16; channels last is one panel
-/// of all channels.
+/// channels along panels and width. In a layout with blocks of 16 channels, each block is a panel of width
+/// 16; channels last is one panel of all channels.
 struct panels {
   std::size_t images = 1, count = 1, rows = 1, width = 1;
-  std::size_t channels = 1;  ///< at most count·width; the other columns are padding, which stays zero
+  std::size_t channels = 1;  ///< at most count·width; further columns are padding, which stays zero
   bool narrow = false;       ///< bf16 instead of f32
 };
 
@@ -21,14 +21,14 @@ struct panels {
 ///           norm_on_panels::scratch_bytes.
 struct norm_tensors {
   void const* x = nullptr;
-  void const* other = nullptr;  ///< forward adds it, if not null
+  void const* other = nullptr;  ///< summand of forward, or null
   void* y = nullptr;            ///< backward: null if the rectifier's mask is computed from x
   void const* dy = nullptr;
-  void* gated = nullptr;  ///< gradient before the rectifier, equal to that of `other`; may alias dx
+  void* gated = nullptr;  ///< gradient of the rectifier's input and of `other`; may alias dx
   void* dx = nullptr;
   float const* scale = nullptr;
   float const* shift = nullptr;
-  float* means = nullptr;  ///< forward writes means and variances if they are the batch's
+  float* means = nullptr;  ///< forward writes means and variances if it computes the batch's
   float* variances = nullptr;
   float* diff_scale = nullptr;
   float* diff_shift = nullptr;
@@ -38,34 +38,35 @@ struct norm_tensors {
 /// Batch normalisation with a sum and an activation: y = act(norm(x) + other), where act is a rectifier or
 /// the identity.
 ///
-/// Order     each thread processes whole panels: a panel is read from memory once, and a second time from the
+/// Order     each thread processes whole panels: it reads a panel from memory once, then again from the
 ///           cache. If there are fewer panels than threads, several threads share a panel, each with a part
 ///           of its rows.
 /// Exact     the partition of a panel depends only on the number of threads, and its parts are merged in
-///           order. Means and squares are summed in f32 over some hundred rows and merged in double.
+///           order. Values and squares are summed in f32 over some hundred rows; these sums are merged in
+///           double.
 /// Source    Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
 ///           variances, 1979.
 class norm_on_panels {
  public:
-  /// `of_batch`: whether to compute the batch's statistics instead of reading given ones. `threads`: maximum
-  /// number of threads.
+  /// `of_batch`: whether to compute the batch's statistics; otherwise `means` and `variances` are inputs.
+  /// `threads`: maximum number of threads.
   ///
   /// Before    `which` is at most machine_isa().
   norm_on_panels(panels const& layout, double epsilon, float slope, bool of_batch, int threads, isa which);
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(threads_) * thread_bytes(); }
   void forward(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::forward_of); }
-  /// Computes only means and variances, of x.  Before: of_batch.
+  /// Computes only the means and variances of x.  Before: of_batch.
   void statistics(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::statistics_of); }
   void backward(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::backward_of); }
 
  private:
-  /// A thread's part of a panel. Consecutive threads have the parts of one panel.
+  /// A thread's part of a panel. The parts of one panel belong to consecutive threads.
   struct panel_slice {
     std::size_t panel, part, parts, thread;
     bool active;
   };
-  /// A thread's memory: two sums per column, and the values per column that the passes read and write.
+  /// A thread's scratch memory, `width` values each: two sums, and the values that the passes read and write.
   struct thread_buffers {
     double *first, *second;
     float *mean, *variance, *factor, *shift, *of_mean, *of_deviation;
@@ -74,20 +75,20 @@ class norm_on_panels {
   std::size_t thread_bytes() const;
   thread_buffers buffers_of(std::byte* scratch, std::size_t thread) const;
 
-  /// All threads call `visit` equally often, with or without an active slice, because they synchronise if
-  /// panels are shared.
+  /// All threads call `visit` equally often, with or without an active slice, because threads that share
+  /// panels synchronise.
   void for_each_panel(norm_tensors const& a,
                       void (norm_on_panels::*visit)(norm_tensors const&, panel_slice const&) const) const;
   static void wait_for_slices(std::size_t parts);
 
   void forward_of(norm_tensors const& a, panel_slice const& slice) const;
 
-  /// Leaves the statistics of the slice's panel in the thread's buffers, too.
+  /// Computes the statistics of the slice's panel. Also keeps them in the thread's buffers.
   void statistics_of(norm_tensors const& a, panel_slice const& slice) const;
 
   void backward_of(norm_tensors const& a, panel_slice const& slice) const;
 
-  /// Some rows of a slice, from `row`; `offset` in bytes.
+  /// Some rows of a slice, beginning at `row`. `offset`: their position in a tensor, in bytes.
   struct row_block {
     std::size_t row;
     norm_rows over;
@@ -98,10 +99,11 @@ class norm_on_panels {
   bool advance(row_block& at, panel_slice const& slice, std::size_t most) const;
   static void const* address(void const* tensor, row_block const& at);
   static void* address(void* tensor, row_block const& at);
-  /// Rows to sum in f32 between merges; at least 16, so that merging costs little.
+  /// Returns the number of rows to sum in f32 between merges; at least 16, so that merging costs little.
   std::size_t chunk() const { return std::clamp<std::size_t>(16384 / p_.width, 16, 1024); }
 
-  /// Sums squares around the mean of the previous rows; the first rows use the mean of a sample of rows.
+  /// Sums squared differences from the mean of the previous rows. For the first rows, this mean is estimated
+  /// from a sample of them.
   void compute_moments(norm_tensors const& a, panel_slice const& slice, thread_buffers const& buffers) const;
   static void merge(double& mean, double& squares, double seen, double other_mean, double other_squares,
                     double more);
@@ -112,7 +114,7 @@ class norm_on_panels {
   std::size_t columns_of(panel_slice const& slice) const;
   double elements() const { return static_cast<double>(p_.images * p_.rows); }
   double inverse_deviation(float variance) const;
-  /// Returns the factors per column; those of padding are zero.
+  /// Returns the factors per column; the factors of padding are zero.
   norm_factors factors(norm_tensors const& a, panel_slice const& slice, thread_buffers const& buffers) const;
 
   panels p_;

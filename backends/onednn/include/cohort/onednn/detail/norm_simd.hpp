@@ -5,7 +5,8 @@
 
 namespace cohort::detail {
 
-/// Contiguous rows of `width` channels, in segments that begin `stride` elements apart.
+/// Rows of `width` channels: `segments` segments, each of `rows` contiguous rows, that begin `stride`
+/// elements apart.
 struct norm_rows {
   std::size_t segments, rows, stride, width;
 };
@@ -17,9 +18,9 @@ struct norm_factors {
   float const* mean;
   float const* factor;  ///< scale / deviation
   float const* shift;
-  float const* of_mean;       ///< backward subtracts it from every gradient of a channel
-  float const* of_deviation;  ///< backward subtracts it once per unit of x − mean
-  float slope;                ///< of the rectifier below zero; 1: no rectifier
+  float const* of_mean;       ///< subtracted from each gradient, see norm_passes
+  float const* of_deviation;  ///< subtracted times x − mean, see norm_passes
+  float slope;                ///< slope of the rectifier below zero; 1: no rectifier
 };
 
 /// A norm's passes over a tensor's rows; z = (x − mean)·factor + shift (+ other, if not null).

@@ -20,8 +20,8 @@ struct statistics_workspace {
   }
 };
 
-/// Copies the statistics that forward stored in the workspace to the gradients of the running statistics
-/// (batch_statistics).
+/// Returns a kernel that copies the batch's statistics from the workspace, where forward has stored them, to
+/// the gradients of the running statistics (batch_statistics).
 invocation<onednn> write_statistics(operation_request<onednn> const& request,
                                     statistics_workspace const& memory, memory_layout const& each);
 

@@ -12,10 +12,11 @@
 namespace cohort::detail {
 
 /// Builds both passes of a batch or layer normalisation from oneDNN's descriptors. Backward of a layer
-/// normalisation gets the shift if its descriptor requires it, as in oneDNN 3.2, although the result does not
-/// depend on it.
+/// normalisation gets the shift if the descriptor requires it, as in oneDNN 3.2, although the result does not
+/// depend on the shift.
 ///
-/// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
+/// Shapes    `layout`: layout of input and output in the plan; it describes the same bytes as the
+///           descriptors.
 backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
                                          operation_request<onednn> const& request, dnnl_pd const& forward,
                                          dnnl_pd const& backward, memory_layout const& layout,
@@ -29,7 +30,8 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
                                                  operation_request<onednn> const& request,
                                                  batch_norm const& l);
 
-/// Prepares layer normalisation. For oneDNN, the normalised axes form one axis and the other axes another.
+/// Prepares layer normalisation. Its primitives see a matrix: the normalised axes form one axis, all other
+/// axes the other.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request,
                                                  layer_norm const& l);

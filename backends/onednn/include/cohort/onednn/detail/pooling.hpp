@@ -8,8 +8,8 @@ namespace cohort::detail {
 
 /// Prepares pooling over a sliding window. Returns nothing if oneDNN has no optimised implementation.
 ///
-/// Shapes    `dst`: extents of the output in oneDNN, batch first. If they differ from the plan's, the output
-///           is dense.
+/// Shapes    `dst`: extents of the primitive's output, batch first. If they differ from the plan's, the
+///           output is dense.
 std::optional<backend_operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
                                                       operation_request<onednn> const& request,
                                                       dnnl_alg_kind_t algorithm, dnnl_window const& w,

@@ -5,10 +5,11 @@
 
 namespace cohort::detail {
 
-/// An operand of a step, and the argument of a primitive that it is passed as.
+/// Maps an operand of a step to an argument of a primitive.
 ///
-/// Shapes    `whole`: the operand's layout in the plan if it differs from the primitive's: either the same
-///           bytes in other extents, or a larger tensor, in which the argument begins at `offset` bytes.
+/// Shapes    `whole`: the operand's layout in the plan if it differs from the argument's layout: either the
+///           same bytes with other extents, or a larger tensor in which the argument begins at `offset`
+///           bytes.
 struct dnnl_argument {
   operand_role role;
   int index;
@@ -17,11 +18,11 @@ struct dnnl_argument {
   std::size_t offset = 0;
 };
 
-/// Layout of a primitive's argument.
+/// Returns the layout of an argument (DNNL_ARG_…) of the descriptor.
 memory_layout layout_of(dnnl_pd const& pd, int argument);
 
-/// Creates the primitive of a descriptor. Operands have the layouts that the descriptor chose; workspace and
-/// scratchpad are included.
+/// Creates the primitive of a descriptor. Operands have the layouts that the descriptor chose. Adds workspace
+/// and scratchpad to `arguments`.
 invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const& pd,
                           std::vector<dnnl_argument> arguments, double flops = 0);
 
@@ -33,10 +34,10 @@ dnnl_pd first_optimised(Candidate const&... candidate) {
   return is_optimised(found) ? std::move(found) : dnnl_pd();
 }
 
-/// Throws backend_error naming the layer, because oneDNN has no optimised implementation.
+/// Throws backend_error: oneDNN has no optimised implementation for this pass of the request's layer.
 [[noreturn]] void refuse_step(operation_request<onednn> const& request, char const* pass);
 
-/// Extents with the batch as first axis.
+/// Returns the extents of `s` with the batch as first axis.
 std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch);
 
 }  // namespace cohort::detail

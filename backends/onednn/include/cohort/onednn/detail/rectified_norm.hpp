@@ -5,24 +5,25 @@
 
 namespace cohort::detail {
 
-/// The same tensor with channels last.
+/// Returns the same extents and type with channels last.
 memory_layout channels_last(memory_layout const& of);
 
-/// `of`, or the same tensor with channels last if norm_on_panels cannot process `of`.
+/// Returns `of` if it is blocked, otherwise channels_last(of): the layouts that norm_on_panels can process.
 memory_layout panel_layout(memory_layout const& of);
 
-/// Means and variances of a training batch, which the returned kernel computes from input 0 in `layout`, a
-/// panel_layout.
+/// Returns a kernel that computes means and variances of a training batch from input 0 in `layout`, which is
+/// a panel_layout.
 invocation<onednn> batch_statistics_of(memory_layout const& layout, statistics_workspace const& memory);
 
 /// Batch normalisation by Cohort's passes, with a fused rectifier and, if there is a second input, a fused
 /// sum before the rectifier. In training, oneDNN fuses only relu.
 ///
-/// Shapes    the first input's layout if it is blocked or channels last, otherwise channels last.
-/// Order     if the second input has a gradient, the output may overwrite the second input, and its gradient
-///           may overwrite the output's gradient. Otherwise the same holds for the first input.
-/// Moves     forward reads each input from memory once. Backward reads its inputs and the output's gradient
-///           once: norm_on_panels.
+/// Shapes    the first input's layout if it is blocked, otherwise channels last.
+/// Order     if the second input needs a gradient, the output may overwrite the second input, and the second
+///           input's gradient may overwrite the output's gradient. Otherwise the same holds for the first
+///           input.
+/// Moves     forward reads each input from memory once, and backward each input and the output's gradient
+///           (see norm_on_panels).
 struct rectified_norm {
   operation_request<onednn> const& request;
   memory_layout layout = request.inputs[0];

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Rounds as the processor's bf16 instruction does, which oneDNN's reorders use: to nearest, ties to even.
-/// Denormal numbers become a zero of the same sign; a NaN stays a NaN.
+/// Rounds like the processor's bf16 instruction, which oneDNN's reorders use: to nearest, ties to even. A
+/// denormal becomes a zero of the same sign; a NaN stays a NaN.
 constexpr std::uint16_t rounded_by_processor(float x) {
   constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
   auto const pattern = std::bit_cast<std::uint32_t>(x);

@@ -6,12 +6,12 @@
 
 namespace cohort::detail {
 
-/// Prepares layers on sequences T×C. oneDNN's primitives get other extents for the same memory: for a dense
+/// Prepares layers on sequences T×C. oneDNN's primitives see other extents of the same memory: for a dense
 /// layer or a batch norm, each step is an example; for a conv1d or a global pool, channels precede steps.
-/// Returns nothing for other layers, and for layers that have to read a mask; these run in the host's
+/// Returns nothing for other layers, and for layers that have to read a mask: these run in the host's
 /// kernels.
 ///
-/// Shapes    in the plan, tensors of dense layers and batch norms are dense; those of a convolution are
+/// Shapes    in the plan, tensors of dense layers and batch norms are dense; tensors of a convolution are
 ///           channels last, or in a layout that oneDNN prefers.
 std::optional<backend_operation<onednn>> prepare_sequence(dnnl_target const& on,
                                                           operation_request<onednn> const& request);

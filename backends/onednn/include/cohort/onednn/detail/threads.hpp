@@ -12,19 +12,19 @@ void GOMP_barrier(void);
 
 namespace cohort::detail {
 
-/// Returns a note if OMP_PROC_BIND is set, otherwise an empty text.
+/// Returns a note for the user if OMP_PROC_BIND makes OpenMP bind threads; otherwise "".
 std::string affinity_note();
 
 /// Sets OpenMP's number of threads for the calling thread and undoes an inherited binding to one processor.
 /// Returns the previous number.
 int set_openmp_threads(int count);
 
-/// Runs f(thread, threads) on OpenMP's threads, at most `most` of them. Inside f, openmp_barrier waits for
-/// all others.
+/// Runs f(thread, threads) on at most `most` OpenMP threads. Inside f, openmp_barrier waits for all these
+/// threads.
 ///
 /// Before    f does not throw.
-/// Source    functions that compilers call for `#pragma omp parallel`, in every runtime. A pragma would
-///           require -fopenmp for the consumer's whole source file.
+/// Source    GOMP_parallel is what compilers call for `#pragma omp parallel`; every OpenMP runtime has it.
+///           The pragma itself would require -fopenmp for the consumer's whole source file.
 template <class F>
 void on_openmp_threads(int most, F const& f) {
   int const wanted = std::min(most, omp_get_max_threads());

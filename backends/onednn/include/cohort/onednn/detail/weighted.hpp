@@ -6,9 +6,9 @@
 
 namespace cohort::detail {
 
-/// The three primitives of a layer with weights, created by the layer's kind.
+/// Creates the descriptors of the three primitives of a layer with weights.
 ///
-/// Order     descriptors are passed in the order src, weights, bias (empty: none), dst.
+/// Order     layouts are passed in the order src, weights, bias (empty: none), dst.
 struct weighted_primitives {
   using described = memory_layout const&;
   virtual dnnl_pd forward(described src, described weights, described bias, described dst,
@@ -23,24 +23,24 @@ struct weighted_primitives {
   ~weighted_primitives() = default;
 };
 
-/// Layouts of a layer's input and output, as a candidate for its kernels.
+/// Candidate layouts of a layer's input and output.
 struct activation_layouts {
   memory_layout src;
   memory_layout dst;
 };
 
-/// Prepares a layer with weights. Chooses the layouts of forward, then tries these layouts for backward:
-/// activations keep their layout, and the weights' gradient has the layout of the weights. If oneDNN has no
-/// optimised implementation for these, oneDNN chooses the layouts.
+/// Prepares a layer with weights. Chooses the layouts of forward, then tries them for backward: activations
+/// keep their layout, and the weights' gradient has the layout of the weights. If oneDNN has no optimised
+/// implementation for these layouts, oneDNN chooses others.
 ///
-/// In bf16 the gradient never has the layout of the weights: the f32 parameters have their gradient's layout,
-/// and forward reads a working copy too. Forward and backward-data request `weights_any`, which may be
-/// another layout. `wanted_gradient`: layout of the weights' gradient if the store has not fixed it; empty:
-/// any. A sum is fused into the kernel if oneDNN has an optimised kernel with a sum (not for convolutions by
-/// gemm); otherwise the sum runs after the kernel.
+/// In bf16, the f32 parameters have the layout of their gradient, and forward also reads a working copy of
+/// the weights. Forward and backward-data request the layout `weights_any`. `wanted_gradient`: layout of the
+/// weights' gradient if the parameter store has not fixed it; empty: any. A sum is fused into the kernel if
+/// oneDNN has an optimised kernel with a sum (not for convolutions by gemm); otherwise the sum runs after the
+/// kernel.
 ///
-/// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs weights
-///           in another layout, which the store keeps as a working copy.
+/// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs the
+///           weights in another layout, which the parameter store keeps as a working copy.
 backend_operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
                                            weighted_primitives const& make,
                                            std::vector<activation_layouts> const& candidates,

@@ -7,16 +7,17 @@
 
 namespace cohort::detail {
 
-/// Whether `to` is the layout of Winograd-transformed weights for a convolution with weights of layout
-/// `from`.
+/// Returns whether `to` is the layout of Winograd-transformed weights for a convolution whose weights have
+/// layout `from`.
 bool is_winograd(memory_layout const& from, memory_layout const& to);
 
-/// Transforms weights K×C×r×r → G·g·Gᵀ, stored as (16, C, K) in the layout of the matrix products.
+/// Returns a kernel that transforms each r×r filter g of the weights K×C×r×r to G·g·Gᵀ, and stores the
+/// results as (16, C, K) in the layout of the matrix products.
 dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout const& from,
                              memory_layout const& to);
 
-/// Prepares a convolution for inference by Winograd's algorithm, if that saves work: kernels of 3×3 and 2×2,
-/// in f32. Returns nothing otherwise.
+/// Prepares an f32 convolution with kernels of 3×3 or 2×2 for inference by Winograd's algorithm, if that
+/// saves work. Returns nothing otherwise.
 ///
 /// Exact     equals the direct convolution up to rounding: errors are up to 2e-6 of the largest output for
 ///           256 channels. The 4-point transforms only add and halve.

@@ -30,13 +30,13 @@ struct dnnl_product final : prepared_product {
   }
 };
 
-/// Products for one step of a plan.
+/// Prepares the matrix products of one step of a plan.
 struct dnnl_products final : product_backend {
   using form = product_request::form;
 
   dnnl_target const& on;
   operation_request<onednn> const& request;
-  std::vector<memory_layout> multiplied;  // layout of each parameter in forward and backward; empty: unread
+  std::vector<memory_layout> multiplied;  // each parameter's layout in forward, backward; empty: unread
   std::string implementation{};
 
   dnnl_products(dnnl_target const& target, operation_request<onednn> const& asked)

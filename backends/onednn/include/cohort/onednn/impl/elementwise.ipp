@@ -80,8 +80,8 @@ std::optional<curve> curve_of(std::string_view kind) {
   return {};
 }
 
-/// Calls run(begin, n) for parts of `elements` elements on OpenMP's threads. Parts begin at multiples of 64,
-/// and few elements are one part.
+/// Splits `elements` elements into parts, and calls run(begin, n) for each part on an OpenMP thread. Parts
+/// begin at multiples of 64; fewer than 8192 elements are a single part.
 template <class Run>
 void for_parts_of(std::size_t elements, Run const& run) {
   constexpr std::size_t unit = 64, few = 8192;

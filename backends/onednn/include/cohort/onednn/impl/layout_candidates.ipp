@@ -10,7 +10,8 @@
 
 namespace cohort::detail {
 
-/// Candidates of convolutions. "direct" exists at inference only and excludes Winograd's algorithm.
+/// Candidates of convolutions. "direct", the rule without Winograd's algorithm, is a candidate at inference
+/// only.
 inline constexpr layout_candidate convolution_layout_candidates[]{
     {"rule"},
     {"direct"},
@@ -42,8 +43,8 @@ std::span<layout_candidate const> layout_candidates_of(operation_request<onednn>
   return {};
 }
 
-/// Whether a convolution has stride 1 and channels that fill blocks of 16. In all measurements of training
-/// such convolutions, the rule was the fastest candidate.
+/// Returns whether a convolution has stride 1 and channels that fill blocks of 16. In all measurements of
+/// training with such convolutions, the rule was the fastest candidate.
 bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
   bool const fills =

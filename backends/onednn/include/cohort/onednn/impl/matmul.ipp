@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// A tensor of the layer as a stack of matrices.
+/// A tensor of the layer, viewed as a stack of matrices.
 ///
 /// `transposed`  the primitive reads the transpose of the matrices in memory
 struct matrix_operand {
@@ -62,7 +62,8 @@ std::optional<backend_operation<onednn>> prepare_matmul(dnnl_target const& on,
   for (int i = 0; request.training && i < 2; ++i) {
     if (!request.wants_diff_input[static_cast<std::size_t>(i)]) continue;
     matrix_operand const to{diff_input, i, in[static_cast<std::size_t>(i)]};
-    // The gradient of a is diff · bᵀ and that of b is aᵀ · diff; each is computed in the order of its memory.
+    // The gradient of a is diff · bᵀ, and the gradient of b is aᵀ · diff. If the operand is stored
+    // transposed, the transposed product is computed.
     bool const transposed = i == 0 ? l.transpose_a : l.transpose_b;
     matrix_operand const left = i == 0 ? diff : a.transpose(), right = i == 0 ? b.transpose() : diff;
     auto backward = transposed

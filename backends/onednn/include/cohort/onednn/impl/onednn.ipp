@@ -20,7 +20,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Runs a small convolution. The backend is usable if that succeeds.
+/// Runs a small convolution. The backend is usable if it succeeds.
 template <class B>
 availability probe_convolution() try {
   B const backend;
@@ -54,7 +54,7 @@ availability probe_convolution() try {
   return {false, why.what()};
 }
 
-/// Whether an element-wise layer broadcasts an input.
+/// Returns whether an element-wise layer broadcasts an input.
 bool broadcasts(operation_request<onednn> const& request) {
   for (shape const& one : request.input_shapes)
     if (!(one == request.output_shape)) return true;

@@ -16,7 +16,7 @@ memory_layout channels_last(memory_layout const& of) {
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
-/// The number of channels of a block, 16 or 8; 0 if the layout has no such blocks.
+/// Returns the number of channels per block, 16 or 8; 0 if the layout is not blocked in this way.
 std::size_t block_width(memory_layout const& of) {
   constexpr dnnl_format_tag_t tags[][2]{{dnnl_aBc16b, dnnl_aBcd16b}, {dnnl_aBc8b, dnnl_aBcd8b}};
   auto const dims = of.dims();
@@ -77,7 +77,7 @@ backend_operation<onednn> rectified_norm::prepare(batch_norm const& l) {
   auto const each = memory_layout::dense({request.input_shapes[0][0]});
   made.parameters.assign(request.parameter_specs.size(), each);
   statistics_workspace const memory(request.input_shapes[0][0]);
-  std::size_t const variance_offset = of_batch ? memory.offset / sizeof(float) : 0;  // from the means
+  std::size_t const variance_offset = of_batch ? memory.offset / sizeof(float) : 0;  // relative to the means
   bool const added = sums;
 
   invocation<onednn>& forward = made.forward.emplace_back();

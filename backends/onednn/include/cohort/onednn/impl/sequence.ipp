@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// A request on other extents of the same tensors.
+/// A request that describes the same tensors with other extents.
 struct adapted_request {
   std::vector<shape> shapes;
   std::vector<memory_layout> layouts;
@@ -62,7 +62,7 @@ std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> 
   return made;
 }
 
-/// The same tensor with steps and channels exchanged in its extents. Tensors with two extents are unchanged.
+/// Returns the layout with steps and channels exchanged. Layouts with two extents are unchanged.
 memory_layout with_exchanged_axes(memory_layout const& of) {
   if (of.dims().size() != 3) return of;
   int const order[]{0, 2, 1};
@@ -71,7 +71,7 @@ memory_layout with_exchanged_axes(memory_layout const& of) {
   return memory_layout(made);
 }
 
-/// Prepares a layer whose primitives need channels first: calls `prepare_with(request)` for tensors C×T.
+/// Prepares a layer whose primitives need channels first: calls `prepare_with(request)` with tensors C×T.
 template <class Prepare>
 std::optional<backend_operation<onednn>> prepare_channels_first(operation_request<onednn> const& from,
                                                                 Prepare prepare_with) {

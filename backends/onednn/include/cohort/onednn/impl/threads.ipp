@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Whether OMP_PROC_BIND makes OpenMP bind threads to processors.
+/// Returns whether OMP_PROC_BIND makes OpenMP bind threads to processors.
 bool openmp_binds() {
   char const* const value = std::getenv("OMP_PROC_BIND");
   return value && std::string_view(value) != "false" && std::string_view(value) != "FALSE";

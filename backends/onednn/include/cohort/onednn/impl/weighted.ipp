@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Adds the step's last input to the output of another kernel, then applies the activation.
+/// Returns a kernel that adds the step's last input to the output in place, then applies the activation.
 invocation<onednn> sum_in_place(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                                 memory_layout const& layout, dnnl_attributes const& activation) {
   dnnl_primitive_desc_t created = nullptr;

@@ -17,7 +17,7 @@
 
 namespace cohort::detail {
 
-/// Shape of a convolution by tiles of 4×4 input pixels. A tile gives 2×2 output pixels for a 3×3 kernel, and
+/// Shape of a convolution on tiles of 4×4 input pixels. A tile yields 2×2 output pixels for a 3×3 kernel, and
 /// 3×3 for a 2×2 kernel.
 struct winograd_shape {
   int batch, channels, height, width;
@@ -28,13 +28,13 @@ struct winograd_shape {
   int rows() const { return (out_height + tile() - 1) / tile(); }
   int columns() const { return (out_width + tile() - 1) / tile(); }
   int tiles() const { return batch * rows() * columns(); }
-  /// Number of multiplications of the direct convolution, divided by that of Winograd's algorithm.
+  /// Returns the multiplications of the direct convolution, divided by those of Winograd's algorithm.
   double saving() const {
     return static_cast<double>(kernel * kernel) * out_height * out_width / (16.0 * rows() * columns());
   }
 };
 
-/// Runs a convolution: transform of tiles, 16 matrix products, inverse transform, chunk by chunk, so that
+/// Runs a convolution chunk by chunk (transform of tiles, 16 matrix products, inverse transform), so that
 /// intermediate values stay in a cache.
 ///
 /// Shapes    products (16, chunk, channels) × (16, channels, filters); images channels last.
@@ -132,7 +132,7 @@ class winograd_convolution {
       winograd_output<3>(isa_, from, step, bias, slope_, std::size_t(s_.filters), pixels);
   }
   struct position {
-    int n, y, x;  // of a tile's first pixel in the output
+    int n, y, x;  // position of a tile's first pixel in the output
   };
   position position_of(int tile) const {
     int const columns = s_.columns(), each = s_.rows() * columns;
@@ -148,7 +148,7 @@ class winograd_convolution {
   int threads_;
   dnnl_kernel products_;
   std::vector<float> zeros_;
-  std::vector<dnnl_call> bound_;  // of each thread
+  std::vector<dnnl_call> bound_;  // products of each thread
   isa isa_ = best_isa();
 };
 
@@ -185,7 +185,7 @@ dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout con
   return host_function(run);
 }
 
-/// The 16 matrix products of a chunk, for execution by a single thread. Returns nothing if oneDNN has no
+/// Returns the 16 matrix products of a chunk, for execution by a single thread; nothing if oneDNN has no
 /// optimised implementation.
 std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine, winograd_shape const& s,
                                              int chunk) {
@@ -205,7 +205,7 @@ std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine, w
       .kernel;
 }
 
-/// Returns the slope of a rectifier below 0, or 1 if there is no activation; nothing for other activations.
+/// Returns the slope below 0 if the activation is a rectifier, 1 without an activation, nothing otherwise.
 std::optional<float> slope_of_activation(operation_request<onednn> const& request) {
   if (!request.activation) return 1.0F;
   dnnl_activation const activation = activation_of(*request.activation, request.activation_fields);
@@ -245,7 +245,8 @@ std::optional<float> slope_of_activation(operation_request<onednn> const& reques
   int const rounds = (s.tiles() + most * threads - 1) / (most * threads);
   int chunk = (s.tiles() + rounds * threads - 1) / (rounds * threads);
   auto products = winograd_products(on.engine, s, chunk);
-  // The order in which gemm adds depends on the size of its matrices, so it must not depend on the threads.
+  // gemm's order of summation depends on the size of its matrices, so the chunk size must not depend on the
+  // number of threads.
   if (products && implementation_of(*products).starts_with("gemm")) {
     chunk = std::min(fewest_in_chunk, s.tiles());
     products = winograd_products(on.engine, s, chunk);

@@ -17,9 +17,9 @@
 
 namespace cohort::detail {
 
-/// Returns which of several connections closes first if there are too many: one that has not authenticated
-/// itself within a second; otherwise one that has sent nothing; otherwise the oldest. `all`: in the order of
-/// their arrival; `is_unknown`: whether a connection is not authenticated.
+/// Returns the connection to close if there are too many: the first unauthenticated connection that is older
+/// than a second or has sent nothing; otherwise the oldest unauthenticated one; all.end() if there is none.
+/// `all`: connections in the order of arrival; `is_unknown`: whether a connection is not authenticated.
 template <class Connections, class Predicate>
 auto first_to_close(Connections& all, std::chrono::steady_clock::time_point now, Predicate is_unknown) {
   constexpr auto time_to_authenticate = std::chrono::seconds(1);
@@ -32,16 +32,16 @@ auto first_to_close(Connections& all, std::chrono::steady_clock::time_point now,
   return oldest;
 }
 
-/// A connection with the greeting that it has sent, after the TLS handshake.
+/// A connection whose peer has completed the TLS handshake and sent its greeting.
 struct greeted_connection {
   secure_stream stream;
   std::array<std::byte, greeting::bytes> bytes{};
   endpoint from{};
 };
 
-/// Accepts connections at the addresses of a process, and receives their greetings: from the time when it
-/// listens, so also while it joins. Connections that have not sent their greeting are bounded in number and
-/// age, and use a bounded part of the thread's time.
+/// Accepts connections at the addresses of a process, and receives their greetings, also while the process
+/// still joins the rendezvous. Connections that have not sent their greeting are bounded in number and age,
+/// and use a bounded part of the thread's time.
 class acceptor {
  public:
   using clock = std::chrono::steady_clock;
@@ -52,23 +52,24 @@ class acceptor {
   acceptor(std::vector<tcp_socket> listening, tls_identity identity, sink log,
            socket_api& by = system_sockets());
 
-  /// The process in log lines: "rank 3".
+  /// Sets the name of this process in log lines: "rank 3".
   void set_name(std::string name) { name_ = std::move(name); }
   /// Accepts connections, and continues those that have sent bytes.
   ///
-  /// Parameters  `share`: part of the time since the last call that this work may use, after a burst.
+  /// Parameters  `share`: part of the time since the last call that this work may use. Unused time
+  ///             accumulates up to `burst`.
   void advance(double share);
-  /// Removes the oldest connection that has sent a greeting.
+  /// Removes and returns the oldest connection that has sent its greeting; nullopt if there is none.
   std::optional<greeted_connection> next();
   /// Logs that a connection was refused: the first 20, then only their number.
   void refuse(endpoint const& from, std::string const& why);
-  /// Closes a connection that is not needed. Returns false if there is none.
+  /// Closes a connection that has not sent its greeting. Returns false if there is none.
   bool close_one(std::string const& why);
   /// Returns the events after which advance must be called.
   socket_events& events() { return *events_; }
-  /// Whether the share is used up: there may be events, and advance does nothing.
+  /// Returns whether the share of time is used up: advance then ignores events.
   bool is_throttled() const { return is_throttled_; }
-  /// Whether advance must be called although there is no event.
+  /// Returns whether advance must be called although there is no event.
   bool has_timers() const { return is_throttled_ || !unknown_.empty() || !greeted_.empty(); }
 
  private:
@@ -80,7 +81,7 @@ class acceptor {
 
   struct unknown {
     std::uint64_t id = 0;
-    tcp_socket socket{};  // until it sends bytes
+    tcp_socket socket{};  // until the peer sends bytes, then moved into `stream`
     std::optional<secure_stream> stream{};
     std::array<std::byte, greeting::bytes> bytes{};
     std::size_t have = 0;
@@ -91,7 +92,7 @@ class acceptor {
   using connection = std::deque<unknown>::iterator;
 
   void accept(tcp_socket& at);
-  /// Continues a connection. Removes it if it has ended, or sent its greeting.
+  /// Continues a connection. Removes it from unknown_ if it has failed or sent its greeting.
   void advance(connection one);
   void close_late(clock::time_point now);
 

@@ -14,7 +14,7 @@
 
 namespace cohort::detail {
 
-/// An IP address with a port: of IPv4 or IPv6.
+/// An IPv4 or IPv6 address with a port.
 class endpoint {
  public:
   static constexpr std::size_t encoded_bytes = 19;  // family, address and port
@@ -27,22 +27,22 @@ class endpoint {
   int family() const { return address_.ss_family; }
   bool is_v6() const { return family() == AF_INET6; }
   bool is_loopback() const;
-  /// Whether it is an address of IPv6 that is valid on one link, with an interface of this host as its scope.
+  /// Returns whether this is a link-local IPv6 address. Its scope is an interface of this host.
   bool is_link_local() const;
   std::uint32_t scope() const;
   endpoint with_scope(std::uint32_t scope) const;
   std::uint16_t port() const;
-  /// The same address with another port.
+  /// Returns the same address with this port.
   endpoint with_port(std::uint16_t port) const;
-  /// The bytes of the address: 4 or 16, in network order.
+  /// Returns the bytes of the address (4 or 16) in network order.
   std::span<std::byte const> address_bytes() const;
 
   /// "10.0.0.1:29400" or "[fe80::1%eth0]:29400".
   std::string text() const;
-  /// The address alone, without a port.
+  /// Returns the address as text, without the port.
   std::string host() const;
 
-  /// The bytes for other hosts: without the scope, which numbers an interface of this host.
+  /// Serialises the endpoint for other hosts, without the scope: that is an interface index of this host.
   std::vector<std::byte> encoded() const;
   /// Decodes the bytes of encoded().  Errors: communicator_error for other bytes.
   static endpoint decoded(std::span<std::byte const> bytes);
@@ -53,7 +53,7 @@ class endpoint {
   sockaddr_storage address_{};
 };
 
-/// A host and a port that a user has written: "HOST:PORT", "[IPV6]:PORT".
+/// Host and port from the user's text: "HOST:PORT" or "[IPV6]:PORT".
 struct host_and_port {
   std::string host;
   std::uint16_t port = 0;
@@ -63,9 +63,9 @@ struct host_and_port {
   std::string text() const;
 };
 
-/// Returns the addresses of a host, in the order of getaddrinfo. If the name is unknown, asks again every 200
-/// ms until `limit`: names of pods and of new hosts may be published later. One question is bounded by the
-/// limits of the resolver (resolv.conf: 30 s by default).
+/// Returns the addresses of a host, in the order of getaddrinfo. If the name is unknown, queries the resolver
+/// again every 200 ms until `limit`: names of pods and of new hosts may be published later. A single query
+/// lasts at most as long as the resolver's timeouts allow (resolv.conf: 30 s by default).
 ///
 /// Errors    communicator_error with the resolver's message if the name is unknown at `limit`.
 std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clock::time_point limit = {});
@@ -74,12 +74,13 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 ///
 /// Parameters  `selection`: names of interfaces and networks such as "eth0" or "10.0.0.0/8", separated by
 ///             commas; empty: all.
-/// Order     that of the selection; for each of its parts the addresses valid on one link are the last.
-/// Errors    setting_error for an invalid network, or if nothing is selected: it lists the interfaces.
+/// Order     that of the selection; within each part, link-local addresses come last.
+/// Errors    setting_error for an invalid network; setting_error that lists the interfaces if none is
+///           selected.
 std::vector<endpoint> local_addresses(std::string_view selection);
 
-/// Returns the addresses of another process as this one reaches them: those that are valid on one link get
-/// the scopes of its own such addresses.
+/// Returns the addresses of another process as this process can reach them. Each link-local address of
+/// `other` is returned once per scope of the link-local addresses in `own`.
 std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other);
 
 }  // namespace cohort::detail

@@ -10,12 +10,12 @@
 
 namespace cohort::detail {
 
-/// A part of what one rank sends to another: a header, then `frame_bytes` bytes. A message consists of frames
-/// of data: `first`, then `more`. Other frames may come between them:
+/// Header of a frame: it precedes `frame_bytes` bytes of payload. A message consists of data frames: one
+/// `first`, then any number of `more`. Other frames may come between them:
 ///
-/// control, acknowledgement   of a rank_monitor
-/// ring                       where this process has made a memory_ring for its frames
-/// maps_ring                  this process has mapped the ring of the other one
+/// control, acknowledgement   control message of a rank_monitor, and its acknowledgement
+/// ring                       location of the memory_ring that this process has created for its frames
+/// maps_ring                  this process has mapped the other process's ring
 /// to_ring                    all later frames are in the ring; later bytes of the connection only wake
 /// wake                       empty: wakes the other process
 /// hold, release              send no frames of data until `release`: see tcp_transport::hold_if_full
@@ -62,8 +62,8 @@ Number number_at(std::byte const* from) {
   return made;
 }
 
-/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them by one
-/// byte, `welcome`; the sender sends nothing else before.
+/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them with the
+/// byte `welcome`; until then, the sender sends nothing else.
 struct greeting {
   static constexpr std::size_t bytes = 40;
   static constexpr std::byte welcome{0x77};
@@ -74,9 +74,10 @@ struct greeting {
   std::uint32_t question = 0;  // 0: the connection is for messages; 1 + r: for a tcp_question about rank r
 
   std::array<std::byte, bytes> encoded() const;
-  /// The question of a greeting.
+  /// Returns the field `question` of an encoded greeting.
   static std::uint32_t question_of(std::span<std::byte const, bytes> got);
-  /// Returns why the bytes are not this greeting with any `from` below `size`; "" if they are.
+  /// Compares an encoded greeting with `expected`, whose `from` may be any rank but `to`, and sets `from`.
+  /// Returns the difference as text; "" if there is none.
   static std::string refusal(std::span<std::byte const, bytes> got, greeting const& expected, int& from);
 };
 

@@ -23,9 +23,9 @@ struct registration {
   std::string job{};
   std::string host{};  // equal for the processes of one host
   int ranks = 0;       // of the job
-  int rank = -1;       // that the process wants; −1: any
+  int rank = -1;       // requested by the process; −1: any
   std::vector<endpoint> addresses{};
-  std::string problem{};  // why the process cannot join: the others end, too
+  std::string problem{};  // why this process cannot join; ends all ranks of an encrypted job
 
   std::vector<std::byte> encoded() const;
   /// Errors    communicator_error for bytes that no process sends.
@@ -37,8 +37,8 @@ struct rendezvous_answer {
   enum class kind : std::uint8_t { waits, complete, refused, misconfigured, other_job };
 
   kind is = kind::waits;
-  int joined = 0;      // processes so far
-  std::string text{};  // waits: who has joined, or is missing; of a refusal: the reason
+  int joined = 0;      // processes that have joined so far
+  std::string text{};  // of `waits`: who has joined or is missing; of a refusal: the reason
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -54,7 +54,7 @@ class message_stream {
   message_stream(secure_stream over, std::uint32_t most) : stream_(std::move(over)), most_(most) {}
 
   void send(std::span<std::byte const> message);
-  /// Sends and receives what is possible. Returns a message, if one has arrived.
+  /// Sends and receives without blocking. Returns a message if one has arrived completely.
   ///
   /// After     failure() is not empty if the connection has ended.
   std::optional<std::vector<std::byte>> advance();
@@ -74,12 +74,12 @@ class message_stream {
   secure_stream::cause cause_ = secure_stream::cause::network;
 };
 
-/// Meeting point of a job's processes. It collects their addresses, numbers them, and sends the numbers and
-/// addresses to each of them. No training data passes through it.
+/// Meeting point of a job's processes. It collects the processes' addresses, assigns ranks, and sends all
+/// ranks and addresses to each process. No training data passes through it.
 ///
-/// Order     ranks are numbered by host (in the order of the hosts' names), then in the order of arrival, if
-///           no process wants a certain rank.
-/// After     the destructor lets all members have their answers, if the job is complete.
+/// Order     if no process requests a certain rank, ranks are assigned by host (in the order of the hosts'
+///           names), then in the order of arrival.
+/// After     the destructor first sends the pending answers if the job is complete.
 class rendezvous_service {
  public:
   rendezvous_service(tcp_socket listening, tls_identity identity, std::string job, int ranks, sink log);
@@ -92,20 +92,20 @@ class rendezvous_service {
   static constexpr auto time_between_progress = std::chrono::seconds(1);
   static constexpr auto pause = std::chrono::milliseconds(100);  // if there is no free descriptor
   static constexpr auto time_to_register = std::chrono::seconds(10);
-  static constexpr int most_in_a_row = 256;                         // connections that are accepted
-  static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
-  static constexpr auto time_to_report = std::chrono::seconds(2);   // problem_, after the destructor's begin
-  static constexpr auto claim_grace = std::chrono::seconds(2);      // for the process that has the rank
+  static constexpr int most_in_a_row = 256;                         // connections accepted per call
+  static constexpr auto time_to_answer = std::chrono::seconds(10);  // limit of the destructor, if complete_
+  static constexpr auto time_to_report = std::chrono::seconds(2);   // limit of the destructor, if problem_
+  static constexpr auto claim_grace = std::chrono::seconds(2);      // for an answer of the rank's first owner
   static constexpr std::uint32_t most_registration = 4096;
 
   struct connection {
-    enum class state : std::uint8_t { unregistered, claims, member, ended };  // claims: a member's rank
+    enum class state : std::uint8_t { unregistered, claims, member, ended };  // claims a member's rank
 
     message_stream stream;
     endpoint from{};
     clock::time_point accepted{};
     state is = state::unregistered;
-    registration wants{};  // as the process has sent it
+    registration wants{};  // received from the process
     clock::time_point claimed{};
     std::int64_t arrival = 0;
     bool has_sent = false;
@@ -121,39 +121,40 @@ class rendezvous_service {
   };
 
   void run() noexcept;
-  /// Returns whether all members have their answers.
+  /// Handles all connections. Returns whether the job is complete and all answers have been sent.
   bool advance();
   void read(connection& one);
-  /// Lets the process join, or refuses it.
+  /// Makes the process a member, refuses it, or starts its claim to the rank of another member.
   void admit(connection& one);
-  /// Decides which of two processes has a rank, when claim_grace has passed.
+  /// After claim_grace, decides which of two processes gets the rank that both request.
   void decide_claim(connection& one);
-  /// Whether the member's host has acknowledged all answers: a lost host does not, and closes no connection.
+  /// Returns whether the member's host has acknowledged all sent bytes: a lost host does not, but its
+  /// connection stays open.
   static bool is_reached(connection const& one);
-  /// The member that has the rank; or null.
+  /// Returns the member that has requested this rank; null if there is none.
   connection* member_of_rank(int rank);
   int count_members() const;
-  /// Notices which members have closed their connections.
+  /// Ends the members whose connections have failed or were closed.
   void end_lost_members();
   void refuse(connection& one, rendezvous_answer::kind as, std::string const& why);
   /// Refuses this process, all members, and all processes that come later.
   void refuse_all(connection& one, std::string why);
   static void send_refusal(connection& one, rendezvous_answer::kind as, std::string const& why);
-  /// Answers a process that does not encrypt as this service, if it is one of Cohort: it cannot read other
-  /// answers.  Returns the reason; "" for other failures.
+  /// Answers a Cohort process that encrypts while this service does not, or the reverse, in a form that the
+  /// process can read. Returns the reason for the log; "" for other failures.
   std::string answer_other_encryption(connection const& one) const;
-  /// Completes the job if all ranks have joined, and no process claims a rank.
+  /// If all ranks have joined and no process claims a member's rank, sends the answers to all members.
   void complete();
   void accept_connections();
-  /// Closes the connection of an unknown process. Returns false if there is none.
+  /// Closes the connection of a process that is no member. Returns false if there is none.
   bool close_one(std::string_view why);
-  /// Sends the number of processes that have joined, and membership_text(), to those that do not have them.
+  /// Sends the number of members and membership_text() to the members that have not received this text.
   void send_progress();
-  /// The ranks that are missing, if processes want certain ranks; otherwise the addresses that have joined.
+  /// Returns the missing ranks, if processes request certain ranks; otherwise the addresses of the members.
   std::string membership_text() const;
-  /// Logs a line; only the first 20. A log that fails does not end the service.
+  /// Logs a line, at most 20 in all. A failure of the log does not end the service.
   void log_line(std::string_view line) noexcept;
-  /// Logs the end of a connection; not again if a host tries again and again.
+  /// Logs the end of a connection, once per host and reason.
   void log_lost(connection const& one, std::string why);
   void log_end(connection const& one, char const* how, std::string const& why);
 
@@ -166,10 +167,10 @@ class rendezvous_service {
   std::int64_t arrivals_ = 0;
   clock::time_point next_progress_{}, next_accept_{};
   int lines_ = 0;
-  std::set<std::string> logged_;                 // hosts and reasons of ends
-  std::string problem_;                          // settings that differ: the job cannot begin
-  refused_process last_refused_;                 // by its settings
-  bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since the last progress
+  std::set<std::string> logged_;                 // host and reason of each logged end of a connection
+  std::string problem_;                          // if not empty: why the job cannot begin
+  refused_process last_refused_;                 // because of its settings
+  bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since send_progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
@@ -177,16 +178,17 @@ class rendezvous_service {
 /// The largest number of ranks.
 inline constexpr int most_ranks = 4096;
 
-/// Registers this process, and waits until all processes of the job have done so.
+/// Registers this process, and waits until all processes of the job have registered.
 ///
-/// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
-///             rendezvous then. `entrance`: accepts connections of other ranks meanwhile; or null.
-/// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, how many have joined, and who is missing; also at the deadline
-///           if a restart has met the service of another job only: that of the previous start.
-///           setting_error at once if settings of the processes differ, and after 10 s or at the deadline if
-///           the address has not accepted the key, does not encrypt as this process does, or belongs to
-///           another job or program. socket_error at once if this process has no free descriptor.
+/// Parameters  `retry`: called before each connection attempt except the first; it may start the rendezvous
+///             in this process. `entrance`: accepts connections of other ranks during the wait; may be null.
+/// Errors    communicator_error if the service refuses this process, or if not all processes have joined at
+///           the deadline: the error names the address, how many have joined, and who is missing;
+///           communicator_error at the deadline if a restarted job has reached only the service of another
+///           job, such as its previous start. setting_error at once if settings of the processes differ;
+///           setting_error after 10 s or at the deadline if the service does not accept the key, only one
+///           side encrypts, or the address belongs to another job or program. socket_error at once if this
+///           process has no free descriptor.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {},

@@ -14,43 +14,43 @@
 
 namespace cohort::detail {
 
-/// A key that the processes of a job derive from their secret.
+/// Pre-shared key (PSK) of a job, derived from its secret.
 using job_key = std::array<std::byte, 32>;
 
-/// Throws setting_error unless only the file's owner may read it, who is this user or root. If root owns it,
-/// its group may read it, too: an administrator, such as Kubernetes with fsGroup, has given it to the group.
-/// `what`: "the secret of the job".
+/// Throws setting_error unless the file belongs to this user or root, and only its owner may access it. If
+/// root owns the file, its group may read it, too: Kubernetes with fsGroup mounts secrets so. `what`: the
+/// file's purpose for the message, such as "the secret of the job".
 void require_private(std::string const& path, char const* what);
 
-/// Reads the secret of a job from a file, and derives its key. A line end at the end of the file is not part
-/// of the secret.
+/// Reads the secret of a job from a file, and derives the job's key. Line ends at the end of the file are not
+/// part of the secret.
 ///
 /// Errors    file_error; as require_private; setting_error for a secret of fewer than 16 or more than 4096
 ///           bytes.
 job_key key_from_file(std::string const& path, std::string_view job);
 
-/// How connections are authenticated and encrypted: by TLS 1.3 with a shared key or certificates, or not.
+/// How connections are authenticated and encrypted: by TLS 1.3 with a pre-shared key or certificates, or not.
 ///
-/// Source    RFC 8446; external pre-shared keys with an ephemeral Diffie-Hellman exchange (psk_dhe_ke), so
-///           that a secret that becomes known later decrypts nothing.
+/// Source    RFC 8446; external pre-shared keys with an ephemeral Diffie-Hellman exchange (psk_dhe_ke), which
+///           provides forward secrecy.
 class tls_identity {
  public:
   /// No TLS.
   tls_identity() = default;
-  /// A shared key. `job`: the identity that a client sends, and that a server requires.
+  /// A pre-shared key. `job`: the PSK identity that a client sends, and that a server requires.
   tls_identity(job_key const& key, std::string job);
-  /// Certificates. Each side requires a certificate of the other one that `authorities` have signed.
+  /// Certificates. Each side requires that the peer's certificate is signed by one of `authorities`.
   ///
-  /// Errors    setting_error with OpenSSL's message for files that it cannot use, and for an encrypted key;
+  /// Errors    setting_error with OpenSSL's message for files that OpenSSL cannot use or an encrypted key;
   ///           as require_private for the key.
   tls_identity(std::string const& certificate, std::string const& key, std::string const& authorities);
 
   bool encrypts() const { return context_ != nullptr; }
-  /// Whether both sides must use the shared key.
+  /// Returns whether both sides must use the pre-shared key.
   bool requires_key() const { return requires_key_; }
   SSL_CTX* context() const { return context_.get(); }
 
-  /// Records of at most 16 KiB that one key encrypts; then the sender changes it.
+  /// Number of TLS records (at most 16 KiB each) after which the sender updates its traffic key.
   ///
   /// Source    RFC 8446, 5.5: at most 2^24.5 records for AES-GCM.
   std::uint64_t records_per_key = std::uint64_t{1} << 23;
@@ -67,7 +67,7 @@ class secure_stream {
  public:
   enum class role { client, server };
   enum class progress { waits, ready, failed };
-  /// Cause of a failure. network: the connection, the peer's process or this one. identity: the keys or
+  /// Cause of a failure. network: the connection, or one of both processes. identity: the keys or
   /// certificates of both sides do not match. job: the peer does not know the job's name, or uses
   /// certificates instead of a key. encryption: one side uses TLS and the other does not. protocol: the peer
   /// is another program.
@@ -76,25 +76,26 @@ class secure_stream {
   secure_stream() = default;
   secure_stream(tcp_socket over, role as, tls_identity const& identity);
 
-  /// Continues the connection attempt and the handshake.
+  /// Continues the connection attempt and the TLS handshake.
   progress advance();
-  /// The reason of a failure.
+  /// Returns the reason of the failure; "" if there is none, or if the peer has closed the connection.
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
   bool is_connected() const { return connected_; }
-  /// Whether another attempt would fail, too: no process listens at the address, or the process belongs to
-  /// another job or program.
+  /// Returns whether another attempt would fail, too: no process listens at the address, or the process there
+  /// belongs to another job or program.
   bool is_refused() const { return refused_; }
-  /// The cause of an error code of OpenSSL.
+  /// Returns the cause of an OpenSSL error code.
   static cause cause_of(unsigned long error);
 
-  /// As tcp_socket. After nullopt, failure() is the reason; empty if the peer has closed the connection.
+  /// Like tcp_socket::send and receive. After nullopt, failure() is the reason; "" if the peer has closed the
+  /// connection.
   std::optional<std::size_t> send(std::span<std::byte const> bytes);
   std::optional<std::size_t> receive(std::span<std::byte> bytes);
 
   tcp_socket const& socket() const { return *socket_; }
   bool is_open() const { return socket_ && socket_->is_open(); }
-  /// Whether the handshake waits for bytes, rather than until it can send some.
+  /// Returns whether the TLS handshake waits until the socket is readable, not until it is writable.
   bool waits_for_bytes() const;
 
  private:
@@ -105,7 +106,7 @@ class secure_stream {
   std::shared_ptr<SSL> tls_;
   role role_ = role::client;
   bool connected_ = false, ready_ = false, requires_key_ = false, refused_ = false;
-  std::uint64_t records_per_key_ = 0, records_ = 0;  // records_: with the present key
+  std::uint64_t records_per_key_ = 0, records_ = 0;  // records_: sent with the current key
   std::string failure_;
   cause cause_ = cause::network;
 };

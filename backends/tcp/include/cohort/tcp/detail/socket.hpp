@@ -40,31 +40,31 @@ class tcp_socket {
 
   /// Listens on the first free port of the range.
   static tcp_socket listening(endpoint const& at, port_range ports, socket_api& by = system_sockets());
-  /// Listens on a port of `at`; nullopt if another socket does so already, or if the address is not usable
-  /// yet (tentative addresses of IPv6).
+  /// Listens on the port of `at`; nullopt if another socket listens there, or if the address is not usable
+  /// yet (tentative IPv6 addresses).
   static std::optional<tcp_socket> listening_alone(endpoint const& at, socket_api& by = system_sockets());
-  /// Begins to connect. The connection exists when the socket is writable and failure() is 0.
+  /// Begins to connect. The connection is established when the socket is writable and failure() is 0.
   static tcp_socket connecting(endpoint const& to, socket_api& by = system_sockets());
 
   int descriptor() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
   void close() noexcept;
 
-  /// Returns a new connection, if there is one. `from`: receives the peer's address.
+  /// Returns the next pending connection; nullopt if there is none. `from`: receives the peer's address.
   std::optional<tcp_socket> accept(endpoint* from = nullptr);
-  /// Whether the last accept() has failed because of is_descriptor_shortage.
+  /// Returns whether accept(), just called by this thread, has failed because of a descriptor shortage.
   static bool has_no_descriptor() noexcept;
-  /// Whether bytes have arrived that were not received.
+  /// Returns whether received bytes are pending.
   bool has_bytes() const noexcept;
-  /// Returns the system's number of the error of a connection attempt; 0: none.
+  /// Returns the error number (errno) of a connection attempt; 0: none.
   int failure() const;
   endpoint local() const;
   endpoint remote() const;
 
-  /// Sends or receives a part of the bytes. Returns their number; 0: not now.
+  /// Sends or receives some of the bytes. Returns how many; 0 if the call would block.
   ///
-  /// Errors    nullopt if the other side has closed the connection (receive), or if the connection has
-  ///           failed: errno is the reason, 0 for a closed connection.
+  /// Errors    nullopt if the peer has closed the connection (receive only; errno is 0), or if the connection
+  ///           has failed (errno is the reason).
   std::optional<std::size_t> send(std::span<std::byte const> bytes) noexcept;
   std::optional<std::size_t> receive(std::span<std::byte> bytes) noexcept;
 

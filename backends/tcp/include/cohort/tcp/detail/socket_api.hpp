@@ -14,18 +14,20 @@
 
 namespace cohort::detail {
 
-/// An operation on a socket that has failed. `reason`: the system's number of the error.
+/// Failure of a socket operation. `reason`: the system's error number (errno).
 struct socket_error : communicator_error {
   socket_error(refusal why, int reason) : communicator_error(std::move(why)), reason(reason) {}
   int reason;
 };
 
-/// Whether an error means that the process or the system has no free descriptor, or no memory for one.
+/// Returns whether errno `reason` means that the process or the system has no free descriptor, or no memory
+/// for one.
 bool is_descriptor_shortage(int reason) noexcept;
-/// "a free descriptor; this process may have 1024 (ulimit -n)".
+/// Returns a text for errors: "a free descriptor; this process may have 1024 (ulimit -n)".
 std::string expected_descriptor();
 
-/// Throws socket_error if the system has not made a descriptor. `what`: its purpose, for the message.
+/// Throws socket_error with errno as the reason if `descriptor` is negative. `what`: its purpose, for the
+/// message.
 void require_descriptor(int descriptor, char const* what);
 
 /// Waits for events of sockets.
@@ -34,16 +36,17 @@ class socket_events {
   enum class interest : std::uint8_t { readable, writable };
 
   virtual ~socket_events() = default;
-  /// From now on, reports when a socket is readable or closed, or when it is writable; not both.
+  /// From now on, reports when a socket is readable or closed, or when it is writable; a later call replaces
+  /// `in`.
   ///
   /// Errors    communicator_error with the system's message.
   virtual void watch(int descriptor, std::uint64_t id, interest in = interest::readable) = 0;
-  /// Stops to report. Closing a socket does so, too.
+  /// Stops reporting. Closing the socket has the same effect.
   virtual void ignore(int descriptor) noexcept = 0;
-  /// From now on, reports when the sockets of `others`, which the same socket_api has made, have an event.
+  /// From now on, reports when a socket of `others`, which comes from the same socket_api, has an event.
   virtual void watch(socket_events& others, std::uint64_t id) = 0;
   virtual void ignore(socket_events& others) noexcept = 0;
-  /// Returns the ids of sockets with events, as far as `ids` has space.
+  /// Returns the ids of sockets with events without blocking, at most as many as `ids` can hold.
   virtual std::span<std::uint64_t const> ready(std::span<std::uint64_t> ids) = 0;
   /// Sleeps until a socket has an event, or another thread calls wake; at most until `limit` has passed.
   virtual void wait(std::chrono::milliseconds limit) = 0;
@@ -51,8 +54,8 @@ class socket_events {
   virtual void wake() noexcept = 0;
 };
 
-/// The system's functions for TCP sockets that never block, or a simulation of them. Descriptors, results and
-/// errno are those of the system.
+/// The system's functions for non-blocking TCP sockets, or a simulation of them. Descriptors, results and
+/// errno follow the system's conventions.
 class socket_api {
  public:
   virtual ~socket_api() = default;
@@ -62,16 +65,16 @@ class socket_api {
   /// Returns a new descriptor; −1: errno is the reason.
   virtual int open(int family) = 0;
   virtual void close(int descriptor) noexcept = 0;
-  /// Binds and listens. Returns 0, or the number of the error.
+  /// Binds and listens. Returns 0 or errno.
   virtual int listen(int descriptor, endpoint const& at) = 0;
-  /// Begins to connect. Returns 0, or the number of the error.
+  /// Begins to connect. Returns 0 or errno.
   virtual int connect(int descriptor, endpoint const& to) = 0;
   virtual int accept(int descriptor, endpoint& from) = 0;
   virtual ssize_t send(int descriptor, std::span<std::byte const> bytes) noexcept = 0;
   virtual ssize_t receive(int descriptor, std::span<std::byte> bytes) noexcept = 0;
-  /// Whether bytes have arrived that were not received.
+  /// Returns whether received bytes are pending.
   virtual bool has_bytes(int descriptor) noexcept = 0;
-  /// Returns the number of the error of a connection attempt; 0: none.
+  /// Returns the errno of a connection attempt; 0: none.
   virtual int failure(int descriptor) = 0;
   virtual endpoint local(int descriptor) = 0;
   virtual endpoint remote(int descriptor) = 0;

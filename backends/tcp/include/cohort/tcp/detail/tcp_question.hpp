@@ -10,32 +10,32 @@
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a beat, on a new connection for each attempt. Several attempts are pending,
-/// because an answer may take longer than the time between them. The messages of an interrupted connection do
-/// not arrive when the interruption ends, but when TCP sends them again: after a time that doubles with each
-/// attempt, so that the silence is up to twice as long.
+/// Asks a silent rank for a beat, on a new connection for each attempt. Several attempts may be pending at
+/// once, because an answer may take longer than the interval between attempts. New connections are needed
+/// because an interrupted connection resumes only at TCP's next retransmission: the intervals between
+/// retransmissions double, so the silence may last twice as long as the interruption.
 ///
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {
  public:
-  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, tried in
-  /// rotation.
+  /// Begins an attempt, unless the last one began less than `interval` ago. `at`: addresses of the rank,
+  /// tried in rotation.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
            std::chrono::steady_clock::duration interval, socket_api& by);
-  /// Continues the attempts. Returns the table of a beat, if the rank has answered. Then all attempts end.
+  /// Continues the attempts. If the rank has answered, returns the table of its beat and ends all attempts.
   std::optional<std::vector<std::byte>> advance();
   bool is_pending() const { return !pending_.empty(); }
 
  private:
-  /// An attempt has half a heartbeat, if one begins each 1/16. With TLS an answer takes three round trips: to
-  /// connect, to agree on a key, to ask.
+  /// With one attempt per 1/16 heartbeat, each attempt has half a heartbeat. With TLS an answer takes three
+  /// round trips: TCP connection, TLS handshake, question.
   static constexpr std::size_t most_pending = 8;
 
   struct attempt {
     secure_stream stream;
-    std::vector<std::byte> hello;     // what is not sent yet
-    std::vector<std::byte> answer{};  // as far as it has arrived
-    bool has_answer = false;          // a whole beat
+    std::vector<std::byte> hello;     // unsent bytes of the greeting
+    std::vector<std::byte> answer{};  // bytes that have arrived
+    bool has_answer = false;          // `answer` is a whole beat
   };
   /// Returns whether an attempt is still pending.
   static bool advance(attempt& one);
@@ -48,9 +48,10 @@ class tcp_question {
 /// The answer of a rank to a tcp_question.
 class tcp_answer {
  public:
-  /// `table`: of a beat.
+  /// `table`: payload of the beat, see rank_monitor::progress_table.
   tcp_answer(secure_stream to, std::span<std::byte const> table, std::chrono::steady_clock::time_point limit);
-  /// Sends. Returns whether nothing is left to do.
+  /// Sends pending bytes. Returns whether this answer is finished: all is sent, the connection has failed, or
+  /// `limit` has passed.
   bool advance(std::chrono::steady_clock::time_point now);
 
  private:

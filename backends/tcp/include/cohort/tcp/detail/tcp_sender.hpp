@@ -20,34 +20,36 @@ namespace cohort::detail {
 
 /// The connection on which this rank sends to one other rank. It opens with the first message.
 ///
-/// Order     messages are sent in the order given, control frames before the next frame of data; none before
-///           the other rank has confirmed the greeting, so an attempt to connect can be repeated.
+/// Order     messages are sent in the order given; control frames overtake pending data frames. No frame is
+///           sent before the other rank has confirmed the greeting, so connection attempts can be repeated.
 class tcp_sender {
  public:
   using clock = std::chrono::steady_clock;
   using ticket = transport::ticket;
 
-  /// `addresses`: of the other rank, which are tried one after the other, again and again until
-  /// `time_to_connect` has passed, or all of them refuse.
+  /// `addresses`: addresses of the other rank. They are tried in rotation until `time_to_connect` has passed,
+  /// or all of them refuse.
   tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
              std::chrono::milliseconds time_to_connect, socket_api& by = system_sockets());
 
   bool is_open() const { return opened_; }
-  /// The descriptor of the socket; −1 while there is none.
+  /// Returns the descriptor of the socket; −1 if there is none.
   int descriptor() const { return stream_.is_open() ? stream_.socket().descriptor() : -1; }
-  /// Whether bytes wait until the socket is writable.
+  /// Returns whether advance() has work: the connection is being established, or bytes are pending.
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
-  /// Whether it waits for the socket.
+  /// Returns whether this pending work waits for the socket, not for space in the ring.
   bool waits_for_socket() const { return wants_to_write() && !memory_.is_used(); }
-  /// Whether it waits for bytes of the handshake, or for the confirmation.
+  /// Returns whether the sender waits for bytes of the TLS handshake or for the confirmation of its greeting.
   bool waits_for_bytes() const {
     return stream_.waits_for_bytes() || (!ready_ && greeted_ == greeting::bytes);
   }
-  /// Sockets so far. A closed socket's descriptor may be that of another connection.
+  /// Returns the number of sockets opened so far. It identifies the current socket, because the system reuses
+  /// descriptors.
   std::size_t attempts() const { return attempts_; }
-  /// Whether the other rank has confirmed the connection.
+  /// Returns whether the other rank has confirmed the connection.
   bool was_connected() const { return ready_; }
-  /// Whether it has failed because this process has no free descriptor. try_again() continues.
+  /// Returns whether the connection has failed because this process has no free descriptor. try_again()
+  /// continues.
   bool lacks_descriptor() const { return lacks_descriptor_; }
   void try_again() {
     lacks_descriptor_ = false;
@@ -57,21 +59,22 @@ class tcp_sender {
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
   void send_control(control_message what, std::span<std::byte const> bytes);
   void acknowledge(control_message what);
-  /// Makes a ring, and tells the other process where it is. Does nothing if the system does not allow it.
+  /// Creates a ring, and sends its location to the other process. Does nothing if the system has no ring.
   void offer_ring();
-  /// The other process has mapped the ring: later frames are written there.
+  /// Sends all later frames through the ring, which the other process has mapped.
   void use_ring();
-  /// As memory_writer::sleeps.
+  /// Like memory_writer::sleeps.
   bool sleeps(bool now) { return memory_.sleeps(now, has_bytes()); }
-  /// Confirms that this process has mapped the ring of the other one.
+  /// Confirms that this process has mapped the other process's ring.
   void confirm_ring();
-  /// Ends the sleep of the other process.
+  /// Wakes the other process.
   void wake();
   /// Asks the other process to stop or to resume sending data.
   void hold_other(bool holds);
-  /// The other process has asked for this.
+  /// Stops or resumes sending data, as the other process has asked.
   void hold(bool holds) { holds_ = holds; }
-  /// Whether a control frame of this kind is not sent, or not acknowledged if it must be.
+  /// Returns whether a control frame of this kind is still to be sent or, if it requires an acknowledgement,
+  /// to be acknowledged.
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
 
@@ -82,9 +85,9 @@ class tcp_sender {
   bool advance(std::function<void(ticket)> const& sent);
   std::string const& failure() const { return failure_; }
 
-  /// Gives up all messages. The memory of their senders is no longer accessed.
+  /// Cancels all messages. Their memory is no longer accessed.
   void abandon();
-  /// Whether all that was given has been passed to the system.
+  /// Returns whether all messages and control frames have been passed to the system.
   bool is_flushed() const { return !has_bytes() && messages_.empty(); }
 
  private:
@@ -95,36 +98,37 @@ class tcp_sender {
     channel on = channel::collective;
     std::uint32_t tag = 0;
     std::span<std::byte const> data{};
-    std::uint64_t framed = 0;  // bytes that are in frames so far
+    std::uint64_t framed = 0;  // bytes put into frames so far
   };
 
-  /// For one attempt at one address; doubled after a round over all addresses.
+  /// Limit of one attempt at one address; doubled after a round over all addresses.
   static constexpr auto first_time_of_attempt = std::chrono::milliseconds(3000);
   static constexpr auto first_pause = std::chrono::milliseconds(50);  // between two rounds
   static constexpr auto longest_pause = std::chrono::milliseconds(1000);
 
   void open();
-  /// Connects. Returns whether the other rank has confirmed the connection.
+  /// Continues connecting. Returns whether the other rank has confirmed the connection.
   bool connect();
   void begin_attempt();
-  /// Continues an attempt: the handshake, the greeting, its confirmation.
+  /// Continues an attempt: TLS handshake, greeting, confirmation.
   secure_stream::progress continue_attempt();
-  /// Tries the next address; fails if there is none. `refused`: another attempt would fail, too.
+  /// Ends an attempt, and selects the next address; sets failure_ after `time_to_connect`, or if all
+  /// addresses refuse. `refused`: another attempt at this address would fail, too.
   void end_attempt(std::string const& why, bool refused);
   bool has_bytes() const {
     return begin_ < staged_.size() || !direct_.empty() || !control_.empty()
            || (!messages_.empty() && !holds_);
   }
-  /// Puts the next frame into staged_ and direct_; false if there is none.
+  /// Puts the next frame into staged_ and direct_. Returns false if there is none.
   bool next_frame();
-  /// Whether some bytes were sent.
+  /// Sends some bytes of the current frame. Returns whether any were sent.
   bool send_bytes();
   void stage(frame_header header, std::span<std::byte const> payload);
   void add_control(frame_header header, std::span<std::byte const> payload, control_message counts_as);
 
   socket_api* by_;
   std::vector<endpoint> addresses_;
-  std::size_t address_ = 0, refused_ = 0, attempts_ = 0;  // refused_: addresses, in this round
+  std::size_t address_ = 0, refused_ = 0, attempts_ = 0;  // refused_: addresses that refused in this round
   std::array<std::byte, greeting::bytes> hello_;
   std::size_t greeted_ = 0;  // bytes of hello_ that were sent
   tls_identity identity_;
@@ -134,15 +138,15 @@ class tcp_sender {
   bool opened_ = false, ready_ = false, lacks_descriptor_ = false;
   std::string failure_;
 
-  std::vector<std::byte> staged_;               // a header and the begin of its frame
-  std::size_t begin_ = 0;                       // of the bytes in it that are not sent
+  std::vector<std::byte> staged_;               // header and first bytes of the current frame
+  std::size_t begin_ = 0;                       // offset of the unsent bytes in staged_
   std::span<std::byte const> direct_{};         // the rest of the frame
   bool ends_message_ = false;                   // the frame is the last of messages_.front()
-  std::vector<std::byte> kept_;                 // the rest of a frame whose message was given up
+  std::vector<std::byte> kept_;                 // the rest of a frame whose message was cancelled
   std::deque<std::vector<std::byte>> control_;  // whole frames
   std::deque<control_message> control_kinds_;
   std::deque<message> messages_;
-  bool awaits_[4] = {};  // an acknowledgement of failure and farewell
+  bool awaits_[4] = {};  // by control_message: an acknowledgement is pending; only for failure and farewell
   memory_writer memory_;
   bool goes_to_ring_ = false, holds_ = false;
 };

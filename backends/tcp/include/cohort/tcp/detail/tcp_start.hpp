@@ -20,20 +20,20 @@ struct tcp_start {
 /// Errors    setting_error for settings that contradict each other; as tls_identity and key_from_file.
 tls_identity identity_of(tcp_settings const& from);
 
-/// Listens on the addresses, except those that the system does not let this process use (an address of IPv6
-/// is tentative at first), which are logged. If there is no other one, tries again until `limit`.
+/// Listens on the addresses. Skips and logs those that are not available (new IPv6 addresses are tentative at
+/// first). If none is available, tries again until `limit`.
 ///
-/// Errors    setting_error if no port of the range is free for 5 s, or until `limit`. socket_error without an
-///           address at `limit`.
+/// Errors    setting_error if no port of the range becomes free within 5 s or until `limit`. socket_error if
+///           no address is available at `limit`.
 std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
                                   std::chrono::steady_clock::time_point limit, sink const& log);
 
-/// Errors    setting_error for an address outside of the loopback interface whose connections would not be
-///           encrypted, unless the settings allow it.
+/// Throws setting_error if one of `addresses` is outside the loopback interface and its connections would not
+/// be encrypted, unless the settings allow it.
 void require_encryption(tcp_settings const& from, tls_identity const& identity,
                         std::vector<endpoint> const& addresses);
 
-/// Joins the rendezvous, after starting it if that is this process's part.
+/// Joins the rendezvous. Starts it first if its address belongs to this host and no process listens there.
 ///
 /// Errors    as make_tcp.
 void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how);

@@ -21,23 +21,23 @@ namespace cohort::detail {
 /// The ranks of a job and their addresses.
 struct tcp_membership {
   int rank = 0;
-  std::vector<std::vector<endpoint>> ranks{};  // of each rank, in the order in which others try them
-  std::vector<std::uint32_t> hosts{};          // of each rank: equal for ranks of one host
+  std::vector<std::vector<endpoint>> ranks{};  // each rank's addresses, in the order in which others try them
+  std::vector<std::uint32_t> hosts{};          // each rank's host number, equal for ranks of one host
   greeting::job_token token{};
 };
 
 /// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction;
-/// the sender opens it. Between processes of one host the bytes go through memory that both map, if the
-/// system allows it; the connections then only wake the other process, and show its end.
+/// the sender opens it. Between processes of one host the bytes go through shared memory, if the system
+/// allows it; the connections then only wake the other process, and detect its end.
 ///
 /// Order     only the constructor, the destructor and the progress thread use the sockets.
 /// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a
 ///           rank that cannot be reached is announced as a failure.
 class tcp_transport final : public transport {
  public:
-  /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`, if not null,
-  /// receives trouble() in close() or in the destructor, which may detect that a rank is lost. `by`
-  /// outlives this transport.
+  /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`, if not null, receives
+  /// trouble() in close() or in the destructor, which may detect that a rank is lost. `by` outlives this
+  /// transport.
   tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
                 std::shared_ptr<std::optional<failure_report>> last_trouble = {},
@@ -57,10 +57,10 @@ class tcp_transport final : public transport {
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
 
   time_source& time() override { return time_; }
-  /// In a simulation all ranks share one thread.
+  /// Returns false in a simulation, where all ranks share one thread.
   bool needs_progress_thread() const override { return !time_.is_virtual(); }
   void make_progress() override;
-  /// Memory of messages that have arrived before their receives.
+  /// Returns the number of bytes used by messages that have arrived before their receives.
   std::uint64_t kept_bytes() const;
   std::uint64_t moves() const override { return moves_; }
   void wait_for_event(std::chrono::microseconds longest) override;
@@ -83,17 +83,17 @@ class tcp_transport final : public transport {
 
  private:
   using clock = rank_monitor::clock;
-  static constexpr int attempts_per_heartbeat = 16;  // of a question
+  static constexpr int attempts_per_heartbeat = 16;  // attempts of a tcp_question
   static constexpr auto time_to_answer = std::chrono::seconds(10);
   static constexpr auto longest_abandon = std::chrono::milliseconds(800);
   /// Limit for messages that no receive awaits, while no operation of this rank is pending.
   static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
-  /// Part of the time of the progress thread for connections whose rank is not known.
+  /// Largest part of the progress thread's time for connections whose rank is not known yet.
   static constexpr double share_of_unknown = 0.05;
-  /// Ids of events that are not those of a rank: of the entrance; of a waiting sender.
+  /// Ids of events that are not ranks: entrance_; a sender that waits for its socket.
   static constexpr std::uint64_t entrance_event = std::uint64_t{1} << 32, sender_event = entrance_event + 1;
 
-  /// Control messages over the connections.
+  /// Sends and receives control messages over the connections.
   class monitor final : public rank_monitor {
    public:
     explicit monitor(tcp_transport& over);
@@ -140,12 +140,12 @@ class tcp_transport final : public transport {
     tcp_receiver receiver{};
     tcp_question question{};
     bool awaited = false;   // a receive from this rank has begun
-    bool closed = false;    // the connection from this rank
-    bool reported = false;  // a failure to send
-    bool offered = false;   // this process has told where its ring is, if it is one of the same host
-    int watched = -1;       // the descriptor of the sender, while it is awaited
+    bool closed = false;    // the connection from this rank is closed
+    bool reported = false;  // a failure of `sender` has been reported
+    bool offered = false;   // a ring has been offered, if this rank is on the same host
+    int watched = -1;       // the sender's descriptor while events_ watches it
     socket_events::interest watched_for{};
-    std::size_t attempts = 0;  // of the sender, when it was awaited
+    std::size_t attempts = 0;  // sender.attempts() when watch_senders was last called
   };
 
   greeting greeting_for(int r, std::uint32_t question) const;
@@ -155,7 +155,7 @@ class tcp_transport final : public transport {
   void exchange_bytes();
   /// Handles the events of the sockets.
   void poll_sockets();
-  /// Continues the connections whose rank is not known, and admits those that have sent their greeting.
+  /// Continues the connections whose rank is not known yet, and admits those that have sent their greeting.
   void advance_entrance();
   void admit(greeted_connection one);
   /// Answers the question of a rank.
@@ -164,17 +164,18 @@ class tcp_transport final : public transport {
   void advance_questions();
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
-  /// Asks the other ranks to send no data while more than most_kept bytes wait for their receives and this
-  /// rank waits for nothing. A rank that waits receives all messages from all ranks: the message for which it
-  /// waits may be sent after those, or by a rank that waits for one of their senders.
+  /// Asks the other ranks to stop sending data while more than most_kept bytes are buffered and no operation
+  /// of this rank is pending. With a pending operation this rank receives all messages without a limit: the
+  /// awaited message may follow them, or its sender may itself wait for their senders.
   void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
-  /// Tells a rank of this host where the ring for it is.
+  /// Offers a ring to a rank of this host, once.
   void offer_ring(other_rank& one);
-  /// Marks all rings, see tcp_receiver::sleeps. Returns whether this process may sleep.
+  /// Marks all rings, see tcp_receiver::sleeps. Returns whether nothing is pending, so that this process may
+  /// sleep.
   bool announce_sleep(bool sleeps);
-  /// Reports when the sockets of waiting senders can be written.
+  /// Makes events_ watch the sockets of waiting senders.
   void watch_senders();
 
   socket_api& by_;
@@ -191,9 +192,9 @@ class tcp_transport final : public transport {
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
   bool has_rings_ = false;
-  bool holds_ = false;  // the other ranks, see hold_if_full
+  bool holds_ = false;  // the other ranks were asked to stop, see hold_if_full
   bool leaves_ = false;
-  bool looks_ = false;  // for a message that has not arrived, since the last exchange
+  bool looks_ = false;  // since the last exchange, probe has found no message
   unsigned polls_ = 0;
   std::uint64_t moves_ = 0;
   std::shared_ptr<std::optional<failure_report>> last_trouble_;

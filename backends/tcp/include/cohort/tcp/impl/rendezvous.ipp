@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Appends numbers, texts and addresses, or reads them in the same order.
+/// Serialises numbers, texts and addresses, or deserialises them in the same order.
 class message_bytes {
  public:
   message_bytes() = default;
@@ -42,7 +42,7 @@ class message_bytes {
     std::span<std::byte const> const found = bytes();
     return {reinterpret_cast<char const*>(found.data()), found.size()};
   }
-  /// Reads the number of parts that have at least `least` bytes each.
+  /// Reads an element count, and refuses one that cannot fit: each element has at least `least` bytes.
   std::uint32_t count(std::size_t least) {
     auto const found = number<std::uint32_t>();
     if (found > from_.size() / least) refuse();
@@ -378,7 +378,7 @@ void rendezvous_service::admit(connection& one) {
                            ", and that of the process ", quote_for_error(wants.job), " (COHORT_JOB)"}));
   if (complete_) return refuse(one, refused, "the job has all of its ranks");
   if (!problem_.empty()) return refuse(one, misconfigured, problem_);
-  // A process that registers again may have given its first connection up.
+  // A process that registers again may have closed its first connection.
   if (count_members() + 1 >= ranks_ || member_of_rank(wants.rank)) end_lost_members();
   int const joined = count_members() + 1;
   if (connection* const other = member_of_rank(wants.rank)) {
@@ -547,7 +547,7 @@ bool rendezvous_service::advance() {
   return !waits;
 }
 
-/// Whether cohort-run has started the job again: then the name ends with a space and a number.
+/// Returns whether cohort-run has restarted the job: its name then ends with a space and a number.
 bool is_restart(std::string_view job) {
   std::size_t const last = job.find_last_not_of("0123456789");
   return last != job.npos && last + 1 < job.size() && job[last] == ' ';
@@ -562,13 +562,13 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
     std::string why;
     secure_stream::cause due_to = secure_stream::cause::network;
   };
-  std::optional<failure> last, permanent;  // permanent: an answer of a service, which another start would get
-  clock::time_point limit = end;           // earlier if a service refuses again and again
-  constexpr auto time_to_end = std::chrono::seconds(10);  // of a service of an earlier job at this address
+  std::optional<failure> last, permanent;                 // permanent: a new attempt would fail, too
+  clock::time_point limit = end;                          // earlier while a service refuses repeatedly
+  constexpr auto time_to_end = std::chrono::seconds(10);  // for an earlier job's service to end
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
-  int joined = 0;       // as this connection has reported
-  std::string members;  // as any connection has reported
+  int joined = 0;       // last reported on this connection
+  std::string members;  // last reported on any connection
   constexpr auto time_between_questions = std::chrono::seconds(1);
   clock::time_point next_question{};
   std::string const silent_program = "a program that accepts connections and does not answer";
@@ -579,7 +579,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
     if (entrance) entrance->advance(1);
     if (!stream) try {
         if (attempt > 0) retry();
-        if (clock::now() >= next_question) {  // a host that has restarted may have another address
+        if (clock::now() >= next_question) {  // the host may have restarted with another address
           addresses = resolve(at, end);
           next_question = clock::now() + time_between_questions;
         }
@@ -611,7 +611,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
       if (answer.is == rendezvous_answer::kind::waits) {
         limit = end;
         joined = answer.joined;
-        if (joined > 1) permanent.reset();  // a service that others have joined, too, knows the secret
+        if (joined > 1) permanent.reset();  // others have joined, too: the service knows the secret
         members = text_of({joined, "; ", make_printable(answer.text)});
         continue;
       }
@@ -630,7 +630,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
     if (failed) {
       last = failed;
       bool const is_earlier_start = last->due_to == secure_stream::cause::job && is_restart(mine.job);
-      if (last->due_to != secure_stream::cause::network && !is_earlier_start) {  // that one ends by itself
+      if (last->due_to != secure_stream::cause::network && !is_earlier_start) {  // the latter ends by itself
         permanent = last;
         limit = std::min(limit, clock::now() + time_to_end);
       }
@@ -645,7 +645,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
       continue;
     }
     pollfd answer{stream ? stream->descriptor() : -1, POLLIN, 0};
-    ::poll(&answer, 1, wait_ms);  // bounded: 100 ms, for which connections to the entrance wait, too
+    ::poll(&answer, 1, wait_ms);  // bounded: 100 ms; the entrance waits, too
   }
   auto const failed_because = [&](clause expected, std::string why) -> refusal {
     if (!members.empty()) why += text_of({"; the processes that had joined were ", members});

@@ -67,7 +67,8 @@ job_key key_from_file(std::string const& path, std::string_view job) {
   return made;
 }
 
-/// Data of a context with a shared key: the key as a session of TLS, and the identity.
+/// Pre-shared key (PSK) and its identity, attached to a TLS context. OpenSSL expects the key as a TLS
+/// session.
 struct shared_key {
   job_key key;
   std::string job;
@@ -82,7 +83,7 @@ struct shared_key {
     return *static_cast<shared_key const*>(::SSL_CTX_get_ex_data(::SSL_get_SSL_CTX(tls), index()));
   }
 
-  /// A session for this key; the caller owns it.
+  /// Returns a new session with this key, which the caller owns; null on failure.
   SSL_SESSION* session(SSL* tls) const {
     SSL_SESSION* const made = ::SSL_SESSION_new();
     unsigned char const aes_128_gcm_sha256[]{0x13, 0x01};
@@ -129,7 +130,7 @@ tls_identity::tls_identity(job_key const& key, std::string job)
         shared_key const& ours = shared_key::of(tls);
         bool const same = std::string_view(reinterpret_cast<char const*>(id), bytes) == ours.job;
         *session = same ? ours.session(tls) : nullptr;
-        return 1;  // without a session the handshake fails: there is no certificate
+        return 1;  // without a session and a certificate the handshake fails
       });
 }
 
@@ -154,7 +155,7 @@ tls_identity::tls_identity(std::string const& certificate, std::string const& ke
   ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
 }
 
-/// A BIO over a tcp_socket: OpenSSL's own one raises SIGPIPE.
+/// A BIO over a tcp_socket. OpenSSL's own socket BIO raises SIGPIPE.
 struct socket_bio {
   static BIO_METHOD* method() {
     static BIO_METHOD* const made = [] {
@@ -197,7 +198,8 @@ secure_stream::secure_stream(tcp_socket over, role as, tls_identity const& ident
   ::BIO_set_data(bio, socket_.get());
   ::BIO_set_init(bio, 1);
   ::SSL_set_bio(tls_.get(), bio, bio);
-  // A server may answer with a certificate instead of the shared key. No authority is known: it is refused.
+  // A server may answer with a certificate instead of the pre-shared key. Without authorities, verification
+  // refuses it.
   if (as == role::client && requires_key_) ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, nullptr);
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
@@ -213,7 +215,7 @@ std::optional<std::size_t> secure_stream::fail(std::string why, cause due_to) {
 
 secure_stream::cause secure_stream::cause_of(unsigned long error) {
   int const reason = ERR_GET_REASON(error);
-  // Other libraries, and reasons of all libraries, such as a lack of memory.
+  // Errors outside libssl, and reasons common to all libraries, such as a lack of memory.
   if (ERR_GET_LIB(error) != ERR_LIB_SSL || (reason & ERR_RFLAG_COMMON) != 0) return cause::network;
   switch (reason) {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
@@ -221,13 +223,13 @@ secure_stream::cause secure_stream::cause_of(unsigned long error) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return cause::identity;
     case SSL_R_NO_SHARED_CIPHER:
-    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:  // without the key, there is no certificate
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:  // the PSK identity is unknown, and there is no certificate
       return cause::job;
     default:
       break;
   }
   if (reason < SSL_AD_REASON_OFFSET) return cause::protocol;
-  switch (reason - SSL_AD_REASON_OFFSET) {  // an alert: the peer's reason
+  switch (reason - SSL_AD_REASON_OFFSET) {  // an alert: the reason comes from the peer
     case SSL_AD_INTERNAL_ERROR:
     case SSL_AD_USER_CANCELLED:
       return cause::network;
@@ -239,7 +241,7 @@ secure_stream::cause secure_stream::cause_of(unsigned long error) {
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_UNKNOWN_PSK_IDENTITY:
       return cause::job;
-    case SSL_AD_INSUFFICIENT_SECURITY:  // of a rendezvous without TLS
+    case SSL_AD_INSUFFICIENT_SECURITY:  // sent by a rendezvous without TLS
       return cause::encryption;
     default:
       return cause::identity;
@@ -264,8 +266,8 @@ secure_stream::progress secure_stream::advance() {
   ::ERR_clear_error();
   int const code = ::SSL_do_handshake(tls_.get());
   if (code == 1) {
-    // A server may ignore the shared key that a client offers. A session of OpenSSL is the key, never a
-    // ticket: there are none.
+    // A server may ignore the pre-shared key that a client offers. Without tickets, SSL_session_reused
+    // returns 1 only if the key was used.
     if (requires_key_ && ::SSL_session_reused(tls_.get()) != 1) {
       fail("the peer does not know the secret of the job", cause::identity);
       return progress::failed;

@@ -35,7 +35,7 @@ void require_descriptor(int descriptor, char const* what) {
                        reason);
 }
 
-/// Events by epoll. An eventfd ends a wait.
+/// Socket events from epoll. An eventfd ends a wait.
 class epoll_events final : public socket_events {
  public:
   epoll_events() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -101,7 +101,7 @@ class epoll_events final : public socket_events {
   int epoll_, waker_;
 };
 
-/// Small messages are sent at once.
+/// Disables Nagle's algorithm, so that small messages are sent at once.
 void prepare_connection(int descriptor) {
   int const on = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -14,14 +14,14 @@
 
 namespace cohort::detail {
 
-/// Reads one of several variables of the environment.
+/// Reads environment variables.
 class variables {
  public:
   static std::string text(char const* name) {
     char const* const value = std::getenv(name);
     return value ? value : "";
   }
-  /// The first of these numbers that is set.  Errors: setting_error.
+  /// Returns the value of the first variable that is set.  Errors: setting_error if it is not a number.
   static std::optional<int> number(std::initializer_list<char const*> names) {
     for (char const* const name : names) {
       std::string const value = text(name);
@@ -39,10 +39,10 @@ class variables {
   }
 };
 
-/// The first host of a list as Slurm writes it: "node[003-007,9],x" gives "node003".
+/// Returns the first host of a Slurm node list: "node003" for "node[003-007,9],x".
 std::string first_of_node_list(std::string_view list) {
   std::string made;
-  bool skips = false;  // the other numbers in brackets
+  bool skips = false;  // after the first number in brackets
   int depth = 0;
   for (char const one : list) {
     if (one == '[') {
@@ -61,7 +61,7 @@ std::string first_of_node_list(std::string_view list) {
   return made;
 }
 
-/// The address of the rendezvous from the variables of a launcher; "" if there are none.
+/// Returns the address of the rendezvous from a launcher's variables; "" if there are none.
 std::string address_from_launcher() {
   if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
     std::optional<int> const port = variables::number({"MASTER_PORT"});
@@ -79,8 +79,8 @@ std::string address_from_launcher() {
   if (std::string const host =
           first_of_node_list(nodes.empty() ? variables::text("SLURM_JOB_NODELIST") : nodes);
       !host.empty()) {
-    constexpr int first = 20'000, count = 12'000;  // below the ports that the system gives to clients
-    // Steps of one job may run at once.
+    constexpr int first = 20'000, count = 12'000;  // below the system's ephemeral ports
+    // Steps of one job may run at the same time, so each needs its own port.
     std::int64_t const job = variables::number({"SLURM_JOB_ID"}).value_or(0);
     std::int64_t const step = variables::number({"SLURM_STEP_ID"}).value_or(0);
     return host_and_port{host, static_cast<std::uint16_t>(first + (job + 101 * step) % count)}.text();
@@ -88,7 +88,7 @@ std::string address_from_launcher() {
   return "";
 }
 
-/// As cohort::make_tcp. `last_trouble`: see tcp_transport.
+/// Like cohort::make_tcp. `last_trouble`: see tcp_transport.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how,
                                        std::shared_ptr<std::optional<failure_report>> last_trouble) {
   check_settings(how);
@@ -126,8 +126,7 @@ tcp_settings from_environment(tcp_settings given) {
   }
   if (given.ranks == 0) given.ranks = variables::number({"COHORT_RANKS"}).value_or(0);
   if (given.rank < 0) given.rank = variables::number({"COHORT_RANK"}).value_or(-1);
-  // Rank and number of ranks are those of one launcher: a process that an outer launcher has started may
-  // start ranks itself.
+  // Rank and number of ranks come from the same launcher, because launchers may be nested.
   struct launcher {
     char const *rank, *ranks;
   };

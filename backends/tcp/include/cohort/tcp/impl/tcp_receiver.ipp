@@ -62,7 +62,7 @@ std::optional<std::uint64_t> tcp_receiver::waiting(channel on, std::uint32_t tag
 
 bool tcp_receiver::advance(events& of) {
   bool const open = advance_stream(of);
-  advance_ring(of);  // also what a process has written before it ended
+  advance_ring(of);  // even if the connection is closed: the ring may contain last messages
   return open;
 }
 
@@ -87,7 +87,7 @@ bool tcp_receiver::advance_stream(events& of) {
       has_more_ = true;
       return true;
     }
-    // A large part of a message is received in its memory, without a copy.
+    // A large part of a message is received directly into its destination, without a copy.
     std::span<std::byte> direct{};
     if (!memory_.is_used() && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more)
       direct = destination();
@@ -100,7 +100,7 @@ bool tcp_receiver::advance_stream(events& of) {
     if (*moved == 0) return true;
     begun_ = true;
     received += *moved;
-    if (memory_.is_used()) continue;  // it only wakes
+    if (memory_.is_used()) continue;  // bytes of the connection only wake
     if (direct.empty())
       use(std::span<std::byte const>(staged_).first(*moved), of);
     else

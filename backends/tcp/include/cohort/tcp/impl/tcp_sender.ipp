@@ -141,7 +141,7 @@ void tcp_sender::hold_other(bool holds) {
 void tcp_sender::wake() {
   if (!memory_.is_used()) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
   static constexpr std::byte any{0};
-  stream_.send(std::span(&any, 1));  // if the socket is full, other bytes wake the process
+  stream_.send(std::span(&any, 1));  // if the socket is full, its pending bytes wake the process
 }
 
 bool tcp_sender::is_sending(control_message what) const {
@@ -150,7 +150,7 @@ bool tcp_sender::is_sending(control_message what) const {
              || std::ranges::find(control_kinds_, what) != control_kinds_.end());
 }
 
-/// Copies a header and the begin of its frame, so that small messages need one call of the system.
+/// Copies a header and the first bytes of its frame, so that a small message needs one system call.
 void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
   auto const begin = header.encoded();
   std::size_t const copied =

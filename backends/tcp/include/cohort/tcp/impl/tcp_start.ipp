@@ -62,7 +62,7 @@ void require_encryption(tcp_settings const& from, tls_identity const& identity,
                            .got = "none"});
 }
 
-/// Runs the rendezvous if its address is one of this host, and no process listens there yet.
+/// Starts the rendezvous if its address belongs to this host and no process listens there.
 void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at, tcp_settings const& from,
                      sink const& log) {
   if (start.service) return;
@@ -78,9 +78,9 @@ void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at, tcp_sett
   }
 }
 
-/// The address of this host from which it reaches another one, with port 0; nullopt without a route.
+/// Returns this host's source address for packets to `other`, with port 0; nullopt without a route.
 std::optional<endpoint> address_towards(endpoint const& other) {
-  // A datagram socket that is connected sends nothing, but has the address that the system selects.
+  // Connecting a datagram socket sends nothing, but makes the system select its local address.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   require_descriptor(probe.descriptor(), "the address of this host");
   if (::connect(probe.descriptor(), other.address(), other.bytes()) != 0) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<endpoint> address_towards(endpoint const& other) {
 
 std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
                                   std::chrono::steady_clock::time_point limit, sink const& log) {
-  // A process of the previous start may still have a port.
+  // A process of the previous start may still occupy a port.
   auto const limit_of_ports = std::min(limit, std::chrono::steady_clock::now() + std::chrono::seconds(5));
   while (true) {
     std::vector<tcp_socket> made;
@@ -123,15 +123,15 @@ std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_r
   }
 }
 
-/// The addresses of the rendezvous as other hosts see them. /etc/hosts of Debian and Ubuntu maps the own name
-/// of a host to 127.0.1.1: the address of its default route replaces such an address.
+/// Returns the addresses at which other hosts reach the rendezvous. On Debian and Ubuntu, /etc/hosts maps a
+/// host's own name to 127.0.1.1; the address of the default route replaces such a loopback address.
 std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<endpoint> found) {
   sockaddr_storage storage{};
   bool const is_number = ::inet_pton(AF_INET, at.host.c_str(), &storage) == 1
                          || ::inet_pton(AF_INET6, at.host.c_str(), &storage) == 1;
   bool const is_loopback = std::ranges::all_of(found, [](endpoint const& one) { return one.is_loopback(); });
   if (is_number || at.host == "localhost" || !is_loopback) return found;
-  // An address for documentation (RFC 5737), to which the system selects the default route.
+  // An address reserved for documentation (RFC 5737): the system selects the default route for it.
   endpoint const anywhere = resolve({"192.0.2.1", at.port}).front();
   if (std::optional<endpoint> const ours = address_towards(anywhere)) return {ours->with_port(at.port)};
   return found;

@@ -107,7 +107,7 @@ tcp_transport::tcp_transport(acceptor entrance, tcp_membership members, tls_iden
     peers_.push_back(std::make_unique<other_rank>(
         *this, r,
         tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_, settings_.deadline * 9 / 10,
-                   by_)));  // before operations give up
+                   by_)));  // fails before the operations' deadline
   }
   events_->watch(entrance_.events(), entrance_event);
 }
@@ -216,7 +216,7 @@ void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
     events_->wait(limit);
   }
   announce_sleep(false);
-  polls_ = -1U;  // the next poll asks the system
+  polls_ = -1U;  // makes the next exchange_bytes poll the sockets
   sleeps_ = false;
   woken_ = false;
 }
@@ -242,7 +242,7 @@ void tcp_transport::watch_senders() {
     int const wanted = one->sender.waits_for_socket() ? one->sender.descriptor() : -1;
     auto const wanted_for =
         one->sender.waits_for_bytes() ? socket_events::interest::readable : socket_events::interest::writable;
-    // Closing a socket has ended its events; another connection may have its descriptor now.
+    // Closing a socket ends its events; its descriptor may belong to another connection now.
     bool const is_another = std::exchange(one->attempts, one->sender.attempts()) != one->sender.attempts();
     if (is_another || one->sender.descriptor() < 0) one->watched = -1;
     if (wanted == one->watched && wanted_for == one->watched_for) continue;
@@ -254,7 +254,7 @@ void tcp_transport::watch_senders() {
 }
 
 void tcp_transport::exchange_bytes() {
-  constexpr unsigned polls_per_call = 16;  // of the system, while the messages are in rings
+  constexpr unsigned polls_per_call = 16;  // while messages use rings, only every 16th call polls the sockets
   hold_if_full();
   if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
   for (std::unique_ptr<other_rank> const& one : peers_) {
@@ -310,7 +310,7 @@ void tcp_transport::admit(greeted_connection one) {
 }
 
 void tcp_transport::receive_from(other_rank& one) {
-  if (!one.receiver.is_connected() || one.closed) return;  // it has ended after the event
+  if (!one.receiver.is_connected() || one.closed) return;  // it has ended since the event
   std::string why;
   try {
     if (one.receiver.advance(one)) return;

@@ -38,7 +38,7 @@ class line_index {
   }
   text_position at(YAML::Mark const& mark) const { return at(mark.line, mark.column); }
 
-  /// Position of a byte.
+  /// Returns the position of a byte.
   text_position of(std::size_t byte) const {
     auto const after = std::upper_bound(begins_.begin(), begins_.end(), byte);
     auto const line = static_cast<std::size_t>(after - begins_.begin()) - 1;
@@ -116,7 +116,7 @@ std::optional<yaml_number> number_of(std::string_view text) {
   return made;
 }
 
-/// Passes the parser's events on to a builder.
+/// Forwards the parser's events to a builder.
 class yaml_events final : public YAML::EventHandler {
  public:
   yaml_events(json_tree_builder& to, line_index const& lines) : to_(to), lines_(lines) {}
@@ -190,7 +190,7 @@ class yaml_events final : public YAML::EventHandler {
   line_index const& lines_;
 };
 
-/// Returns the position of the first control character that YAML forbids; the size if there is none.
+/// Returns the index of the first control character that YAML forbids; the text's size if there is none.
 inline std::size_t control_character_at(std::string_view text) {
   auto const found = std::find_if(text.begin(), text.end(), [](char c) {
     auto const byte = static_cast<unsigned char>(c);

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Returns the contents of an entry whose bytes in the archive are `packed`. A compressed entry is
-/// decompressed into `memory`.
+/// Returns the contents of an entry, whose bytes in the archive are `packed`: `packed` itself for a stored
+/// entry; otherwise the contents are decompressed into `memory`.
 ///
 /// Errors    data_error if the entry is neither stored nor compressed by deflate, or is damaged (its CRC-32
 ///           is compared).

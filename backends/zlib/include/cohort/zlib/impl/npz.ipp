@@ -14,7 +14,7 @@
 
 namespace cohort::detail {
 
-/// Returns the bytes of an array and its header, compressed without zlib's header.
+/// Returns a .npy header and its array, deflated (raw, without zlib's header).
 std::vector<std::byte> deflate_array(std::string const& header, tensor_view array) {
   z_stream z{};
   if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -78,7 +78,7 @@ void save_npz(std::string const& path, std::span<stored_tensor const> tensors, n
   };
   std::set<std::string_view> names;
   std::vector<std::string> headers;
-  std::uint64_t most = 0;  // bytes of the file, compressed or not
+  std::uint64_t most = 0;  // upper bound of the file's size
   for (stored_tensor const& one : tensors) {
     if (one.name.empty() || one.name.size() > 1000 || !names.insert(one.name).second)
       refuse(one.name, "unique names of 1 to 1000 bytes", "this name");

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Decompresses the bytes of an entry into `to`, which has the size of the entry.
+/// Decompresses the bytes of an entry into `to`, which has the entry's size.
 void inflate_entry(zip_directory const& archive, zip_entry const& entry, std::span<std::byte const> packed,
                    std::span<std::byte> to) {
   z_stream z{};

@@ -38,7 +38,7 @@ std::uint64_t inflate(std::span<std::byte const> packed, std::span<std::byte> to
                       .expected = std::move(expected),
                       .got = std::move(got)});
   };
-  std::vector<std::byte> discarded;  // what `to` has no room for
+  std::vector<std::byte> discarded;  // output beyond the size of `to`
   std::uint64_t read = 0, made = 0;
   int code = Z_OK;
   while (code == Z_OK) {
