@@ -27,7 +27,7 @@ class compiling(unittest.TestCase):
         compiler, cls.flags = compile_time.configured(os.environ.get("COHORT_BUILD_DIR", ROOT / "build/release"))
         cls.compiler = os.environ.get("CXX", compiler)
 
-    def test_lenet_stays_within_its_memory_and_has_no_kernels(self):
+    def test_lenet_stays_within_the_memory_budget_and_defines_no_kernels(self):
         with tempfile.TemporaryDirectory() as folder:
             program = f"{folder}/lenet.o"
             _, _, most = compile_time.compiled(self.compiler, self.flags, compile_time.lenet(), program)

@@ -93,7 +93,7 @@ class pages(unittest.TestCase):
                 for include in includes:
                     self.assertTrue(include + "\n" in COMPILED, f"{page}: not in pages_test.cpp: {include}")
 
-    def test_name_in_the_place_of_others_options_only_what_is_there(self):
+    def test_coming_from_tables_name_only_existing_identifiers_and_flags(self):
         code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp", "backends/tcp/**/impl/tcp.ipp").values())
         known = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
@@ -108,7 +108,7 @@ class pages(unittest.TestCase):
                 for word in re.findall(r"[A-Za-z_]\w*", re.sub(r'"[^"]*"|\b[\d.]+(e-?\d+)?', "", span)):
                     self.assertTrue(word in known or word in theirs, f"{word} in: {cell}")
 
-    def test_name_flags_that_there_are(self):
+    def test_name_only_existing_flags(self):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
         for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
@@ -120,16 +120,16 @@ class pages(unittest.TestCase):
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
                 self.assertIn(flag, flags, page)
 
-    def test_name_what_reports_measure(self):
+    def test_list_only_measurements_of_reports(self):
         code = "".join(sources("include/cohort/strategy/**/*.?pp").values())
         told = {name for cell in column(PAGES["threshold_sharing.md"], "measurement") for name in code_spans(cell)}
         self.assertGreater(len(told), 8)
         self.assertLessEqual(told, set(re.findall(r'\{"(\w+)", ', code)))
 
-    def test_keep_the_place_of_what_is_measured_over_links(self):
+    def test_keep_the_markers_of_the_measurements_over_links(self):
         self.assertRegex(PAGES["strategies.md"], re.compile(r"^<!-- links -->$.*^<!-- /links -->$", re.M | re.DOTALL))
 
-    def test_links_lead_somewhere(self):
+    def test_link_to_existing_files_and_headings(self):
         for page, text in PAGES.items():
             for target in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"`[^`\n]*`", "", prose(text))):
                 path, _, heading = target.partition("#")
@@ -138,14 +138,14 @@ class pages(unittest.TestCase):
                 if heading:
                     self.assertIn(heading, headings(there.read_text(encoding="utf-8")), f"{page}: {target}")
 
-    def test_can_be_found(self):
+    def test_are_reachable_from_the_readme(self):
         for page in ("README.md", "ARCHITECTURE.md"):
             self.assertIn("](docs/README.md)", (ROOT / page).read_text(encoding="utf-8"), page)
         for page in PAGES:
             if page != "README.md":
                 self.assertIn(f"]({page})", PAGES["README.md"])
 
-    def test_have_lines_of_a_bounded_length(self):
+    def test_keep_lines_within_160_columns(self):
         for page, text in PAGES.items():
             for line in text.splitlines():
                 self.assertLessEqual(len("" if line.startswith("|") else line), 160, f"{page}: {line}")
@@ -180,7 +180,7 @@ class decisions(unittest.TestCase):
         self.assertEqual(numbers, sorted(set(numbers)))
         self.assertEqual(len(numbers), len(re.findall(r"^#{2,} ", self.TEXT, re.MULTILINE)), "a heading without a number")
 
-    def test_are_each_in_one_topic(self):
+    def test_are_listed_once_in_the_table_of_topics(self):
         self.assertEqual(sorted(indexed_decisions(self.TEXT)), decision_numbers(self.TEXT))
 
     def test_that_files_cite_exist(self):
@@ -205,7 +205,7 @@ class the_tests_themselves(unittest.TestCase):
         code = "struct x {\n  int a = 1;  // b\n  std::optional<t> c{};\n  t d;\n  int f() const;\n  using u = int;\n};\n"
         self.assertEqual(types(code), {"x": [("int", "a", " = 1"), ("std::optional<t>", "c", "{}"), ("t", "d", None)]})
 
-    def test_columns_are_found_by_their_heads(self):
+    def test_columns_are_found_by_their_header(self):
         self.assertEqual(column("|A|B (x)|\n|---|---|\n|1|`2 \\| 3`|\n\n|B|\n|---|\n|4|\n", "B")[1:], ["`2 \\| 3`", "---", "4"])
 
     def test_decisions_are_read_from_headings_topics_and_citations(self):
@@ -213,7 +213,7 @@ class the_tests_themselves(unittest.TestCase):
         self.assertEqual(indexed_decisions("| topic | decisions |\n|---|---|\n| a | 1-3, 7 |\n"), [1, 2, 3, 7])
         self.assertEqual(cited_decisions("(DECISIONS 1, 2) [DECISIONS](../DECISIONS.md) 3 decisions 4 and 5, decision\n6"), [1, 2, 3, 4, 5, 6])
 
-    def test_headings_are_reached_as_links_name_them(self):
+    def test_headings_are_converted_to_link_anchors(self):
         self.assertEqual(headings("# A `b`, c: d\n```\n# e\n```\n"), {"a-b-c-d"})
 
 

@@ -38,12 +38,12 @@ class guide(unittest.TestCase):
             source = lines_that_matter(PROGRAMS[name]) if name in PROGRAMS else []
             self.assertEqual("\n".join(shown(text)), "\n".join(source), page)
 
-    def test_begins_with_every_page_in_reading_order(self):
+    def test_readme_links_every_page(self):
         for page in PAGES:
             if page != "README.md":
                 self.assertIn(f"]({page})", PAGES["README.md"])
 
-    def test_quotes_sentences_of_the_compiler_that_exist(self):
+    def test_quotes_only_existing_compiler_messages(self):
         sources = "".join(docs_test.sources("include/**/*.hpp", "include/**/*.tpp", "include/**/*.ipp").values())
         joined = re.sub(r'"\s*"', "", sources)
         cells = docs_test.column(PAGES["troubleshooting.md"], "the compiler's sentence")[1:]
@@ -52,7 +52,7 @@ class guide(unittest.TestCase):
             for span in docs_test.code_spans(cell):
                 self.assertIn(span, joined)
 
-    def test_links_lead_somewhere(self):
+    def test_links_to_existing_files_and_headings(self):
         for page, text in PAGES.items():
             for target in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"`[^`\n]*`", "", docs_test.prose(text))):
                 path, _, heading = target.partition("#")
@@ -61,19 +61,19 @@ class guide(unittest.TestCase):
                 if heading:
                     self.assertIn(heading, docs_test.headings(there.read_text(encoding="utf-8")), f"{page}: {target}")
 
-    def test_has_lines_of_a_bounded_length(self):
+    def test_keeps_lines_within_120_columns(self):
         for page, text in PAGES.items():
             for line in docs_test.prose(text).splitlines():
                 self.assertLessEqual(len("" if line.startswith("|") else line), 120, f"{page}: {line}")
 
 
 class guide_page_itself(unittest.TestCase):
-    def test_numbers_with_decimals_and_dots_match_any(self):
+    def test_decimals_and_ellipses_match_any_text(self):
         self.assertIsNone(guide_page.missing(["accuracy 0.98", "b … d"], ["x", "accuracy 0.913", "b c d"]))
         self.assertEqual(guide_page.missing(["b", "a"], ["a", "b"]), "a")
         self.assertEqual(guide_page.missing(["3 steps"], ["4 steps"]), "3 steps")
 
-    def test_commands_have_their_output_and_their_status(self):
+    def test_outputs_and_statuses_of_commands_are_compared(self):
         with tempfile.TemporaryDirectory() as folder:
             program, page = pathlib.Path(folder, "program"), pathlib.Path(folder, "page.md")
             program.write_text("#!/bin/sh\necho one\necho two ${1:-0}\nexit ${1:-0}\n", encoding="utf-8")

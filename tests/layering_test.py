@@ -251,20 +251,20 @@ class sources_of_cohort(unittest.TestCase):
                       for path, text in sources(*patterns) for finding in findings_of(path, text)]
         self.assertEqual(complaints, [], "\n" + "\n".join(complaints))
 
-    def test_there_are_headers(self):
+    def test_headers_are_found(self):
         self.assertTrue(list(sources("include/cohort/*/*.hpp")))
 
     def test_folders_are_known(self):
         folders = {path.name for path in (ROOT / "include/cohort").iterdir() if path.is_dir()}
         self.assertEqual(folders - set(FOLDERS), {"detail"})
 
-    def test_headers_include_only_what_comes_before_them(self):
+    def test_headers_include_only_lower_layers(self):
         core = ROOT / "include/cohort"
         self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text,
                                                     path.suffix == ".ipp"),
                    *(f"include/cohort/**/*.{kind}" for kind in ("hpp", "ipp", "tpp")))
 
-    def test_internal_headers_stay_in_their_folders(self):
+    def test_internal_headers_are_included_elsewhere_only_as_often_as_accepted(self):
         """The headers in cohort/detail are for all folders."""
         crossings = [name for path, text in sources(*(f"{folder}/**/*.{kind}" for folder in ("include", "backends")
                                                       for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
@@ -272,11 +272,11 @@ class sources_of_cohort(unittest.TestCase):
                      and other.group(1) not in path.relative_to(ROOT).parts]
         self.assertEqual(len(crossings), MOST_CROSSINGS, "write a public header, or move the internal one; lower MOST_CROSSINGS if there are fewer")
 
-    def test_headers_begin_alike_and_stay_short(self):
+    def test_headers_have_the_standard_beginning_and_a_bounded_length(self):
         self.check(lambda path, text: header_findings(text, is_internal(path.relative_to(ROOT))),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
 
-    def test_public_headers_are_short_on_the_whole(self):
+    def test_public_headers_have_a_bounded_median_length(self):
         lengths = [len(text.splitlines()) for path, text in sources("include/**/*.hpp", "backends/*/include/**/*.hpp")
                    if not is_internal(path.relative_to(ROOT))]
         self.assertLessEqual(statistics.median(lengths), MEDIAN_HEADER)
@@ -302,11 +302,11 @@ class sources_of_cohort(unittest.TestCase):
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("ipp", "tpp", "inc")),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
 
-    def test_state_of_the_process_is_visible_to_all_of_its_shared_libraries(self):
+    def test_inline_variables_have_default_visibility(self):
         self.check(lambda path, text: visibility_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("hpp", "ipp", "tpp", "inc")))
 
-    def test_nobody_waits_without_a_deadline(self):
+    def test_no_source_waits_without_a_deadline(self):
         self.check(lambda path, text: waiting_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
@@ -332,7 +332,7 @@ class sources_of_cohort(unittest.TestCase):
                    *(f"include/cohort/strategy/{name}.hpp" for name in strategies))
         self.assertEqual([name for name in sorted(collectives) if not (folder / f"{name}.hpp").is_file()], [])
 
-    def test_comments_keep_to_their_columns(self):
+    def test_comments_keep_to_110_columns(self):
         self.check(lambda path, text: comment_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "docs")
                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "cmake", "txt", "sh")), "cmake/**/*.*")
@@ -392,7 +392,7 @@ class tests_of_headers(unittest.TestCase):
         self.assertGreater(len(edges), 300)
         self.assertEqual(cycle_in(edges), [])
 
-    def test_every_public_header_has_its_test_or_one_that_covers_it(self):
+    def test_every_public_header_is_covered_by_a_test(self):
         headers, covered, complaints = self.headers(), {}, []
         for path, text in sources("tests/**/*_test.cpp"):
             for header in covered_headers(text):
@@ -412,7 +412,7 @@ class tests_of_headers(unittest.TestCase):
                                   f"{header} has no test: write tests/{folder}/{path.stem}_test.cpp, or `// covers: {header}` in another test")
         self.assertEqual(complaints, [], "\n" + "\n".join(complaints))
 
-    def test_words_that_tests_cover_are_found(self):
+    def test_covers_lines_are_parsed(self):
         self.assertEqual(covered_headers("// a\n// covers: layer/dense layer/conv2d\n// covers: x/y\n"), ["layer/dense", "layer/conv2d", "x/y"])
 
     def test_every_header_with_an_implementation_refers_to_its_guard(self):
@@ -465,7 +465,7 @@ class the_rules_themselves(unittest.TestCase):
         self.assertEqual(cycle_in({"a": {"b"}, "b": {"c"}, "c": {"d", "b"}, "d": set()}), ["b", "c"])
         self.assertEqual(module_of("cohort/data/impl/loader.ipp"), module_of("cohort/data/loader.hpp"))
 
-    def test_an_edge_downwards_is_found(self):
+    def test_an_include_of_a_higher_layer_is_found(self):
         self.assertEqual(list(core_findings("layer", "#include <cohort/tensor/shape.hpp>\n#include <vector>\n")), [])
         found = list(core_findings("tensor", "#include <cohort/layer/conv2d.hpp>\n"))
         self.assertEqual(found, ["includes <cohort/layer/conv2d.hpp>, but layer comes after tensor"])
@@ -482,7 +482,7 @@ class the_rules_themselves(unittest.TestCase):
         self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 299, internal=False))), 1)
         self.assertEqual(len(list(header_findings("#pragma once\n"))), 2)
 
-    def test_the_surface_is_checked(self):
+    def test_public_and_internal_declarations_are_distinguished(self):
         public, internal = "namespace cohort {\n/// It.\nint it();\n}\n", "namespace cohort::detail {\nint it();\n}\n"
         both = "namespace cohort {\n\nnamespace detail {\nint x();\n}\n\n/// It.\nint it();\n}\n"
         for text, is_detail, count in ((public, False, 0), (both, False, 0), (internal, True, 0), (internal, False, 1), (public, True, 1),

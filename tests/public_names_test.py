@@ -51,7 +51,7 @@ def declared_in(scope, names):
 
 
 class names_of_the_library(unittest.TestCase):
-    def test_are_not_those_of_others(self):
+    def test_collide_with_other_names_only_as_listed(self):
         names = sorted(set().union(*(public_names(text) for _, text in layering_test.sources(
             "include/cohort/**/*.hpp", "backends/*/include/**/*.hpp"))))
         self.assertGreater(len(names), 400)

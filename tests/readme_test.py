@@ -31,33 +31,33 @@ def components(text):
 
 
 class readme(unittest.TestCase):
-    def test_shows_the_first_example_as_it_is(self):
+    def test_shows_the_first_example_unchanged(self):
         source = (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
         self.assertEqual(blocks(README, "cpp"), [program(source)])
 
-    def test_asks_for_the_version_that_this_is(self):
+    def test_requires_the_current_version(self):
         header = (ROOT / "include/cohort/version.hpp").read_text(encoding="utf-8")
         version = re.search(r'version = "(\d+\.\d+)', header)
         self.assertIn(f"find_package(cohort {version.group(1)} ", "".join(blocks(README, "cmake")))
 
-    def test_links_what_the_first_example_needs(self):
+    def test_links_the_components_of_the_first_example(self):
         source = (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
         cmake = "".join(blocks(README, "cmake"))
         for component in re.search(r"^// needs: (.*)$", source, re.MULTILINE).group(1).split():
             self.assertRegex(cmake, rf"COMPONENTS [^)]*\b{component}\b")
             self.assertIn(f"cohort::{component}", cmake)
 
-    def test_keeps_the_place_of_the_measured_table(self):
+    def test_keeps_the_markers_of_the_measured_table(self):
         self.assertRegex(README, re.compile(r"^<!-- measured -->$.*^<!-- /measured -->$", re.MULTILINE | re.DOTALL))
 
-    def test_names_only_scripts_and_headers_that_are_there(self):
+    def test_names_only_existing_scripts_and_headers(self):
         for text in (README, EXAMPLES):
             for script in re.findall(r"^ +bash (\S+)", text, re.MULTILINE):
                 self.assertTrue((ROOT / script).is_file(), script)
         for header in set(re.findall(r"`(cohort/[\w/]+\.hpp)`", README + INSTALL)):
             self.assertTrue(any(ROOT.glob(f"include/{header}")) or any(ROOT.glob(f"backends/*/include/{header}")), header)
 
-    def test_links_lead_somewhere(self):
+    def test_pages_link_to_existing_files(self):
         for path in ROOT.glob("**/*.md"):
             if "build" in path.relative_to(ROOT).parts:
                 continue
@@ -80,7 +80,7 @@ class readme_of_the_examples(unittest.TestCase):
 
 
 class the_tests_themselves(unittest.TestCase):
-    def test_a_block_is_taken_whole(self):
+    def test_blocks_links_and_programs_are_extracted(self):
         self.assertEqual(blocks("a\n```cpp\nint x;\n\nint y;\n```\nb\n", "cpp"), ["int x;\n\nint y;\n"])
         self.assertEqual(links("[a](b.md) `[c](d)`\n```\n[](e)\n```\n[f](https://g)"), ["b.md"])
         self.assertEqual(program("// head\n#include <x>\nint x;\n"), "#include <x>\nint x;\n")

@@ -44,7 +44,7 @@ the text skipped: is not at the beginning
 
 
 class run_python(unittest.TestCase):
-    def test_gives_a_status_for_what_has_run(self):
+    def test_exits_with_the_status_of_the_cases(self):
         for body, status, said in ((GOOD, 0, "OK"), (GOOD + BAD, 1, "FAILED"), (GOOD + BF16, 0, "skipped: test_c"), (BF16, 77, "skipped: test_c"),
                                    (GOOD + NOWHERE, 77, "this processor has no bf16 instructions"), (GOOD + OTHER, 1, "does not list"), (BF16 + OTHER, 1, "does not list"),
                                    ("    pass\n", 1, "no case has run")):

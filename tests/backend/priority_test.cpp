@@ -84,7 +84,7 @@ TEST_F(backend_priority, logs_the_chosen_device) {
   EXPECT_EQ(said, std::vector<std::string>(2, "backend: second on a machine of four"));
 }
 
-TEST_F(backend_priority, obeys_an_environment_variable) {
+TEST_F(backend_priority, orders_backends_by_priorities_from_environment_variables) {
   {
     with_variable const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
     EXPECT_EQ((taken<priority<cpu, gpu>>()), "second");
@@ -103,7 +103,7 @@ TEST_F(backend_priority, falls_back_if_the_backend_of_highest_priority_does_not_
   EXPECT_EQ((taken<priority<broken, cpu>>()), "first");
 }
 
-TEST_F(backend_priority, refuses_a_variable_that_is_not_a_number) {
+TEST_F(backend_priority, refuses_a_priority_that_is_not_a_number) {
   with_variable const set("BACKEND_PRIORITY_CPU", "fast");
   EXPECT_THROW((taken<priority<cpu, gpu>>()), setting_error);
 }

@@ -54,7 +54,7 @@ class on_gpu(unittest.TestCase):
         self.assertIn("| ncu | not run: ncu is not installed |", report)
         self.assertIn("| sanitizer | not run: compute-sanitizer is not installed |", report)
 
-    def test_rehearses_with_small_networks(self):
+    def test_uses_small_networks_in_a_rehearsal(self):
         self.script("benchmarks/train_step", 'echo "$@"')
         run = self.run_it("--rehearse", "--minutes", "5", "--out", str(self.folder / "out"), "--programs", str(self.folder))
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
@@ -66,7 +66,7 @@ class on_gpu(unittest.TestCase):
         self.assertEqual(images[:16], bytes((0, 0, 8, 3, 0, 0, 0, 64, 0, 0, 0, 28, 0, 0, 0, 28)))
         self.assertEqual(len(images), 16 + 64 * 28 * 28)
 
-    def test_goes_on_after_failures_and_names_them_first(self):
+    def test_continues_after_failures_and_reports_them_first(self):
         self.script(TESTS, 'echo "[  FAILED  ] ladder.dense (3 ms)"; exit 1')
         self.script("benchmarks/codec_benchmark", "echo a driver that is too old; exit 3")
         report = self.report(1)
@@ -81,7 +81,7 @@ class on_gpu(unittest.TestCase):
         (self.folder / NCCL).unlink()
         self.assertIn("**nccl** failed: backends_nccl_on_gpus_test is not built", self.report(1).replace("tests/", ""))
 
-    def test_uses_tools_that_are_installed(self):
+    def test_runs_ncu_and_compute_sanitizer_if_they_are_installed(self):
         self.script("tools/ncu", 'echo kernel,throughput; [[ $* == *resnet50* ]]')
         self.script("tools/compute-sanitizer", '[[ $* != *racecheck* ]] || { echo a race; exit 9; }')
         report = self.report(1)
@@ -89,13 +89,13 @@ class on_gpu(unittest.TestCase):
         self.assertIn("| sanitizer-memcheck | passed |", report)
         self.assertIn("**sanitizer-racecheck** failed: exit status 9", report)
 
-    def test_measures_beside_pytorch_if_it_is_installed(self):
+    def test_also_measures_pytorch_if_it_is_installed(self):
         self.script("tools/python3", 'echo "python3 $*"')
         report = self.report(0)
         self.assertIn("| pytorch-resnet50-bf16-256 | passed |", report)
         self.assertIn("--device cuda --nets darknet --dtypes f32 --batch 64", report)
 
-    def test_keeps_within_its_minutes(self):
+    def test_obeys_the_time_limit(self):
         script = (ROOT / "benchmarks/on_gpu.sh").read_text(encoding="utf-8")
         short = self.folder / "benchmarks/on_gpu.sh"  # a minute of two seconds
         self.assertIn("60 * minutes", script)

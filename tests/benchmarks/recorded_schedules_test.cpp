@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// The simulator's schedules against the traffic of the same training in threads.
+// Compares the simulator's schedules with the traffic of the same training in threads.
 #include "../../benchmarks/simulator/recorded_schedules.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ traffic_of_a_step simulated_traffic(simulated_strategy const& how, int ranks) {
   return {run.bytes_sent / (4 * how.period()), run.messages_sent / (4 * how.period())};
 }
 
-TEST(recorded_schedules, send_the_same_messages_as_a_strategy_over_threads) {
+TEST(recorded_schedules, send_as_many_messages_and_bytes_as_a_strategy_over_threads) {
   for (int const ranks : {2, 4, 8})
     for (auto const which : {simulated_strategy::kind::allreduce, simulated_strategy::kind::averaging}) {
       simulated_strategy const how{.which = which};
@@ -71,7 +71,7 @@ TEST(recorded_schedules, send_the_same_messages_as_a_strategy_over_threads) {
     }
 }
 
-TEST(recorded_schedules, merged_messages_have_about_the_size_of_real_ones) {
+TEST(recorded_schedules, approximate_the_bytes_of_merged_messages_within_20_percent) {
   for (int const ranks : {2, 4, 8, 16}) {
     simulated_strategy const how{.which = simulated_strategy::kind::sharing, .density = 0.01};
     traffic_of_a_step const real = real_traffic(how, ranks), made = simulated_traffic(how, ranks);
@@ -80,7 +80,7 @@ TEST(recorded_schedules, merged_messages_have_about_the_size_of_real_ones) {
   }
 }
 
-TEST(recorded_schedules, computes_during_the_exchange_of_earlier_buckets) {
+TEST(recorded_schedules, start_the_first_exchange_before_backward_ends) {
   schedule const all = recorded_schedules(trained, backend, {}, 4, 1).all()[2];
   double compute = 0, before_first = 0;
   int started = 0;
@@ -96,13 +96,13 @@ TEST(recorded_schedules, computes_during_the_exchange_of_earlier_buckets) {
   EXPECT_LT(before_first, 0.9);
 }
 
-TEST(recorded_schedules, need_a_power_of_two_for_merged_messages) {
+TEST(recorded_schedules, refuse_unsupported_numbers_of_ranks) {
   simulated_strategy const sharing{.which = simulated_strategy::kind::sharing};
   EXPECT_THROW(recorded_schedules(trained, backend, sharing, 6, 1), cohort::setting_error);
   EXPECT_THROW(recorded_schedules(trained, backend, {}, 5000, 1), cohort::setting_error);
 }
 
-TEST(recorded_schedules, exclude_the_generation_of_received_messages_from_times) {
+TEST(recorded_schedules, exclude_the_time_to_generate_received_messages) {
   auto const log = std::make_shared<recording>();
   std::vector<std::byte> const bytes(8);
   recorder world(0, 2, log, {.receive = [&](int, int) { return std::span(bytes); }});

@@ -13,7 +13,7 @@ FOREIGN = re.compile(r"^(?:import|from) (?:gensim|keras|numpy|onnx|sklearn|torch
 
 
 class scripts(unittest.TestCase):
-    def test_start(self):
+    def test_print_usage_with_help(self):
         started = [path for path, text in SCRIPTS.items() if "argparse" in text and not FOREIGN.search(text)]
         self.assertGreaterEqual(len(started), 6)
         for path in started:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's event engine against times computed by hand.
+// Compares the simulator's event engine with times computed by hand.
 #include "../../benchmarks/simulator/simulated_cluster.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ schedule training(double compute, std::size_t bytes, int every) {
   return made;
 }
 
-TEST(simulated_cluster, a_message_takes_latency_and_bytes_over_bandwidth) {
+TEST(simulated_cluster, a_message_takes_latency_plus_size_over_bandwidth) {
   auto const sent = run({one(collective::send, 4000, 1), one(collective::receive, 4000, 0)}, plain);
   EXPECT_NEAR(sent.seconds, 1e-3 + 4e-3, 1e-12);
   EXPECT_EQ(sent.bytes_sent, 2000);  // mean of both ranks
@@ -53,7 +53,7 @@ TEST(simulated_cluster, counts_the_processor_time_of_sender_and_receiver) {
               1e-12);
 }
 
-TEST(simulated_cluster, a_processor_sends_while_it_waits_for_a_message) {
+TEST(simulated_cluster, a_processor_sends_while_it_waits_for_another_message) {
   fabric how = plain;
   how.message_seconds = 5e-4;
   // Rank 1 receives 4,000 bytes until 6 ms. At 2 ms it begins to send 1,000 bytes to rank 2: 2.5 + 1 + 1 ms,
@@ -101,7 +101,7 @@ TEST(simulated_cluster, an_oversubscribed_uplink_limits_the_flows_between_racks)
   EXPECT_NEAR(full, 1e-3 + 4e-3 + 2e-3, 1e-12);  // the uplink transfers one message after the other
 }
 
-TEST(simulated_cluster, a_ring_takes_the_time_of_the_formula) {
+TEST(simulated_cluster, matches_the_closed_form_cost_of_a_ring_allreduce) {
   for (int const ranks : {2, 8, 48}) {
     std::size_t const bytes = std::size_t{64} * 48 * 1024;  // above the bounds of the other algorithms
     std::vector<schedule> const all(static_cast<std::size_t>(ranks), one(collective::allreduce, bytes));
@@ -114,7 +114,7 @@ TEST(simulated_cluster, a_ring_takes_the_time_of_the_formula) {
   }
 }
 
-TEST(simulated_cluster, follows_the_choice_of_the_algorithm) {
+TEST(simulated_cluster, selects_the_allreduce_algorithm_by_message_size) {
   auto const time = [](std::size_t bytes) {
     return run(std::vector<schedule>(16, one(collective::allreduce, bytes)), plain);
   };
@@ -124,7 +124,7 @@ TEST(simulated_cluster, follows_the_choice_of_the_algorithm) {
   EXPECT_EQ(time(640 << 10).messages_sent, 30);  // ring
 }
 
-TEST(simulated_cluster, many_ranks_use_halving_where_a_ring_needs_too_many_messages) {
+TEST(simulated_cluster, uses_recursive_halving_if_a_ring_needs_too_many_messages) {
   auto const run_of = [](int ranks, std::size_t bytes) {
     fabric const fast{.latency = 3e-5, .bytes_per_second = 1e9};
     return run(std::vector<schedule>(static_cast<std::size_t>(ranks), one(collective::allreduce, bytes)),
@@ -136,7 +136,7 @@ TEST(simulated_cluster, many_ranks_use_halving_where_a_ring_needs_too_many_messa
   EXPECT_LT(run_of(64, 2'800'000).seconds, 0.9 * run_of(64, 2'900'000).seconds);
 }
 
-TEST(simulated_cluster, an_allgatherv_passes_all_contributions_around) {
+TEST(simulated_cluster, passes_sizes_then_contributions_of_an_allgatherv_around_a_ring) {
   auto const all = run(std::vector<schedule>(4, one(collective::allgatherv, 1000)), plain);
   EXPECT_NEAR(all.seconds, 3 * (1e-3 + 8e-6) + 3 * (1e-3 + 1e-3), 1e-9);
 }
@@ -156,7 +156,7 @@ TEST(simulated_cluster, a_straggler_determines_the_speed_and_rare_exchanges_aver
   EXPECT_LT(time(5, jitter), time(1, jitter) - 0.05);
 }
 
-TEST(simulated_cluster, depends_on_the_seed_only) {
+TEST(simulated_cluster, reproduces_times_for_the_same_seed_only) {
   auto const time = [](std::uint64_t seed) {
     return run(std::vector<schedule>(8, training(0.1, 4000, 1)), plain, {.jitter = 0.2, .seed = seed}, 5)
         .seconds;
@@ -165,7 +165,7 @@ TEST(simulated_cluster, depends_on_the_seed_only) {
   EXPECT_NE(time(3), time(4));
 }
 
-TEST(simulated_cluster, reports_a_schedule_that_never_ends) {
+TEST(simulated_cluster, reports_a_receive_without_a_send) {
   EXPECT_THROW(run({one(collective::receive, 8, 1), schedule{}}, plain), cohort::communicator_error);
 }
 

@@ -31,7 +31,7 @@ std::string file_with(std::vector<float> const& values, std::size_t longest) {
   return out.str();
 }
 
-TEST(array_pieces, are_read_back_as_one_array) {
+TEST(array_pieces, are_joined_into_a_single_array) {
   for (std::size_t const elements : {0, 1, 15, 16, 17, 32, 100}) {
     std::vector<float> values(elements);
     std::iota(values.begin(), values.end(), 1.0F);

@@ -103,7 +103,7 @@ bool ended_before(int n, Action action) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(checkpoint_directory, contains_a_shared_file_one_per_rank_and_a_manifest) {
+TEST(checkpoint_directory, contains_a_shared_file_a_file_per_rank_and_a_manifest) {
   small_run const run;
   scratch_folder folder;
   std::string const directory = folder / "made/on/the/way";
@@ -120,7 +120,7 @@ TEST(checkpoint_directory, contains_a_shared_file_one_per_rank_and_a_manifest) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(own_value(saved, rank), 4000 + static_cast<float>(rank));
 }
 
-TEST(checkpoint_directory, keeps_the_newest) {
+TEST(checkpoint_directory, keeps_only_the_newest_checkpoints) {
   small_run const run;
   scratch_folder folder;
   for (int step : {9, 10, 99, 100, 1000}) run.save(2, folder.path(), step, 1, 2);
@@ -131,7 +131,7 @@ TEST(checkpoint_directory, keeps_the_newest) {
   EXPECT_EQ(why, "no checkpoint would be kept (keep): expected at least 1, got 0");
 }
 
-TEST(checkpoint_directory, does_not_count_damaged_checkpoints) {
+TEST(checkpoint_directory, does_not_count_damaged_checkpoints_as_kept) {
   small_run const run;
   scratch_folder folder;
   for (int step : {1, 2, 3}) run.save(1, folder.path(), step, 1, 3);
@@ -146,7 +146,7 @@ TEST(checkpoint_directory, does_not_count_damaged_checkpoints) {
   EXPECT_EQ(folder.names(), steps({4, 5}));
 }
 
-TEST(checkpoint_directory, is_refused_while_another_run_saves_there) {
+TEST(checkpoint_directory, is_refused_while_another_run_saves_to_it) {
   small_run const run;
   scratch_folder folder;
   int ready[2];
@@ -177,7 +177,7 @@ TEST(checkpoint_directory, is_refused_while_another_run_saves_there) {
   ::close(ready[1]);
 }
 
-TEST(checkpoint_directory, leaves_other_files_unchanged) {
+TEST(checkpoint_directory, does_not_change_other_files) {
   small_run const run;
   scratch_folder folder;
   std::ofstream(folder / "notes.txt") << "x";
@@ -355,7 +355,7 @@ TEST(checkpoint_directory, is_unchanged_if_saving_cannot_begin) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
 }
 
-TEST(checkpoint_directory, requires_a_shared_folder) {
+TEST(checkpoint_directory, requires_shared_content_on_rank_0) {
   small_run const run;
   scratch_folder folder;
   std::string const why = refusal_of<file_error>([&] {
@@ -372,7 +372,7 @@ TEST(checkpoint_directory, requires_a_shared_folder) {
   EXPECT_EQ(folder.names(), names());
 }
 
-TEST(checkpoint_directory, survives_the_loss_of_a_rank_before_it_saves) {
+TEST(checkpoint_directory, keeps_the_previous_checkpoint_if_a_rank_fails_before_saving) {
   small_run const run;
   scratch_folder folder;
   run.save(3, folder.path(), 5, 1);

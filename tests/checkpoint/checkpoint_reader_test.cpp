@@ -41,7 +41,7 @@ void flip(std::string const& path, std::uint64_t byte) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-TEST(checkpoint_reader, returns_what_was_saved) {
+TEST(checkpoint_reader, reads_back_a_saved_checkpoint) {
   two_steps saved;
   checkpoint_reader const reader(saved.newest);
   EXPECT_EQ(reader.position(), (training_position{812, 81, 128}));
@@ -59,7 +59,7 @@ TEST(checkpoint_reader, returns_what_was_saved) {
               std::string::npos);
 }
 
-TEST(checkpoint_reader, finds_the_newest) {
+TEST(checkpoint_reader, finds_the_newest_checkpoint) {
   two_steps saved;
   EXPECT_EQ(saved.found(), 812);
   fs::remove_all(saved.newest);
@@ -67,7 +67,7 @@ TEST(checkpoint_reader, finds_the_newest) {
   EXPECT_TRUE(saved.lines.empty());
 }
 
-TEST(checkpoint_reader, finds_nothing_without_a_finished_checkpoint) {
+TEST(checkpoint_reader, finds_no_checkpoint_if_none_is_finished) {
   two_steps saved;
   EXPECT_FALSE(find_newest_checkpoint(saved.folder / "elsewhere"));
   fs::create_directory(saved.folder / "empty");
@@ -194,7 +194,7 @@ TEST(checkpoint_reader, skips_checkpoints_with_any_damage) {
       "at most 16777216 bytes");
 }
 
-TEST(checkpoint_reader, names_all_checkpoints_if_all_are_damaged) {
+TEST(checkpoint_reader, reports_all_checkpoints_if_all_are_damaged) {
   two_steps saved;
   for (int step : {8, 812}) fs::resize_file(step_path(saved.directory, step) + "/rank-1.safetensors", 5);
   std::string const why = refusal_of<data_error>([&] { find_newest_checkpoint(saved.directory); });
@@ -226,7 +226,7 @@ TEST(checkpoint_reader, finds_the_same_checkpoint_on_all_ranks) {
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{-1, -1, -1}));
 }
 
-TEST(checkpoint_reader, is_refused_by_all_ranks_if_one_cannot_see_it) {
+TEST(checkpoint_reader, fails_on_all_ranks_if_any_rank_cannot_see_the_checkpoint) {
   two_steps saved;
   std::vector<std::string> why(3);
   launch<threads>(3, [&](communicator& world) {

@@ -37,7 +37,7 @@ TEST(manifest, is_read_back_as_written) {
   EXPECT_EQ(manifest_from_json(to_json(manifest)), manifest);
 }
 
-TEST(manifest, is_readable) {
+TEST(manifest, is_written_as_indented_json) {
   EXPECT_EQ(to_json(of_two_ranks()), R"({
   "format": "cohort checkpoint",
   "format_version": 1,

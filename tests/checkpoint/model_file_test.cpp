@@ -226,7 +226,7 @@ TEST(model_file, round_trips_the_optimizers_state_across_layouts_and_types) {
   EXPECT_EQ(numbers<float>(other), numbers<float>(from));
 }
 
-TEST(model_file, contains_the_position_in_an_epoch_unlike_older_files) {
+TEST(model_file, contains_the_position_in_the_epoch_which_older_files_lack) {
   graph const net = small();
   stored<float> from(net);
   std::string bytes =
@@ -279,7 +279,7 @@ TEST(model_file, writes_the_state_of_an_optimizer_without_arrays) {
   EXPECT_EQ(saved.read_state(from, {.rule = sgd{.learning_rate = 3}}, {}), (training_position{9, 1}));
 }
 
-TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
+TEST(model_file, refuses_parameters_of_another_network_and_reports_the_first_difference) {
   graph const net = small(), larger = small(4), renamed = small(3, "head");
   stored<float> from(net), to(larger), other(renamed);
   from.initialise(7);

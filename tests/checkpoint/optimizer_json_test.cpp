@@ -49,7 +49,7 @@ TEST(optimizer_json, round_trips_every_field_of_network_and_layers) {
       << "the grammar of run documents";
 }
 
-TEST(optimizer_json, refuses_invalid_rows_and_names_their_position) {
+TEST(optimizer_json, refuses_invalid_rows_and_reports_their_position) {
   std::string const plain = to_json(optimizer_settings());
   std::string const no_rows = "\"layers\":[]}";
   ASSERT_TRUE(plain.ends_with(no_rows)) << plain;
@@ -68,7 +68,7 @@ TEST(optimizer_json, refuses_invalid_rows_and_names_their_position) {
             std::string::npos);
 }
 
-TEST(optimizer_json, refuses_a_text_without_a_field) {
+TEST(optimizer_json, refuses_text_with_a_missing_field) {
   EXPECT_NE(refusal_of<data_error>([] { read("{}"); }).find("expected a field \"rule\""), std::string::npos);
   std::string text = to_json(optimizer_settings());
   text.replace(text.find("\"l2\":0,"), 7, "");

@@ -24,7 +24,7 @@ TEST(process_identity, recognises_this_process_only) {
 }
 
 /// If process 1 does not reap orphans, as in many containers, an ended process remains in /proc as a zombie.
-TEST(process_identity, a_zombie_does_not_run) {
+TEST(process_identity, treats_a_zombie_process_as_ended) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   pid_t const child = ::fork();

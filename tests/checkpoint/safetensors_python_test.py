@@ -42,7 +42,7 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
         self.assertEqual(self.run_tool("copy", self.folder / "from", self.folder / "to"), "")
         return self.folder / "to"
 
-    def test_every_type_and_shape_goes_there_and_back(self):
+    def test_round_trip_every_type_and_shape(self):
         numbers = numpy.random.default_rng(5)
         tensors = {f"{kind}.{shape}": numbers.integers(0, 200, shape).astype(kind)
                    for kind in ("float32", "float64", "uint8", "int32", "int64", "uint64")
@@ -60,18 +60,18 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
         with safetensors.safe_open(back, "np") as opened:
             self.assertEqual(opened.metadata(), metadata)
 
-    def test_bf16_keeps_its_bits(self):
+    def test_preserve_the_bits_of_bf16(self):
         data = bytes(range(12))
         back = self.copy(file_bytes({"w": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}, data))
         ((name, told),) = safetensors.deserialize(back.read_bytes())
         self.assertEqual((name, told["dtype"], told["shape"], bytes(told["data"])), ("w", "BF16", [2, 3], data))
 
-    def test_writing_again_changes_nothing(self):
+    def test_rewrite_a_file_with_the_same_bytes(self):
         tensors = {f"layer_{i}": numpy.full(i, i, dtype="float32") for i in range(20)}
         once = self.copy(safetensors.numpy.save(tensors, {"b": "1", "a": "2"})).read_bytes()
         self.assertEqual(self.copy(once).read_bytes(), once)
 
-    def test_both_refuse_the_same_damage(self):
+    def test_both_refuse_the_same_damaged_files(self):
         entry = {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}
         damaged = {
             "a gap": file_bytes({"a": {**entry, "data_offsets": [2, 6]}}, b"123456"),
@@ -95,13 +95,13 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
                 with self.assertRaises(Exception):
                     safetensors.numpy.load(content)
 
-    def test_cohort_refuses_a_name_given_twice(self):
+    def test_cohort_refuses_duplicate_tensor_names(self):
         """The format forbids equal names; the reference implementation uses the last one."""
         text = b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
         (self.folder / "twice").write_bytes(file_bytes(text))
         self.assertIn("unique field names", self.run_tool("check", self.folder / "twice"))
 
-    def test_what_cohort_accepts_python_reads_too(self):
+    def test_python_reads_every_file_that_cohort_accepts(self):
         """Random headers: the reference implementation accepts each one that Cohort accepts, with the same tensors."""
         choice = random.Random(12)
         accepted = 0

@@ -69,7 +69,7 @@ TEST(safetensors, reads_a_file_written_by_hand) {
   EXPECT_EQ(std::string(b.begin(), b.end()), "xyz");
 }
 
-TEST(safetensors, accepts_tensors_in_any_order_of_the_header) {
+TEST(safetensors, accepts_tensors_in_any_header_order) {
   auto const file = read(file_of(R"({"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]},)"
                                  R"("e":{"dtype":"F64","shape":[5,0],"data_offsets":[4,4]},)"
                                  R"("a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
@@ -94,7 +94,7 @@ TEST(safetensors, reads_files_without_tensors) {
   EXPECT_EQ(described.metadata().size(), 1u);
 }
 
-TEST(safetensors, does_not_read_past_its_end_of_a_stream) {
+TEST(safetensors, reads_consecutive_files_from_a_stream) {
   std::istringstream in(file_of(two, two_data) + file_of("{}") + "rest");
   safetensors const first = safetensors::read(in), second = safetensors::read(in);
   EXPECT_EQ(first.tensors().size(), 2u);
@@ -118,7 +118,7 @@ TEST(safetensors, refuses_a_file_with_trailing_data) {
             "cannot read safetensors (m): expected 11 bytes of data after a header of 107, got 12");
 }
 
-TEST(safetensors, names_an_empty_file) {
+TEST(safetensors, reports_an_empty_file) {
   EXPECT_EQ(refused(""),
             "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 "
             "bytes, got an empty file");
@@ -127,14 +127,14 @@ TEST(safetensors, names_an_empty_file) {
             "bytes, got 3 bytes");
 }
 
-TEST(safetensors, names_a_text_file) {
+TEST(safetensors, reports_a_text_file) {
   EXPECT_EQ(refused("length,width,kind\n1,2,0\n"),
             "cannot read safetensors (m): expected a safetensors file, got a text file");
   for (std::string const& damaged : {std::string(8, '\xff'), std::string("text\0\0\0\0", 8)})
     EXPECT_EQ(refused(damaged + "{}").find("a text file"), std::string::npos) << refused(damaged + "{}");
 }
 
-TEST(safetensors, names_the_missing_bytes_of_a_truncated_stream) {
+TEST(safetensors, reports_the_missing_bytes_of_a_truncated_stream) {
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two, two_data.substr(0, 9))); }),
             "cannot read safetensors (m, tensor \"b\"): expected 3 bytes, got 1");
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two).substr(0, 20)); }),
@@ -186,7 +186,7 @@ TEST(safetensors, refuses_shapes_that_overflow) {
             "cannot read JSON (m header:1:28, $.a.shape): expected at most 6 extents, got an array of 7");
 }
 
-TEST(safetensors, allocates_nothing_for_false_sizes) {
+TEST(safetensors, refuses_sizes_beyond_the_data_without_allocating_them) {
   // The header claims nine exabytes; neither the file nor the stream has any of them.
   std::string const liar = file_of(
       R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]}})",
@@ -243,7 +243,7 @@ TEST(safetensors, refuses_invalid_headers) {
   EXPECT_NE(header_refused(deep).find("expected at most 3 levels"), std::string::npos);
 }
 
-TEST(safetensors, names_a_missing_or_different_tensor) {
+TEST(safetensors, reports_a_missing_or_different_tensor) {
   auto const file = read(file_of(two, two_data));
   EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
             "cannot read safetensors (m, tensor \"c\"): expected a tensor of this name, got no such tensor");
@@ -256,7 +256,7 @@ TEST(safetensors, names_a_missing_or_different_tensor) {
   EXPECT_FALSE(file.find("c").has_value());
 }
 
-TEST(safetensors, reads_a_long_stream_in_growing_memory) {
+TEST(safetensors, reads_a_long_stream) {
   std::vector<float> large(3'000'000);
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i);
   std::uint8_t const one[] = {7};
@@ -270,7 +270,7 @@ TEST(safetensors, reads_a_long_stream_in_growing_memory) {
   EXPECT_EQ(file.at("one").as<std::uint8_t>()[0], 7);
 }
 
-TEST(safetensors, never_trusts_a_damaged_file) {
+TEST(safetensors, stays_within_the_bounds_of_a_randomly_damaged_file) {
   std::string const whole = file_of(two, two_data);
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {

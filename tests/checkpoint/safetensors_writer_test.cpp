@@ -57,7 +57,7 @@ TEST(safetensors_writer, writes_the_bytes_of_the_specification) {
             expected);
 }
 
-TEST(safetensors_writer, writes_every_type_so_that_the_reader_returns_it) {
+TEST(safetensors_writer, round_trips_every_type) {
   std::istringstream in(written(all, {{"seed", "1"}, {"graph", "{\"a\":\n[]}"}}));
   auto const file = cohort::safetensors::read(in);
   EXPECT_EQ(file.metadata(), (cohort::safetensors_metadata{{"seed", "1"}, {"graph", "{\"a\":\n[]}"}}));
@@ -69,7 +69,7 @@ TEST(safetensors_writer, writes_every_type_so_that_the_reader_returns_it) {
   }
 }
 
-TEST(safetensors_writer, aligns_the_data_to_64_and_each_tensor_to_its_element_size) {
+TEST(safetensors_writer, aligns_the_data_to_64_bytes_and_tensors_to_their_element_size) {
   std::string const file = written(all);
   std::uint64_t header = 0;
   std::memcpy(&header, file.data(), 8);
@@ -84,7 +84,7 @@ TEST(safetensors_writer, aligns_the_data_to_64_and_each_tensor_to_its_element_si
   EXPECT_EQ(file.size(), 8 + header + place);
 }
 
-TEST(safetensors_writer, writes_the_same_bytes_every_time_and_to_a_file) {
+TEST(safetensors_writer, writes_equal_bytes_to_a_stream_and_a_file) {
   scratch_folder folder;
   cohort::save_safetensors(folder / "m", all, {{"z", "1"}, {"a", "2"}});
   EXPECT_EQ(cohort::io::read_text(folder / "m"), written(all, {{"a", "2"}, {"z", "1"}}));

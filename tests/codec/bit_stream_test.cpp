@@ -38,7 +38,7 @@ void expect(std::vector<std::byte> const& bytes, std::uint64_t at, std::vector<f
   }
 }
 
-TEST(bit_stream, reads_back_what_was_written) {
+TEST(bit_stream, reads_back_all_written_fields) {
   bit_writer writer;
   for (std::uint64_t round = 0; round < 3; ++round) {
     writer.clear();
@@ -75,7 +75,7 @@ TEST(bit_stream, appends_at_any_bit_offset) {
     }
 }
 
-/// No memory after it, because append_to would write to it.
+/// append_to also stores the last, incomplete word. The memory contained a previous message.
 TEST(bit_stream, is_complete_after_the_last_append) {
   for (unsigned shift = 0; shift < 9; ++shift)
     for (std::size_t count = 0; count < 200; ++count) {
@@ -90,7 +90,7 @@ TEST(bit_stream, is_complete_after_the_last_append) {
     }
 }
 
-TEST(bit_stream, has_zeros_after_its_end) {
+TEST(bit_stream, reads_zeros_after_the_end) {
   std::vector<std::byte> const bytes(3, std::byte{0xff});
   EXPECT_EQ(peek_bits(bytes, 4), 0xfffffU);
   EXPECT_EQ(peek_bits(bytes, 23), 1U);

@@ -102,7 +102,7 @@ TEST(block_coding, chooses_the_smaller_of_gaps_and_bitmap) {
   EXPECT_FALSE(code(crowded, block_elements).entry.bitmap());
 }
 
-TEST(block_coding, needs_at_most_three_percent_more_than_the_entropy) {
+TEST(block_coding, needs_up_to_3_percent_more_bits_than_the_entropy) {
   for (double density = 1e-4; density <= 0.2; density *= 1.3) {
     double bits = 0, sent = 0;
     std::size_t const blocks = 20;
@@ -117,7 +117,7 @@ TEST(block_coding, needs_at_most_three_percent_more_than_the_entropy) {
   }
 }
 
-TEST(block_coding, has_the_best_rice_parameter_for_independent_elements) {
+TEST(block_coding, chooses_the_best_rice_parameter_for_independent_elements) {
   for (double density = 1e-4; density <= 0.38; density *= 1.1) {
     auto const bits = [&](unsigned k) { return k + 1 + 1 / (1 - std::pow(1 - density, std::pow(2.0, k))); };
     unsigned const k = detail::rice_parameter(static_cast<std::uint64_t>(density * 6'553'600), 6'553'600);

@@ -50,7 +50,7 @@ TYPED_TEST(every_compressor, conserves_the_sum_of_gradients_over_ranks_and_steps
   }
 }
 
-TYPED_TEST(every_compressor, merges_messages_of_the_same_compressor) {
+TYPED_TEST(every_compressor, merges_in_place_with_the_same_result_as_a_copy) {
   std::size_t const n = 70'000;
   TypeParam codec({{"all", n}}), other({{"all", n}});
   std::vector<float> const x = gradient(n, 1);
@@ -69,7 +69,7 @@ TYPED_TEST(every_compressor, merges_messages_of_the_same_compressor) {
   EXPECT_EQ(r, again);
 }
 
-TYPED_TEST(every_compressor, does_not_allocate_once_messages_have_reached_their_size) {
+TYPED_TEST(every_compressor, does_not_allocate_after_the_first_messages) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   std::size_t const n = 200'000;
   team workers(2);

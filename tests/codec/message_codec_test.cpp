@@ -52,7 +52,7 @@ TEST(message_codec, reports_non_finite_and_empty_gradients) {
   EXPECT_EQ(sum, before);
 }
 
-TEST(message_report, contains_the_entropy_of_a_message) {
+TEST(message_report, computes_the_entropy_of_a_message) {
   message_report const half{.elements = 1000, .sent = 500};
   EXPECT_DOUBLE_EQ(half.entropy_bytes(), 1000 * 1.5 / 8);
   message_report const tenth{.elements = 1000, .sent = 100};

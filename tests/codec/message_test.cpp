@@ -67,7 +67,7 @@ TEST(message, is_read_at_any_alignment) {
   }
 }
 
-TEST(message, has_entries_of_17_and_46_bits) {
+TEST(message, packs_block_entries_of_a_46_bit_offset_and_a_17_bit_count) {
   std::uint64_t const bit = (std::uint64_t{1} << 46) - 1;
   for (bool const bitmap : {false, true})
     for (std::uint32_t const count : {0U, 1U, 65'536U}) {

@@ -12,7 +12,7 @@ namespace residual_simd_test {
 
 using namespace cohort;
 
-TEST(residual_simd, finds_one_element_out_of_range_anywhere) {
+TEST(residual_simd, detects_any_element_out_of_range) {
   float const infinity = std::numeric_limits<float>::infinity();
   for (isa const which : usable_isas())
     for (std::size_t const n : {1, 15, 16, 33, 70}) {
@@ -29,7 +29,7 @@ TEST(residual_simd, finds_one_element_out_of_range_anywhere) {
   EXPECT_TRUE(within_range(isa::baseline, {}));
 }
 
-TEST(residual_simd, clips_and_counts_the_excess) {
+TEST(residual_simd, clips_and_returns_the_clipped_mass) {
   for (isa const which : usable_isas())
     for (std::size_t const n : {1UL, 17UL, 5000UL}) {
       std::vector<float> r = gradient(n, n);

@@ -30,7 +30,7 @@ TEST(tensor_table, has_a_hash_of_names_sizes_and_order) {
     EXPECT_NE(other.hash(), hash);
 }
 
-TEST(tensor_table, refuses_tensors_without_elements_and_too_many_of_them) {
+TEST(tensor_table, refuses_empty_tensors_and_too_many_elements) {
   expect_parts(refused<cohort::setting_error>([] { tensor_table{{"a", 4}, {"b", 0}}; }), {"b", "got 0"});
   expect_parts(refused<cohort::setting_error>([] {
                  tensor_table{{"a", std::uint64_t{1} << 44}, {"b", 1}};

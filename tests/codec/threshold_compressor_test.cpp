@@ -71,7 +71,7 @@ TEST(threshold_compressor, sends_elements_far_beyond_the_threshold_as_multiples)
   EXPECT_LT(std::fabs(r[65'535]), 1e6F / 32'768);
 }
 
-TEST(threshold_compressor, is_within_its_bound_in_a_run_that_switches_all_codings) {
+TEST(threshold_compressor, conserves_the_gradient_up_to_rounding_if_codings_change) {
   std::size_t const n = 10'001;
   int const steps = 60;
   std::vector<double> sent(n), given(n);
@@ -122,7 +122,7 @@ TEST(threshold_compressor, writes_the_same_bytes_on_any_instruction_set_and_team
   }
 }
 
-TEST(threshold_compressor, conserves_the_gradient_when_it_merges) {
+TEST(threshold_compressor, conserves_the_gradient_in_a_merge) {
   std::size_t const n = 150'001;
   for (double const t : {1.0, 0.05, 1e-6})
     for (double const ratio : {1.0, 3.0, 0.2}) {
@@ -143,7 +143,7 @@ TEST(threshold_compressor, conserves_the_gradient_when_it_merges) {
     }
 }
 
-TEST(threshold_compressor, sums_header_counts_when_it_merges) {
+TEST(threshold_compressor, combines_the_headers_of_merged_messages) {
   std::size_t const n = 1000;
   threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{0.5}});
   std::vector<float> r(n);
@@ -247,7 +247,7 @@ TEST(threshold_compressor, refuses_to_merge_unrelated_messages) {
   EXPECT_EQ(r, before);
 }
 
-TEST(threshold_compressor, clips_periodically_and_reports_how_much) {
+TEST(threshold_compressor, clips_the_residual_periodically_and_reports_the_clipped_mass) {
   std::size_t const n = 70'001;
   std::vector<double> total(n);
   std::vector<float> r(n);
@@ -296,7 +296,7 @@ TEST(threshold_compressor, resumes_from_its_state_as_if_uninterrupted) {
               kept(second.encode({.step = step}, again, gradient(n, step))));
 }
 
-TEST(threshold_compressor, without_tensors_still_writes_messages) {
+TEST(threshold_compressor, writes_messages_for_an_empty_tensor_table) {
   threshold_compressor codec(tensor_table{});
   std::vector<float> none;
   message_bytes const a = kept(codec.encode({}, none, none));

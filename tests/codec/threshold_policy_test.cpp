@@ -19,7 +19,7 @@ TEST(threshold_policy, fixed_never_changes) {
   EXPECT_EQ(policy.next(2e-3, 1), 2e-3);
 }
 
-TEST(threshold_policy, adaptive_moves_if_the_density_exceeds_its_band) {
+TEST(threshold_policy, adaptive_moves_if_the_density_is_outside_the_band) {
   threshold_policy const policy = threshold::adaptive{};
   EXPECT_EQ(policy.next(1e-3, 1e-3), 1e-3);
   EXPECT_EQ(policy.next(1e-3, 1e-4), 1e-3);
@@ -31,7 +31,7 @@ TEST(threshold_policy, adaptive_moves_if_the_density_exceeds_its_band) {
   EXPECT_NEAR(t, 2e-3, 1e-12);
 }
 
-TEST(threshold_policy, target_density_moves_towards_one_density) {
+TEST(threshold_policy, target_density_moves_towards_the_requested_density) {
   threshold_policy const policy = threshold::target_density{.density = 1e-2, .initial = 1, .factor = 0.5};
   EXPECT_EQ(policy.next(1, 0.9e-2), 0.5);
   EXPECT_EQ(policy.next(1, 1.1e-2), 2);
@@ -126,7 +126,7 @@ TEST(thresholds, are_separate_for_each_tensor) {
   EXPECT_EQ(moved.choose(r, x, ends, 0)[1].value(), 2);
 }
 
-TEST(thresholds, resume_from_their_state_and_refuse_another) {
+TEST(thresholds, resume_from_their_state_and_refuse_an_invalid_state) {
   thresholds first(threshold::adaptive{}, 2);
   first.observe(0, 0);
   first.observe(1, 1);

@@ -85,7 +85,7 @@ TEST(top_k_compressor, writes_the_same_bytes_on_any_instruction_set_and_team) {
     }
 }
 
-TEST(top_k_compressor, conserves_the_gradient_when_it_merges) {
+TEST(top_k_compressor, conserves_the_gradient_in_a_merge) {
   std::size_t const n = 100'000;
   top_k_compressor codec({{"all", n}}, {.density = 0.01});
   std::vector<float> r(n), other(n);

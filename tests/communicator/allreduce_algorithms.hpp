@@ -54,7 +54,7 @@ inline void allreduce_by(communicator& world, detail::allreduce_algorithm way, e
   dynamic_cast<detail::message_communicator&>(world).start_allreduce(data, how, way).wait();
 }
 
-inline void reduces_in_every_way(communicator& world) {
+inline void reduces_with_every_algorithm(communicator& world) {
   auto const ranks = static_cast<std::size_t>(world.size());
   for (detail::allreduce_algorithm const way : all_ways)
     for (element_type const type : all_types)
@@ -101,7 +101,7 @@ T sum_in_order(detail::allreduce_algorithm way, int ranks, int part_of_ring, std
 
 /// Each addition rounds, so that the order is visible in the bits.
 template <class T>
-void adds_in_the_order_promised_as(communicator& world) {
+void adds_in_the_documented_order_as(communicator& world) {
   constexpr std::size_t n = 1003;
   auto const made = [](float x) {
     if constexpr (std::is_same_v<T, bf16>)
@@ -125,10 +125,10 @@ void adds_in_the_order_promised_as(communicator& world) {
     }
   }
 }
-inline void adds_in_the_order_promised(communicator& world) {
-  adds_in_the_order_promised_as<float>(world);
-  adds_in_the_order_promised_as<double>(world);
-  adds_in_the_order_promised_as<bf16>(world);
+inline void adds_in_the_documented_order(communicator& world) {
+  adds_in_the_documented_order_as<float>(world);
+  adds_in_the_documented_order_as<double>(world);
+  adds_in_the_documented_order_as<bf16>(world);
 }
 
 /// Zeros of both signs, and different NaN on two ranks: all ranks must get the same NaN.
@@ -191,7 +191,7 @@ inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, s
   return all;
 }
 
-inline void counts_what_each_way_sends(communicator& world) {
+inline void counts_the_traffic_of_each_algorithm(communicator& world) {
   auto const ranks = static_cast<std::size_t>(world.size());
   for (std::size_t const n :
        {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, std::size_t{1000}, std::size_t{2'011}})
@@ -209,7 +209,7 @@ inline void counts_what_each_way_sends(communicator& world) {
 }
 
 /// Rings of more than one segment, with and without an incomplete segment.
-inline void sums_segment_after_segment(communicator& world) {
+inline void sums_rings_of_several_segments(communicator& world) {
   std::size_t const segment = (std::size_t{512} << 10) / 4 * static_cast<std::size_t>(world.size());
   for (std::size_t const n : {segment, 2 * segment, 2 * segment + 5}) {
     std::vector<std::int32_t> all(n);

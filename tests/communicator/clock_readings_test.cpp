@@ -9,7 +9,7 @@ namespace clock_readings_test {
 using namespace cohort;
 using detail::clock_reading;
 
-TEST(clock_readings, bracket_an_identical_clock) {
+TEST(clock_readings, are_within_their_error_for_the_same_clock) {
   launch<threads>(3, [](communicator& world) {
     auto const all = detail::read_clocks(world);
     ASSERT_EQ(all.size(), world.rank() == 0 ? 3U : 0U);

@@ -18,7 +18,7 @@ std::vector<T> combined(std::vector<T> dst, std::vector<T> const& src, reduction
   return dst;
 }
 
-TEST(combine, wraps_integers) {
+TEST(combine, wraps_integer_sums_on_overflow) {
   EXPECT_EQ(combined<std::uint8_t>({250, 3}, {10, 4}, reduction::sum), (std::vector<std::uint8_t>{4, 7}));
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   EXPECT_EQ(combined<std::int32_t>({most, -5}, {1, 3}, reduction::sum),

@@ -43,7 +43,7 @@ inline void reduces_every_type_and_size(communicator& world) {
       }
 }
 
-inline void hands_on_a_nan(communicator& world) {
+inline void propagates_a_nan(communicator& world) {
   for (element_type const type : {element_type::f32, element_type::f64, element_type::bf16})
     for (reduction const how : {reduction::sum, reduction::maximum})
       for (int who = 0; who < world.size(); ++who) {
@@ -65,7 +65,7 @@ inline void broadcasts_from_every_root(communicator& world) {
       }
 }
 
-inline void gathers_parts(communicator& world) {
+inline void allgathers_parts_of_any_type_and_size(communicator& world) {
   for (element_type const type : all_types)
     for (std::size_t const n : sizes_for(world)) {
       numbers all(type, n);
@@ -106,7 +106,7 @@ inline void gathers_messages_of_any_size(communicator& world) {
   }
 }
 
-inline void keeps_many_under_way(communicator& world) {
+inline void supports_many_pending_operations(communicator& world) {
   constexpr int many = 12;
   std::vector<numbers> sums, copies;
   gathered all;
@@ -139,7 +139,7 @@ inline void keeps_many_under_way(communicator& world) {
     require(is_letter(all.of(r), r, 77), "from rank " + std::to_string(r));
 }
 
-inline void keeps_what_has_ended(communicator& world) {
+inline void keeps_completed_operations_completed(communicator& world) {
   pending_operation ended = world.start_barrier();
   auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!ended.done()) require(std::chrono::steady_clock::now() < limit, "done() moves a barrier on");
@@ -178,7 +178,7 @@ inline void sends_in_order_for_each_tag(communicator& world) {
   for (pending_operation& one : under_way) one.wait();
 }
 
-inline void finds_messages_from_anybody(communicator& world) {
+inline void probes_messages_from_any_rank(communicator& world) {
   constexpr int tag = 5;
   if (world.rank() > 0) {
     for (int round = 0; round < 3; ++round)
@@ -203,7 +203,7 @@ inline void finds_messages_from_anybody(communicator& world) {
   world.barrier();
 }
 
-inline void shows_no_message_that_a_receive_waits_for(communicator& world) {
+inline void does_not_probe_messages_with_a_pending_receive(communicator& world) {
   constexpr int tag = 6;
   int const next = (world.rank() + 1) % world.size();
   int const previous = (world.rank() + world.size() - 1) % world.size();
@@ -252,7 +252,7 @@ inline void splits(communicator& world) {
   require(sum_of_ranks(*world.split(-3, 0), 1) == world.size(), "one color, ties in the order of ranks");
 }
 
-inline void keeps_relatives_apart(communicator& world) {
+inline void separates_messages_of_duplicates(communicator& world) {
   auto const twin = world.duplicate();
   require(twin->rank() == world.rank() && twin->size() == world.size(), "a twin is alike");
   numbers one = contributions(element_type::i64, world.rank(), 100);
@@ -285,7 +285,7 @@ inline void keeps_relatives_apart(communicator& world) {
   sending.wait();
 }
 
-inline void frees_relatives_in_any_order(communicator& world) {
+inline void destroys_relatives_in_any_order(communicator& world) {
   for (int const order : {0, 1, 2}) {
     std::unique_ptr<communicator> family[3];
     family[0] = world.duplicate();
@@ -305,7 +305,7 @@ inline void frees_relatives_in_any_order(communicator& world) {
   require(sum_of_ranks(world, 1) == world.size(), "the world goes on");
 }
 
-inline void counts_what_it_sends(communicator& world) {
+inline void counts_bytes_and_messages_sent(communicator& world) {
   auto const ranks = static_cast<std::size_t>(world.size());
   auto const expect = [&](auto const& act, std::uint64_t bytes, std::uint64_t messages, char const* what) {
     require_traffic(world, act, bytes, messages, what);
@@ -336,7 +336,7 @@ inline void counts_what_it_sends(communicator& world) {
   }
 }
 
-inline void refuses_ranks_and_tags_that_are_not_there(communicator& world) {
+inline void refuses_ranks_and_tags_out_of_range(communicator& world) {
   auto const refused = [](auto const& act) {
     try {
       act();
@@ -416,25 +416,25 @@ struct test {
 
 inline constexpr test all_tests[] = {
     {"reduces_every_type_and_size", reduces_every_type_and_size},
-    {"reduces_in_every_way", reduces_in_every_way},
-    {"adds_in_the_order_promised", adds_in_the_order_promised},
+    {"reduces_with_every_algorithm", reduces_with_every_algorithm},
+    {"adds_in_the_documented_order", adds_in_the_documented_order},
     {"gives_all_ranks_the_same_bits", gives_all_ranks_the_same_bits},
-    {"hands_on_a_nan", hands_on_a_nan},
+    {"propagates_a_nan", propagates_a_nan},
     {"broadcasts_from_every_root", broadcasts_from_every_root},
-    {"gathers_parts", gathers_parts},
+    {"allgathers_parts_of_any_type_and_size", allgathers_parts_of_any_type_and_size},
     {"gathers_messages_of_any_size", gathers_messages_of_any_size},
-    {"keeps_many_under_way", keeps_many_under_way},
-    {"keeps_what_has_ended", keeps_what_has_ended},
+    {"supports_many_pending_operations", supports_many_pending_operations},
+    {"keeps_completed_operations_completed", keeps_completed_operations_completed},
     {"sends_in_order_for_each_tag", sends_in_order_for_each_tag},
-    {"finds_messages_from_anybody", finds_messages_from_anybody},
-    {"shows_no_message_that_a_receive_waits_for", shows_no_message_that_a_receive_waits_for},
+    {"probes_messages_from_any_rank", probes_messages_from_any_rank},
+    {"does_not_probe_messages_with_a_pending_receive", does_not_probe_messages_with_a_pending_receive},
     {"splits", splits},
-    {"keeps_relatives_apart", keeps_relatives_apart},
-    {"frees_relatives_in_any_order", frees_relatives_in_any_order},
-    {"counts_what_it_sends", counts_what_it_sends},
-    {"counts_what_each_way_sends", counts_what_each_way_sends},
-    {"sums_segment_after_segment", sums_segment_after_segment},
-    {"refuses_ranks_and_tags_that_are_not_there", refuses_ranks_and_tags_that_are_not_there},
+    {"separates_messages_of_duplicates", separates_messages_of_duplicates},
+    {"destroys_relatives_in_any_order", destroys_relatives_in_any_order},
+    {"counts_bytes_and_messages_sent", counts_bytes_and_messages_sent},
+    {"counts_the_traffic_of_each_algorithm", counts_the_traffic_of_each_algorithm},
+    {"sums_rings_of_several_segments", sums_rings_of_several_segments},
+    {"refuses_ranks_and_tags_out_of_range", refuses_ranks_and_tags_out_of_range},
     {"survives_random_programs", survives_random_programs},
 };
 

@@ -23,7 +23,7 @@ TEST(launch, runs_the_body_once_on_every_rank) {
   EXPECT_EQ(calls[0], 2);
 }
 
-TEST(launch, passes_on_the_settings) {
+TEST(launch, passes_the_settings_to_the_communicator) {
   launch<threads>(2, {.deadline = 7s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 7s); });
   launch<self>({.deadline = 8s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 8s); });
   EXPECT_THROW(launch<threads>(0, [](communicator&) {}), setting_error);
@@ -53,7 +53,7 @@ TEST(launch, rethrows_a_ranks_exception_and_notifies_the_others) {
   }
 }
 
-TEST(launch, rethrows_the_loss_of_a_rank_that_caused_another_exception) {
+TEST(launch, rethrows_the_communicator_error_that_caused_another_exception) {
   try {
     launch<threads>(2, [&](communicator& world) {
       if (world.rank() == 1) throw communicator_error({.what = "its GPU is lost"});
@@ -124,7 +124,7 @@ TEST(launch, rethrows_the_stall_report_if_there_is_no_other_error) {
   }
 }
 
-TEST(launch, does_not_hide_a_failure_that_the_body_caught) {
+TEST(launch, throws_after_an_abort_even_if_the_body_returns) {
   EXPECT_THROW(launch<threads>(2, [](communicator& world) { world.abort("enough"); }), communicator_error);
 }
 
@@ -167,7 +167,7 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
               "2: disk full");
 }
 
-TEST(launch, logs_why_it_waits_for_a_rank_that_may_still_end) {
+TEST(launch, logs_a_failure_while_another_rank_still_runs) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   auto const act = [] {
     try {

@@ -10,7 +10,7 @@ using namespace cohort;
 static_assert(link_cost{.latency = 2, .bytes_per_second = 4}.seconds(3, 8) == 8);
 static_assert(link_cost{}.seconds(3, 0) == 0);
 
-TEST(link, is_measured_equally_on_all_ranks) {
+TEST(link, has_the_same_measured_cost_on_all_ranks) {
   for (int ranks : {2, 3})
     launch<threads>(ranks, [](communicator& world) {
       traffic const before = world.sent();
@@ -25,7 +25,7 @@ TEST(link, is_measured_equally_on_all_ranks) {
     });
 }
 
-TEST(link, of_one_rank_has_no_cost) {
+TEST(link, of_a_single_rank_has_no_cost) {
   launch<self>([](communicator& world) { EXPECT_EQ(measure_link(world).seconds(5, 0), 0); });
 }
 

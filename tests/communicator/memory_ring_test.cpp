@@ -19,7 +19,7 @@ std::vector<std::byte> numbers(std::size_t count, unsigned from = 0) {
   return made;
 }
 
-TEST(memory_ring, transfers_bytes_in_order_across_its_end) {
+TEST(memory_ring, transfers_bytes_in_order_across_the_wrap_around) {
   std::optional<memory_ring> to = memory_ring::create();
   ASSERT_TRUE(to);
   std::optional<memory_ring> from = memory_ring::map(to->location());
@@ -54,7 +54,7 @@ TEST(memory_ring, is_full_at_its_capacity) {
   EXPECT_EQ(ring->write(numbers(20)), 10U);
 }
 
-TEST(memory_ring, is_opened_only_with_its_number) {
+TEST(memory_ring, is_mapped_only_with_the_right_number_process_and_descriptor) {
   std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   ring_location const where = ring_location::decoded(ring->location().encoded());

@@ -64,7 +64,7 @@ void linger_until(std::function<bool()> const& over) {
   while (!over() && clock_type::now() < limit) std::this_thread::yield();
 }
 
-TEST_P(message_communicator, names_an_absent_rank_on_every_rank_within_the_deadline) {
+TEST_P(message_communicator, reports_an_absent_rank_on_every_rank_within_the_deadline) {
   constexpr auto deadline = 300ms;
   std::atomic<int> gave_up{0};
   auto const begin = clock_type::now();
@@ -89,7 +89,7 @@ TEST_P(message_communicator, names_an_absent_rank_on_every_rank_within_the_deadl
   for (std::string const& sentence : thrown) EXPECT_EQ(sentence, thrown[0]);
 }
 
-TEST_P(message_communicator, names_the_rank_for_which_all_others_wait) {
+TEST_P(message_communicator, reports_the_rank_for_which_all_others_wait) {
   auto const thrown = run(4, {.deadline = 300ms}, [&](communicator& world) {
     std::byte one{};
     world.note({2, 0});
@@ -216,7 +216,7 @@ TEST_P(message_communicator, releases_memory_if_it_throws) {
   }
 }
 
-TEST_P(message_communicator, notifies_the_others_when_it_throws) {
+TEST_P(message_communicator, notifies_other_ranks_if_an_exception_destroys_it) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   auto const other = make(hub, 0);
   try {
@@ -247,7 +247,7 @@ TEST_P(message_communicator, releases_memory_before_abort_returns) {
   EXPECT_EQ(lent(), 0U);
 }
 
-TEST_P(message_communicator, may_be_destroyed_before_its_requests) {
+TEST_P(message_communicator, may_be_destroyed_before_pending_operations) {
   auto world = make(std::make_shared<detail::thread_hub>(1, "threads"), 0);
   float x = 1;
   pending_operation sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
@@ -258,7 +258,7 @@ TEST_P(message_communicator, may_be_destroyed_before_its_requests) {
   barrier.wait();
 }
 
-TEST_P(message_communicator, records_the_end_of_an_operation_before_its_wait) {
+TEST_P(message_communicator, returns_the_completion_time_from_a_later_wait) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     float x = 1;
     auto const before = clock_type::now();
@@ -274,7 +274,7 @@ TEST_P(message_communicator, records_the_end_of_an_operation_before_its_wait) {
   EXPECT_EQ(thrown, (std::vector<std::string>(2)));
 }
 
-TEST_P(message_communicator, allows_one_thread_to_wait_while_another_starts_operations) {
+TEST_P(message_communicator, allows_a_thread_to_wait_while_another_starts_operations) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     constexpr int many = 200;
     std::vector<float> values(many, 1.0F);

@@ -95,7 +95,7 @@ std::vector<detail::rank_facts> on_two_hosts(preflight_report& report,
   return all;
 }
 
-TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
+TEST(preflight, sums_the_memory_that_the_ranks_of_a_host_need) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_memory, &preflight_rank::memory);
   detail::judge(report, all, {}, "tcp");
@@ -106,7 +106,7 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
   expect_parts(report.problems.at(1), {"rank 0 (a): 2 ranks need 1300 MB of memory"});
 }
 
-TEST(preflight, adds_the_disk_space_that_all_ranks_need) {
+TEST(preflight, sums_the_disk_space_that_all_ranks_need) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
   detail::judge(report, all, {}, "tcp");
@@ -256,7 +256,7 @@ std::vector<detail::rank_facts> facts_of(preflight_report& report) {
   return made;
 }
 
-TEST(preflight, compares_versions_and_clocks_of_hosts) {
+TEST(preflight, reports_different_versions_and_clocks_of_hosts) {
   preflight_report report;
   std::vector<detail::rank_facts> all = facts_of(report);
   all[3].its.version = "9.9.9";

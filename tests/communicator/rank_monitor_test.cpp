@@ -16,7 +16,7 @@ using namespace cohort::detail;
 using namespace std::chrono_literals;
 using cohort::rank_progress;
 
-/// Time that passes when somebody waits.
+/// Virtual time, which advances only when a rank waits.
 struct manual_time final : time_source {
   clock::time_point now() override { return now_; }
   void let_pass(clock::duration time) override { now_ += time; }
@@ -24,7 +24,7 @@ struct manual_time final : time_source {
   clock::time_point now_{};
 };
 
-/// Messages of all ranks. A failure or farewell is pending until the receiver has taken it.
+/// Messages of all ranks. A failure or farewell is pending until the receiver has received it.
 struct post {
   struct message {
     int from;
@@ -101,7 +101,7 @@ struct three_ranks {
   std::vector<std::unique_ptr<posted_monitor>> all;
 };
 
-TEST(rank_monitor, passes_progress_on_in_heartbeats) {
+TEST(rank_monitor, forwards_progress_in_heartbeats) {
   three_ranks ranks;
   ranks[2].note({.step = 7, .bucket = 1});
   ranks[2].note_wait(0);
@@ -150,7 +150,7 @@ TEST(rank_monitor, reports_no_rank_after_all_were_suspended) {
   for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << one->trouble()->text;
 }
 
-TEST(rank_monitor, forwards_a_report_before_it_ends) {
+TEST(rank_monitor, forwards_the_first_failure_over_other_ranks) {
   manual_time time;
   three_ranks ranks(10s, time);
   ranks.messages.cut = {{1, 2}};
@@ -165,7 +165,7 @@ TEST(rank_monitor, forwards_a_report_before_it_ends) {
   EXPECT_EQ(ranks[2].trouble()->text, "rank 1 failed: the disk is full");
 }
 
-TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) {
+TEST(rank_monitor, reports_the_cause_instead_of_a_rank_that_ended_because_of_it) {
   manual_time time;
   three_ranks ranks(10s, time);
   ranks[0].report_lost(1, "has closed its connection");
@@ -185,7 +185,7 @@ TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) 
         r, r == 1 ? "rank 1 was given up by other ranks: " : "rank 1 has closed its connection");
 }
 
-TEST(rank_monitor, names_both_ends_of_a_broken_link) {
+TEST(rank_monitor, reports_both_ends_of_a_broken_link) {
   manual_time time;
   three_ranks ranks(1s, time);
   ranks.run(500ms);
@@ -194,7 +194,7 @@ TEST(rank_monitor, names_both_ends_of_a_broken_link) {
   for (std::size_t r : {0U, 1U, 2U}) ranks.expect_trouble(r, "ranks 0 and 2 do not reach each other");
 }
 
-TEST(rank_monitor, names_itself_if_it_receives_nothing) {
+TEST(rank_monitor, reports_this_rank_if_it_receives_no_heartbeat) {
   manual_time time;
   three_ranks ranks(1s, time);
   ranks.run(500ms);
@@ -205,7 +205,7 @@ TEST(rank_monitor, names_itself_if_it_receives_nothing) {
   ranks.expect_trouble(2, "rank 2 is cut off from ranks 0, 1, or they are lost: no heartbeat for 1.");
 }
 
-TEST(rank_monitor, waits_for_the_heartbeat_and_the_answer_to_a_last_question) {
+TEST(rank_monitor, waits_for_the_answer_to_a_last_query_before_it_reports_a_loss) {
   manual_time time;
   three_ranks ranks(1s, time);
   ranks.run(500ms);
@@ -216,7 +216,7 @@ TEST(rank_monitor, waits_for_the_heartbeat_and_the_answer_to_a_last_question) {
   for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << one->trouble()->text;
 }
 
-TEST(failure_report, is_read_as_it_was_written) {
+TEST(failure_report, round_trips_and_tolerates_damaged_bytes) {
   failure_report const made{"the disk is full", 1, {3, 1}};
   failure_report const read = failure_report::decoded(made.encoded());
   EXPECT_EQ(read.lost, made.lost);
@@ -244,7 +244,7 @@ TEST(rank_monitor, ends_once_all_ranks_have_ended) {
   for (auto& one : ranks.all) EXPECT_TRUE(one->wait_for_farewells(1s)) << one->rank();
 }
 
-TEST(rank_monitor, ignores_damaged_tables) {
+TEST(rank_monitor, ignores_damaged_heartbeats) {
   three_ranks ranks;
   std::vector<std::byte> const bytes(1000, std::byte{0x7f});
   for (std::size_t size : {0, 1, 31, 33, 1000})

@@ -40,7 +40,7 @@ TEST(require_same, accepts_equal_facts_in_any_order) {
   EXPECT_EQ(said(3, [&](int rank) { return of_ranks[rank == 1 ? 1 : 0]; }), "");
 }
 
-TEST(require_same, names_each_differing_fact_and_the_values_of_all_ranks) {
+TEST(require_same, reports_each_differing_fact_and_the_values_of_all_ranks) {
   EXPECT_EQ(
       said(3,
            [](int rank) {
@@ -50,7 +50,7 @@ TEST(require_same, names_each_differing_fact_and_the_values_of_all_ranks) {
               "seed: 7 on ranks 0, 2; 8 on rank 1. batch: 0 on rank 0; 1 on rank 1; 2 on rank 2"));
 }
 
-TEST(require_same, names_a_different_library_version_beside_different_facts) {
+TEST(require_same, reports_a_different_library_version) {
   EXPECT_EQ(said(2,
                  [](int rank) {
                    return facts{{"library version", rank == 0 ? "0.1.0" : "0.2.0"}, {"seed", "7"}};
@@ -58,7 +58,7 @@ TEST(require_same, names_a_different_library_version_beside_different_facts) {
             refusal("library version", "library version: 0.1.0 on rank 0; 0.2.0 on rank 1"));
 }
 
-TEST(require_same, throws_the_same_error_on_every_rank_if_one_has_more_facts) {
+TEST(require_same, throws_the_same_error_on_every_rank_if_a_rank_has_more_facts) {
   for (int const knows : {0, 1, 2})
     EXPECT_EQ(said(3,
                    [&](int rank) {

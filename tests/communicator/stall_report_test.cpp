@@ -27,7 +27,7 @@ std::string said(std::vector<rank_status> const& all) {
   return describe_stall(all, members, members);
 }
 
-TEST(stall_report, names_a_rank_that_is_behind) {
+TEST(stall_report, reports_a_rank_that_is_behind) {
   EXPECT_EQ(said({at(five), at(five), at(five), at(four)}),
             "rank 3 is at step 812, bucket 4; the others wait in bucket 5");
   EXPECT_EQ(said({at(five), at({811, 4}), at(four), at(five)}),
@@ -38,7 +38,7 @@ TEST(stall_report, names_a_rank_that_is_behind) {
   EXPECT_EQ(said({at({}), at({0, -1})}), "rank 0 is before its first step; rank 1 waits at step 0");
 }
 
-TEST(stall_report, names_an_unresponsive_rank_before_one_that_is_behind) {
+TEST(stall_report, reports_an_unresponsive_rank_instead_of_a_rank_that_is_behind) {
   EXPECT_EQ(said({at(five), at(four), at(five), silent(four)}),
             "rank 3 does not respond; it was last at step 812, bucket 4");
   EXPECT_EQ(said({silent(five), at(five), silent(five), at(five)}),
@@ -47,7 +47,7 @@ TEST(stall_report, names_an_unresponsive_rank_before_one_that_is_behind) {
             "rank 1 does not respond; it was last before its first step; rank 0 waits");
 }
 
-TEST(stall_report, names_a_rank_that_has_ended) {
+TEST(stall_report, reports_a_rank_that_has_ended) {
   EXPECT_EQ(said({at(five), gone(four)}),
             "rank 1 has ended; it was last at step 812, bucket 4; rank 0 waits in bucket 5");
 }
@@ -60,13 +60,13 @@ TEST(stall_report, reports_that_all_ranks_have_equal_progress) {
   EXPECT_NE(many.find(" 14, 15 and 24 more all respond"), std::string::npos) << many;
 }
 
-TEST(stall_report, names_a_rank_that_does_not_wait_before_one_that_is_behind) {
+TEST(stall_report, reports_a_rank_that_does_not_wait_instead_of_a_rank_that_is_behind) {
   EXPECT_EQ(said({at(five), at(four), busy(five)}), "rank 2 is at step 812, bucket 5");
   EXPECT_EQ(said({at(five), busy(five), at(five)}),
             "rank 1 is at step 812, bucket 5; the others wait in bucket 5");
 }
 
-TEST(stall_report, names_the_rank_for_which_all_others_wait) {
+TEST(stall_report, reports_the_rank_for_which_all_others_wait) {
   std::vector<rank_status> all{receiving_from(1), receiving_from(2), receiving_from(3), busy(five)};
   std::vector<int> const members{0, 1, 2, 3};
   for (int awaited : {1, 2, 3})
@@ -82,7 +82,7 @@ TEST(stall_report, names_the_rank_for_which_all_others_wait) {
   EXPECT_EQ(detail::late_ranks(all, std::vector{1}), std::vector{0});
 }
 
-TEST(stall_report, names_a_ranks_activity_between_steps) {
+TEST(stall_report, reports_the_activity_of_a_rank_between_steps) {
   using activity = rank_progress::activity;
   EXPECT_EQ(said({at({811, -1, activity::evaluating}), busy({811, -1, activity::evaluating})}),
             "rank 1 is evaluating after step 811; rank 0 waits");
@@ -93,14 +93,14 @@ TEST(stall_report, names_a_ranks_activity_between_steps) {
             "bucket 0");
 }
 
-TEST(stall_report, names_only_members) {
+TEST(stall_report, reports_only_members) {
   std::vector<rank_status> const all{silent({}), at(five), gone({}), at(four)};
   std::vector<int> const members{3, 1};
   EXPECT_EQ(describe_stall(all, members, members),
             "rank 3 is at step 812, bucket 4; rank 1 waits in bucket 5");
 }
 
-TEST(stall_report, names_a_late_rank) {
+TEST(stall_report, describes_late_ranks) {
   std::vector<rank_status> const all{at(five), silent(four), silent(four), at({3, -1})};
   EXPECT_EQ(detail::late_ranks(all, std::vector<int>{0, 1, 2, 3}), (std::vector<int>{1, 2}));
   EXPECT_EQ(detail::describe_late_ranks(all, std::vector<int>{1, 2, 3}),

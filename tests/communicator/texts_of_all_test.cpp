@@ -46,7 +46,7 @@ TEST(texts_of_all, returns_the_text_of_each_rank) {
   EXPECT_EQ(refused, std::vector<std::string>(3));
 }
 
-TEST(texts_of_all, names_the_call_of_each_rank_if_they_differ) {
+TEST(texts_of_all, reports_the_call_of_each_rank_if_the_calls_differ) {
   auto const refused = refusals(3, [](communicator& world) {
     if (world.rank() == 0)
       outcome_of_all(world, "save", [] { return std::string(); });

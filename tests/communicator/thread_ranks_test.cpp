@@ -105,7 +105,7 @@ TEST(thread_ranks, support_programs_with_their_own_threads) {
   EXPECT_FALSE(hub.trouble());
 }
 
-TEST(thread_ranks, are_refused_if_invalid) {
+TEST(thread_ranks, refuse_invalid_numbers_of_ranks_and_deadlines) {
   EXPECT_THROW(thread_ranks(0), setting_error);
   EXPECT_THROW(thread_ranks(-1), setting_error);
   thread_ranks hub(2);
@@ -130,7 +130,7 @@ TEST(thread_ranks, release_a_barrier_only_after_all_ranks_arrive) {
   EXPECT_EQ(come.load(), 3 * rounds);
 }
 
-TEST(thread_ranks, are_deterministic) {
+TEST(thread_ranks, compute_the_same_bits_in_repeated_allreduces) {
   auto const run = [] {
     std::vector<float> result;
     launch<threads>(4, {.deadline = 60s}, [&](communicator& world) {

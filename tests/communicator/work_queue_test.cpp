@@ -15,7 +15,7 @@ namespace work_queue_test {
 using namespace cohort;
 using detail::work_queue;
 
-TEST(work_queue, gives_each_item_to_one_rank) {
+TEST(work_queue, assigns_each_item_to_a_single_rank) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     std::vector<std::atomic<int>> given(23);
     launch<threads>(ranks, [&](communicator& world) {
@@ -28,7 +28,7 @@ TEST(work_queue, gives_each_item_to_one_rank) {
   }
 }
 
-TEST(work_queue, gives_the_items_of_a_slow_rank_to_the_others) {
+TEST(work_queue, assigns_the_items_of_a_slow_rank_to_the_others) {
   std::atomic<int> of_rank_2{0}, done{0};
   launch<threads>(3, [&](communicator& world) {
     work_queue queue(world, 20);
@@ -45,7 +45,7 @@ TEST(work_queue, gives_the_items_of_a_slow_rank_to_the_others) {
   EXPECT_EQ(done, 20);
 }
 
-TEST(work_queue, stops_all_ranks_if_one_fails) {
+TEST(work_queue, stops_all_ranks_if_any_rank_fails) {
   for (int const bad : {0, 1, 2}) {
     launch<threads>(3, [&](communicator& world) {
       work_queue queue(world, 1'000'000'000);

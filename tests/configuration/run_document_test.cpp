@@ -54,7 +54,7 @@ std::string refused(std::string const& text) {
   return refusal_of<data_error>([&] { run_document::from_json(text, "run.json"); });
 }
 
-TEST(run_document, has_the_network_and_the_settings_of_a_program) {
+TEST(run_document, reads_the_network_and_the_settings) {
   run_document const run = run_document::from_json(lenet_text);
   ASSERT_TRUE(run.network.layers);
   EXPECT_EQ(run.network.layers->hash(), lenet.hash());
@@ -72,7 +72,7 @@ TEST(run_document, uses_defaults_for_omitted_fields) {
   EXPECT_TRUE(run.normalise.inputs == rescaling::none && run.normalise.targets == rescaling::none);
 }
 
-TEST(run_document, reads_what_it_writes) {
+TEST(run_document, round_trips_through_json) {
   run_document const run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
   run_document const again = run_document::from_json(text);
@@ -82,7 +82,7 @@ TEST(run_document, reads_what_it_writes) {
   EXPECT_NE(text.find(R"("every")"), 0u);
 }
 
-TEST(run_document, branches_by_the_names_of_layers) {
+TEST(run_document, connects_branches_by_the_names_of_layers) {
   run_document const run = run_document::from_json(R"({"version": 1, "network": {"layers": [
     {"input": {"extents": [8], "name": "x"}},
     {"dense": {"units": 8, "name": "left", "settings": {"weights": "relu", "bias": {"constant": {"value": 0.1}}}}},
@@ -102,7 +102,7 @@ TEST(run_document, branches_by_the_names_of_layers) {
   EXPECT_EQ(run_document::from_json(to_json(run)).network.layers->hash(), expected.hash());
 }
 
-TEST(run_document, has_masked_sequences_and_indices) {
+TEST(run_document, reads_networks_of_masked_sequences_and_indices) {
   run_document const run = run_document::from_json(R"({"version": 1, "network": {"layers": [
     {"masked_input": [60]}, {"embedding": {"vocabulary": 30, "width": 8}},
     {"lstm": {"units": 16, "last_step": true}}, {"dense": 6}, "softmax_cross_entropy"]}})");
@@ -150,7 +150,7 @@ TEST(run_document, reads_schedules_and_choices) {
   EXPECT_EQ(how.settings.share, share::update);
 }
 
-TEST(run_document, names_file_line_path_and_the_nearest_field) {
+TEST(run_document, reports_file_line_path_and_the_nearest_field) {
   EXPECT_EQ(
       refused(
           "{\"version\": 1,\n \"network\": {\"layers\": [{\"input\": [4]}]},\n \"ranks\": {\"cuont\": 2}}"),
@@ -244,7 +244,7 @@ TEST(run_document, ignores_the_name_of_a_schema) {
             "cannot read the document (run.json:1:107, $[\"$schema\"]): expected a string, got 1");
 }
 
-TEST(run_document, has_the_same_size_limits_as_model_files) {
+TEST(run_document, refuses_networks_beyond_the_size_limits) {
   auto const of = [](std::string const& layers) {
     return refused(R"({"version": 1, "network": {"layers": [{"input": [4]})" + layers + "]}}");
   };
@@ -299,7 +299,7 @@ TEST(run_document, refuses_another_version) {
             "such field");
 }
 
-TEST(run_document, names_the_layer_that_does_not_fit) {
+TEST(run_document, reports_the_layer_that_does_not_fit) {
   auto const of = [](std::string const& layers) {
     return refused(R"({"version": 1, "network": {"layers": [)" + layers + "]}}");
   };
@@ -341,7 +341,7 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
           "expected no inputs: an input reads no layer, got");
 }
 
-TEST(run_document, is_checked_as_a_whole) {
+TEST(run_document, refuses_missing_or_contradictory_fields) {
   auto const problem = [](std::string_view path, std::string_view value) {
     run_document run = run_document::from_json(lenet_text);
     run.set(path, value, "--set");
@@ -403,7 +403,7 @@ TEST(run_document, refuses_split_settings_beside_a_separate_test_set) {
             "a document does not describe a run (data.idx.test_labels): expected a file of labels, got none");
 }
 
-TEST(run_document, records_need_files_classes_and_fields_of_their_format) {
+TEST(run_document, requires_files_classes_and_format_fields_of_records) {
   auto const problem = [](std::string const& fields) {
     run_document run = run_document::from_json(lenet_text);
     run.set("data", "{\"records\": {" + fields + "}}", "--set");
@@ -455,7 +455,7 @@ TEST(run_document, records_need_files_classes_and_fields_of_their_format) {
       "or a list of their names, got null");
 }
 
-TEST(run_document, overrides_one_field_and_keeps_the_others) {
+TEST(run_document, overrides_a_field_and_keeps_the_other_fields) {
   run_document run = run_document::from_json(lenet_text);
   run.set("training.batch", "64", "--set");
   run.set("optimizer.rule.adagrad.epsilon", "0.5", "--set");
@@ -580,7 +580,7 @@ TEST(run_document, covers_every_member_of_the_settings) {
   EXPECT_EQ(content("numbers"), members_of<number_content>());
 }
 
-TEST(run_document, has_tables_that_list_every_member) {
+TEST(run_document, lists_every_member_in_field_tables) {
   EXPECT_EQ(members_without_field<optimizer_settings>(), 0);
   EXPECT_EQ(members_without_field<outer_step>(), 0);
   EXPECT_EQ(members_without_field<plateau>(), 0);
@@ -591,7 +591,7 @@ TEST(run_document, has_tables_that_list_every_member) {
   }(transform_step());
 }
 
-TEST(run_document, names_each_outer_step) {
+TEST(run_document, selects_an_outer_step_by_name) {
   run_document run = run_document::from_json(lenet_text);
   run.set("strategy.averaging.outer", "nesterov_bmuf", "--set");
   EXPECT_EQ(std::get<parameter_averaging>(run.strategy).outer, outer_step(outer::bmuf{.nesterov = true}));
@@ -953,7 +953,7 @@ struct chance {
   }
 };
 
-TEST(run_document, random_documents_are_read_as_written) {
+TEST(run_document, round_trips_random_documents) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     run_document const run = chance{std::mt19937_64(seed)}.document();

@@ -61,7 +61,7 @@ TEST(arrays, accept_several_inputs_and_targets) {
   EXPECT_EQ(batch->target().as<float>()[1], 0.5F);
 }
 
-TEST(arrays, refuse_labels_out_of_range_and_name_the_example) {
+TEST(arrays, refuse_labels_out_of_range_and_report_the_example) {
   floats const inputs(4);
   labels_t const high = {0, 1, 2, 3};
   labels_t const low = {0, -1, 2, 2};
@@ -73,7 +73,7 @@ TEST(arrays, refuse_labels_out_of_range_and_name_the_example) {
                {"example 2", "got 4294967296"});
 }
 
-TEST(arrays, refuse_non_finite_numbers_and_name_the_element) {
+TEST(arrays, refuse_non_finite_numbers_and_report_the_element) {
   labels_t const labels(3);
   floats inputs(12);
   inputs[7] = std::numeric_limits<float>::quiet_NaN();

@@ -7,7 +7,7 @@
 
 namespace batch_test {
 
-TEST(named_tensor, is_64_byte_aligned_and_keeps_its_memory) {
+TEST(named_tensor, is_64_byte_aligned_and_reuses_memory) {
   cohort::named_tensor t{.name = "input", .example = {1, 28, 28}, .type = cohort::element_type::f32};
   t.reserve(32);
   auto* const first = t.memory.data();
@@ -18,7 +18,7 @@ TEST(named_tensor, is_64_byte_aligned_and_keeps_its_memory) {
   EXPECT_EQ(t.view(7).dims, cohort::shape(7, 1, 28, 28));
 }
 
-TEST(batch, names_a_missing_tensor) {
+TEST(batch, reports_a_missing_tensor) {
   cohort::batch b;
   b.inputs.resize(1);
   EXPECT_EQ(b.input().dims, cohort::shape(0));

@@ -10,7 +10,7 @@ namespace batch_view_test {
 
 using namespace cohort;
 
-TEST(batch_view, refers_to_tensors_of_the_caller) {
+TEST(batch_view, wraps_tensors_of_the_caller_and_selects_rows) {
   std::vector<float> const pixels{0, 1, 2, 3, 4, 5}, weights{1, 0.5F, 2};
   std::vector<std::int32_t> const labels{2, 0, 1};
   batch_view const all(tensor_view(pixels.data(), {3, 2}), tensor_view(labels.data(), {3}), weights);
@@ -50,7 +50,7 @@ TEST(batch_view, refers_to_a_batch_of_a_loader) {
   EXPECT_TRUE(view.inputs.empty());
 }
 
-TEST(batch_view, refuses_rows_that_it_does_not_have) {
+TEST(batch_view, refuses_rows_out_of_range) {
   std::vector<float> const numbers(4);
   batch_view const all(std::vector{tensor_view(numbers.data(), {4, 1})}, std::vector<tensor_view>{});
   for (auto [first, count] : {std::pair(3, 2), std::pair(-1, 1), std::pair(0, -1)})

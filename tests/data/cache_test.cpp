@@ -35,12 +35,12 @@ TEST(cache, keeps_the_examples_of_epoch_0) {
   EXPECT_EQ(read(random, 4).first, (values{4, 5, 6}));
 }
 
-TEST(cache, returns_data_in_memory_as_it_is) {
+TEST(cache, returns_a_data_set_in_memory_unchanged) {
   dataset const data = numbers(5);
   EXPECT_EQ(&cache(data).model(), &data.model());
 }
 
-TEST(cache, keeps_as_many_examples_as_max_bytes_holds) {
+TEST(cache, keeps_as_many_examples_as_fit_in_max_bytes) {
   // 2 f32 and 1 i32 per example: 8 + 8 bytes, because every part is aligned to 8 bytes.
   for (int kept : {1, 4, 9, 20}) {
     SCOPED_TRACE(kept);

@@ -43,7 +43,7 @@ struct rescaled {
   void get(std::int64_t i, example_view& out) const { data.get(i, out); }
 };
 
-TEST(channel_normalisation, is_applied_when_the_batch_is_made) {
+TEST(channel_normalisation, rescales_each_channel_of_a_batch) {
   std::vector<double> const wanted{-2, -1.2, 0.5, 0.5, -0.4, -1.2, 0.3, 0.1};
   expect_near(all_inputs(rescaled{images(), {.mean = {0.5, 0}, .deviation = {0.25, 2}}}), wanted, 1e-6);
   EXPECT_EQ(all_inputs(rescaled{images(), {}}), all_inputs(images()));
@@ -64,7 +64,7 @@ TEST(channel_normalisation, is_bitwise_equal_to_a_fitted_normalisation) {
   EXPECT_TRUE(std::ranges::equal(one, other));
 }
 
-TEST(channel_normalisation, refuses_parts_that_cannot_be_normalised) {
+TEST(channel_normalisation, refuses_invalid_statistics_and_integer_inputs) {
   auto const says = [](channel_normalisation const& how) {
     return refused<setting_error>([&] { rescaled(images(), how); });
   };

@@ -91,7 +91,7 @@ TEST(column_check, counts_the_fields_of_the_whole_file_for_selected_rows) {
                  {"99 numbers and 1 text"});
 }
 
-TEST(column_check, names_the_first_text_if_numbers_are_expected) {
+TEST(column_check, reports_the_first_text_if_numbers_are_expected) {
   data_table const rows = parse_table(measured("12O"), "t.csv", keep);
   for (std::string const& refusal :
        {refused<data_error>([&] { rows.numbers("x"); }), refused<data_error>([&] { rows.series(); }),
@@ -102,14 +102,14 @@ TEST(column_check, names_the_first_text_if_numbers_are_expected) {
     expect_parts(refusal, {"column x", "got 99 numbers and 1 text, the first \"12O\" at t.csv:9:1"});
 }
 
-TEST(column_check, accepts_names_that_are_numbers_if_the_type_is_given) {
+TEST(column_check, accepts_numbers_as_texts_in_text_columns) {
   table_settings texts = keep;
   texts.text_columns = {"x"};
   data_table const rows = parse_table(measured("unknown"), "t.csv", texts);
   EXPECT_EQ(table_encoder(rows, {.inputs = {"x"}}).examples(rows).describe().inputs[0].example, shape(100));
 }
 
-TEST(column_check, reports_texts_that_are_mixed_with_fewer_numbers) {
+TEST(column_check, reports_text_columns_that_contain_numbers) {
   EXPECT_TRUE(notices_of(column(repeated({"a", "b", "c", "d"}, 5))).empty());
   EXPECT_EQ(
       notices_of(column(repeated({"a", "b", "7", "c", "d"}, 4))),
@@ -118,7 +118,7 @@ TEST(column_check, reports_texts_that_are_mixed_with_fewer_numbers) {
               "names, got 4 numbers and 16 texts, the first \"a\" at t.csv:2:1"});
 }
 
-TEST(column_check, reports_dates) {
+TEST(column_check, reports_columns_of_dates) {
   strings dates;
   for (int day = 1; day <= 28; ++day)
     dates.push_back("2026-11-" + std::string(day < 10 ? "0" : "") + std::to_string(day));
@@ -142,7 +142,7 @@ TEST(column_check, reports_texts_with_nearly_as_many_values_as_rows) {
   EXPECT_EQ(notices_of(column(numbered("name ", 40)), {.inputs = {"n"}, .target = "c"}).size(), 1U);
 }
 
-TEST(column_check, reports_a_column_with_one_value) {
+TEST(column_check, reports_a_constant_column) {
   EXPECT_EQ(
       notices_of(column(repeated({"7"}, 5))),
       strings{"a column has the same value in all rows (t.csv, column c): expected different values, or no "
@@ -161,7 +161,7 @@ TEST(column_check, logs_nothing_for_a_regular_table_or_without_a_sink) {
   table_encoder(column(repeated({"7"}, 5)));
 }
 
-TEST(column_check, recognises_dates_and_times_in_numbers) {
+TEST(column_check, recognises_numeric_dates_and_times) {
   for (char const* const text :
        {"2026-11-28", "2026/1/2", "28.11.2026", "1.2.2026", "11/28/2026", "11/28/26", "1-2-26",
         "2026-11-28T20:15", "2026-11-28 20:15:07.5Z", "28.11.2026 9:30", "20:15", "9:05:59"})

@@ -23,7 +23,7 @@ TEST(concat, keeps_weights_and_keys) {
   EXPECT_EQ(got.keys, (std::vector<std::string>{"k3", "k0"}));
 }
 
-TEST(concat, reads_parts_that_are_not_in_memory_beside_parts_that_are) {
+TEST(concat, combines_parts_in_memory_with_computed_parts) {
   struct plain : computed {
     plain() : computed(3, 3, nullptr), what(computed::describe()) { what.weighted = what.keyed = false; }
     data_description what;
@@ -34,7 +34,7 @@ TEST(concat, reads_parts_that_are_not_in_memory_beside_parts_that_are) {
   EXPECT_EQ(read(data).first, (values{0, 1, 0, 1, 2}));
 }
 
-TEST(concat, selects_from_all_parts) {
+TEST(concat, supports_selections_across_parts) {
   EXPECT_EQ(read(select(concat(numbers(3), numbers(9)), {11, 0, 3})).first, (values{8, 0, 0}));
 }
 
@@ -59,7 +59,7 @@ struct varied {
   }
 };
 
-TEST(concat, refuses_parts_that_differ) {
+TEST(concat, refuses_parts_with_different_descriptions) {
   auto const refusal = [](varied const& other) {
     return refused<error>([&] { concat(varied(), varied(), other); });
   };

@@ -21,7 +21,7 @@ std::vector<float> firsts(dataset const& data) {
   return made;
 }
 
-TEST(continued_crops, order_consecutive_crops_of_a_row_one_batch_apart) {
+TEST(continued_crops, assign_consecutive_crops_of_a_row_to_consecutive_batches) {
   std::vector<float> const series{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
   dataset const crops = windows(time_series(series, 1), {.length = 2, .stride = 2});
   ASSERT_EQ(crops.size(), 7);

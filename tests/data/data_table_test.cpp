@@ -41,7 +41,7 @@ TEST(data_table, uses_all_columns_but_the_target_as_inputs_by_default) {
   EXPECT_EQ(numbers.examples({}).describe().inputs[0].example, shape(3));
 }
 
-TEST(data_table, accepts_classes_that_are_numbers) {
+TEST(data_table, accepts_class_labels_that_are_numbers) {
   table_examples settings{.inputs = {"length"}, .target = "year"};
   EXPECT_EQ(irises().examples(settings).describe().targets[0].classes, 3);
   settings.classes = 7;
@@ -85,7 +85,7 @@ TEST(data_table, refuses_texts_and_missing_values_as_inputs) {
                {"t, column b, row 2"});
 }
 
-TEST(data_table, numbers_rows_as_in_the_file) {
+TEST(data_table, reports_row_numbers_of_the_file) {
   data_table const table =
       parse_table("a,b\n1,2\n,3\n4,5\n?,6\n7,-8\n", "t", {.missing = missing_values::drop});
   std::vector<int> numbers;
@@ -166,7 +166,7 @@ TEST(data_table, is_split_into_a_part_for_each_fraction) {
   EXPECT_THROW(split(table, {0.5, 0.3}), setting_error);
 }
 
-TEST(data_table, is_stratified_by_numbers_too) {
+TEST(data_table, is_stratified_by_a_column_of_numbers) {
   std::string text = "x,survived\n";
   for (int i = 0; i < 90; ++i) text += std::to_string(i) + (i % 9 == 0 ? ",?\n" : i % 3 ? ",1\n" : ",0\n");
   auto const [training, held_out] = split(parse_table(text, "t", {.missing = missing_values::keep}), 0.8,
@@ -177,7 +177,7 @@ TEST(data_table, is_stratified_by_numbers_too) {
   EXPECT_EQ(std::ranges::count_if(held, [](float x) { return x != x; }), 2);
 }
 
-TEST(data_table, returns_a_series_of_columns) {
+TEST(data_table, returns_columns_as_a_time_series) {
   time_series const series = irises().series({"year", "length"});
   EXPECT_EQ(series.rows(), 4);
   EXPECT_EQ(series.columns(), (std::vector<std::string>{"year", "length"}));

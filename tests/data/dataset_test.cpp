@@ -132,14 +132,14 @@ TEST(dataset, refuses_weights_that_are_negative_or_not_finite) {
   }
 }
 
-TEST(dataset, holds_a_value_an_owner_or_a_reference) {
+TEST(dataset, is_constructed_from_a_value_a_shared_pointer_or_a_reference) {
   expect_made_up(std::make_shared<made_up const>(9));
   expect_made_up(std::make_shared<made_up>(9));
   made_up const mine(9);
   expect_made_up(std::cref(mine));
 }
 
-TEST(dataset, gathers_rows_in_memory_as_get_would) {
+TEST(dataset, copies_rows_in_memory_with_the_same_result_as_get) {
   std::vector<std::uint8_t> bytes(20 * 33);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 7);
   std::vector<std::int32_t> labels(20, 1);
@@ -178,7 +178,7 @@ TEST(stream, is_sharded_read_to_its_end_and_resumed) {
   }
 }
 
-TEST(stream, has_one_reader) {
+TEST(stream, refuses_several_readers) {
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(counting(5), {.readers = 2}); }),
                {"readers", "a stream is read in sequence", "got 2"});
 }
@@ -191,7 +191,7 @@ TEST(stream, has_no_size_and_no_random_access) {
   expect_parts(refused<cohort::setting_error>([&] { data.get(0, one); }), {"stream", "get"});
 }
 
-TEST(dataset, gathers_many_rows_in_several_groups) {
+TEST(dataset, copies_a_batch_of_many_rows) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 0.0F);
   cohort::loader loader(cohort::arrays({cohort::array_view{.name = "x", .values = {values.data(), {1000}}}}),
@@ -219,7 +219,7 @@ struct careless {
   }
 };
 
-TEST(dataset, names_the_part_that_an_example_does_not_set) {
+TEST(dataset, reports_the_part_that_an_example_does_not_set) {
   for (int readers : {1, 3}) {
     cohort::loader loader(careless{false}, {.batch = 6, .shuffle = false, .readers = readers});
     EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
@@ -233,18 +233,18 @@ TEST(dataset, names_the_part_that_an_example_does_not_set) {
   EXPECT_THROW(weighted.get(4, one), cohort::data_error);
 }
 
-TEST(dataset, gives_an_example_the_weight_1_unless_it_sets_another) {
+TEST(dataset, uses_the_weight_1_for_examples_that_set_no_weight) {
   cohort::loader loader(careless(), {.batch = 5, .shuffle = false});
   EXPECT_EQ(loader.next()->weights, (std::vector<float>{1, 7, 1, 1, 1}));
 }
 
-TEST(dataset, names_the_example_with_a_label_out_of_range) {
+TEST(dataset, reports_the_example_with_a_label_out_of_range) {
   cohort::loader loader(careless(), {.batch = 6, .shuffle = false});
   EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
             "a class label is out of range (y, example 5): expected 0 to 2, got 3");
 }
 
-TEST(stream, names_the_part_that_an_example_does_not_set) {
+TEST(stream, reports_the_part_that_an_example_does_not_set) {
   struct forgetful {
     cohort::data_description what{.inputs = {{.name = "x"}, {.name = "z"}}};
     struct cursor {

@@ -9,7 +9,7 @@ namespace digits_test {
 
 using image = std::array<std::uint8_t, cohort::digit_drawer::pixels>;
 
-TEST(synthetic_digits, are_functions_of_seed_and_index) {
+TEST(synthetic_digits, depend_only_on_seed_and_index) {
   cohort::digit_drawer const drawer(4);
   cohort::arrays const all = cohort::synthetic_digits(20, 4);
   cohort::arrays const later = cohort::synthetic_digits(5, 4, 15);
@@ -52,7 +52,7 @@ TEST(synthetic_digits, have_ten_classes_of_bright_strokes) {
 }
 
 /// Classified by the nearest class mean. Chance is 10 %.
-TEST(synthetic_digits, of_one_label_resemble_each_other) {
+TEST(synthetic_digits, are_classified_by_the_nearest_class_mean) {
   cohort::arrays const data = cohort::synthetic_digits(1200, 3);
   cohort::loader loader(std::cref(data), {.batch = 1200, .shuffle = false});
   cohort::batch const* const b = loader.next();

@@ -12,7 +12,7 @@ std::string refusal_of(bytes file, int rank = 0) {
   return refused<cohort::data_error>([&] { cohort::parse_idx(std::move(file), "x.idx", rank); });
 }
 
-TEST(idx_reader, reads_each_rank_up_to_four) {
+TEST(idx_reader, reads_arrays_of_rank_1_to_4) {
   for (std::vector<std::uint32_t> extents :
        {std::vector<std::uint32_t>{7}, {2, 3}, {2, 3, 4}, {2, 3, 4, 5}}) {
     cohort::idx_array const file = cohort::parse_idx(idx_bytes(extents), "x");
@@ -61,7 +61,7 @@ TEST(idx_reader, refuses_another_magic_number_type_or_rank) {
   expect_parts(refusal_of(idx_bytes({3}), 3), {"byte 3", "expected 3, got 1"});
 }
 
-TEST(idx_reader, refuses_counts_larger_than_any_file) {
+TEST(idx_reader, refuses_extents_out_of_range) {
   bytes file = idx_bytes({1, 1, 1, 1});
   for (std::size_t i = 4; i < 20; ++i) file[i] = std::byte{0x7f};
   expect_parts(refusal_of(file), {"too large", "2^62"});

@@ -158,7 +158,7 @@ class meeting : public numbers {
   mutable std::set<std::thread::id> threads_;
 };
 
-TEST(loader, reads_examples_at_the_same_time) {
+TEST(loader, reads_examples_in_parallel) {
   for (int readers : {1, 2, 3})
     for (int prefetch : {0, 2}) {
       auto const data = std::make_shared<meeting>(12, readers);
@@ -423,7 +423,7 @@ TEST(loader, refuses_to_drop_the_only_batch) {
   EXPECT_EQ(cohort::loader(numbers(11), {.batch = 12}).batches(), 1);
 }
 
-TEST(loader, drops_the_incomplete_batch_on_request) {
+TEST(loader, drops_the_incomplete_batch_with_drop_last) {
   cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
   EXPECT_EQ(epoch_of(loader, 0).size(), 8u);
   EXPECT_EQ(loader.batches(), 2);
@@ -469,7 +469,7 @@ TEST(loader, is_destroyed_with_unread_batches) {
   cohort::loader const never_started(numbers(10), {.prefetch = 3});
 }
 
-TEST(loader, allocates_nothing_after_its_first_epoch) {
+TEST(loader, does_not_allocate_after_the_first_epoch) {
   std::vector<float> const inputs(1000 * 5, 1);
   std::vector<std::int32_t> const labels(1000, 2);
   cohort::loader rows(cohort::arrays(inputs, {5}, labels, 3), {.batch = 32, .seed = 1});

@@ -34,7 +34,7 @@ TEST(mapped, keeps_weights_and_keys_unless_they_are_changed) {
   EXPECT_EQ(read(data).keys, (std::vector<std::string>{"k0", "k1", "new"}));
 }
 
-TEST(mapped, passes_index_and_epoch) {
+TEST(mapped, passes_index_and_epoch_to_the_function) {
   dataset const data = mapped(numbers(3), [](std::int64_t i, example_view& one) {
     one.fill<float>(0)[0] = static_cast<float>(100 * one.epoch + 10 * i);
     one.fill<float>(0)[1] = 0;
@@ -62,7 +62,7 @@ TEST(mapped, computes_examples_of_another_description) {
   EXPECT_EQ(batches.next()->input(1).as<float>()[1], -20);
 }
 
-TEST(mapped, names_a_part_that_was_not_set) {
+TEST(mapped, reports_a_part_that_was_not_set) {
   data_description what = numbers(1).describe();
   what.inputs.push_back({.name = "second", .example = {1}});
   dataset const data =
@@ -87,7 +87,7 @@ TEST(mapped, changes_the_examples_of_a_stream) {
   EXPECT_EQ(values(numbers.begin(), numbers.end()), (values{103, 105}));
 }
 
-TEST(mapped, throws_the_exceptions_of_the_function) {
+TEST(mapped, rethrows_exceptions_of_the_function) {
   dataset const data =
       mapped(numbers(3), [](std::int64_t, example_view&) { throw data_error({.what = "no"}); });
   EXPECT_THROW(read(data), data_error);

@@ -30,7 +30,7 @@ TEST(mix, has_examples_in_proportion_to_the_weights) {
   }
 }
 
-TEST(mix, rounds_by_the_largest_remainders) {
+TEST(mix, rounds_counts_by_the_largest_remainder_method) {
   auto const counts = [](std::vector<double> const& weights, std::int64_t size) {
     std::vector<mix_part> parts;
     for (std::size_t p = 0; p < weights.size(); ++p)
@@ -78,7 +78,7 @@ TEST(mix, draws_differently_in_each_pass_and_for_each_seed) {
   EXPECT_EQ(read(data, 3).first, read(mix({{range(0, 50)}}, {.seed = 1}), 3).first);
 }
 
-TEST(mix, keeps_blocks_together) {
+TEST(mix, keeps_the_examples_of_a_block_together) {
   dataset const data = mix({{range(0, 11)}}, {.block = 4});
   std::vector<float> const seen = read(data).first;
   ASSERT_EQ(seen.size(), 11U);
@@ -86,7 +86,7 @@ TEST(mix, keeps_blocks_together) {
   EXPECT_EQ(values(seen.begin() + 8, seen.end()), (values{8, 9, 10}));
 }
 
-TEST(mix, passes_on_epochs_weights_and_keys) {
+TEST(mix, preserves_epochs_weights_and_keys) {
   dataset const data = mix({{weighted(3)}});
   content const got = read(data, 2);
   for (std::size_t i = 0; i < 3; ++i) {

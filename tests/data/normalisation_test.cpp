@@ -84,7 +84,7 @@ TEST(normalisation, standardises_each_feature_and_the_target) {
   EXPECT_NEAR(moments(targets, 0, 1).deviation, 1, 1e-6);
 }
 
-TEST(normalisation, maps_the_extremes_to_0_and_1) {
+TEST(normalisation, min_max_maps_the_extremes_to_0_and_1) {
   houses const examples(50);
   dataset const data = normalised(examples.data(), fit_normalisation(examples.data(), {rescaling::min_max}));
   std::vector<float> const inputs = all_of(data);
@@ -152,7 +152,7 @@ TEST(normalisation, composes_maps_of_channels_and_of_elements) {
   EXPECT_EQ(all_of(normalised(normalised(steps, elements), channels)), (std::vector<float>{4, 40, 12, 80}));
 }
 
-TEST(normalisation, is_kept_by_views_and_compared_by_concat) {
+TEST(normalisation, is_preserved_by_views_and_compared_by_concat) {
   houses const examples(60);
   normalisation const fitted = fit_normalisation(examples.data());
   auto const [training, held] = split(normalised(examples.data(), fitted), 0.5);
@@ -201,7 +201,7 @@ TEST(normalisation, refuses_labels_wrong_shapes_and_empty_data) {
   EXPECT_THROW(channel_statistics(examples.data().describe(), {}).result(), data_error);
 }
 
-TEST(normalisation, refuses_numbers_that_no_map_can_rescale) {
+TEST(normalisation, refuses_numbers_that_cannot_be_rescaled) {
   constexpr double none = 7;  // becomes NaN after arrays has checked the numbers
   auto const refusal = [](std::vector<double> const& numbers, rescaling how) {
     std::vector<double> columns;
@@ -280,7 +280,7 @@ TEST(normalisation, is_accurate_far_from_zero) {
   EXPECT_NEAR(fitted.offset, -(2e8 + 1), 10);
 }
 
-TEST(normalisation, maps_predictions_back) {
+TEST(normalisation, inverts_the_scaling_of_channels) {
   std::vector<channel_scaling> const maps{{4, -4}, {0.5, -1}};
   std::vector<double> values{1, 2, 3, 4, 5, 6, 7, 8};
   mutable_tensor_view const two_examples(values.data(), {2, 4});

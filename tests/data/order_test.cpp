@@ -65,7 +65,7 @@ TEST(block_shuffle, has_fixed_permutations_across_versions) {
   EXPECT_EQ(by_blocks(11, {3, 6}, 123, 4), (std::vector<std::int64_t>{1, 0, 9, 10, 2, 4, 8, 6, 5, 7, 3}));
 }
 
-TEST(block_shuffle, reads_each_block_within_one_window) {
+TEST(block_shuffle, reads_each_block_within_the_length_of_a_window) {
   std::int64_t const size = 1003, block = 10, window = 70;
   auto const order = by_blocks(size, {block, window});
   std::map<std::int64_t, std::set<std::int64_t>> places;

@@ -72,7 +72,7 @@ std::string written(data_table const& table, char separator) {
   return text;
 }
 
-/// Reads the table again, as which it was written.
+/// Requires that the table is equal after it is written and read again.
 template <class T>
 void require_same_when_read_again(data_table const& table, table_settings how) {
   char const separator = how.separator;

@@ -57,7 +57,7 @@ TEST(read_table, reads_quoted_fields) {
   EXPECT_EQ(texts(table, "d"), (strings{"\"", "5\" pipe"}));
 }
 
-TEST(read_table, finds_the_separator_in_the_name_or_the_settings) {
+TEST(read_table, infers_the_separator_from_the_file_name_or_the_settings) {
   for (char const* const name : {"t.tsv", "t.tab", "t.tsv.gz"})
     EXPECT_EQ(columns_of(parse_table("a\tb\n1\t2\n", name)), (strings{"a", "b"}));
   EXPECT_EQ(columns_of(parse_table("a;b\n1;2\n", "t.tsv", {.separator = ';'})), (strings{"a", "b"}));
@@ -113,7 +113,7 @@ TEST(read_table, drops_the_numbers_of_a_row_with_a_missing_value) {
   EXPECT_EQ(texts(table, "b"), (strings{"2", "6"}));
 }
 
-TEST(read_table, uses_given_texts_for_missing_values) {
+TEST(read_table, treats_configured_texts_as_missing_values) {
   table_settings const settings{.missing = missing_values::keep, .missing_texts = {"-"}};
   data_table const table = parse_table("a,b\n-,NA\n2,-\n", "t", settings);
   EXPECT_TRUE(std::isnan(table.numbers("a")[0]));
@@ -147,7 +147,7 @@ TEST(read_table, selects_columns_in_the_given_order) {
   EXPECT_THROW(parse_table("a,b\n1,2\n", "t", {.columns = {"a", "a"}}), setting_error);
 }
 
-TEST(read_table, finds_texts_late_in_a_column) {
+TEST(read_table, detects_a_text_late_in_a_column) {
   for (int const row : {0, 10, 63, 64, 200, 499}) {
     std::string text = "a,b,c\n";
     for (int i = 0; i < 500; ++i)
@@ -163,7 +163,7 @@ TEST(read_table, finds_texts_late_in_a_column) {
   }
 }
 
-TEST(read_table, forces_the_type_of_columns) {
+TEST(read_table, reads_columns_with_a_configured_type) {
   data_table const table = parse_table("zip,x\n01234,1\n99,2\n", "t", {.text_columns = {"zip"}});
   EXPECT_EQ(texts(table, "zip"), (strings{"01234", "99"}));
   expect_parts(refusal_of("zip,x\n1,1\n1x,2\n", {.number_columns = {"zip"}}),
@@ -175,7 +175,7 @@ TEST(read_table, forces_the_type_of_columns) {
             1);
 }
 
-TEST(read_table, lists_the_columns_that_exist) {
+TEST(read_table, reports_the_existing_columns_if_a_column_is_missing) {
   EXPECT_EQ(refused<setting_error>([] { parse_table("a,b\n1,2\n", "t.csv", {.columns = {"x"}}); }),
             "the table has no such column (t.csv): expected one of a, b, got x");
   std::string many = "a0";
@@ -186,7 +186,7 @@ TEST(read_table, lists_the_columns_that_exist) {
   EXPECT_EQ(message.find("a50"), std::string::npos);
 }
 
-TEST(read_table, trims_blanks_on_request) {
+TEST(read_table, trims_blanks_if_trim_is_set) {
   std::string const text = "a, b\n x , 1\n y,2 \n\"z \" ,3\n";
   data_table const plain = parse_table(std::string(text.substr(0, text.size() - 9)), "t");
   EXPECT_EQ(plain.columns(), (strings{"a", " b"}));
@@ -204,7 +204,7 @@ TEST(read_table, reads_numbers_as_f64) {
   EXPECT_THROW(parse_table("a\n1\n", "t", {.number_type = element_type::i32}), setting_error);
 }
 
-TEST(read_table, rounds_numbers_to_the_nearest) {
+TEST(read_table, rounds_numbers_to_the_nearest_floating_point_number) {
   std::string text = "a\n";
   random_stream const random(7, "decimals");
   strings written = {"0", "-0", "1.", ".5", "+3", "1e22", "1e23", "9007199254740993", "1e-400", "4.9e-324",
@@ -280,7 +280,7 @@ TEST(read_table, refuses_damaged_quotes) {
   expect_parts(refusal_of("a\n\""), {"t.csv:2:1", "does not end"});
 }
 
-TEST(read_table, refuses_binary_files) {
+TEST(read_table, refuses_nul_bytes_lone_carriage_returns_and_invalid_utf_8) {
   using namespace std::string_view_literals;
   expect_parts(refusal_of("a,b\n1,x\0y\n"sv), {"t.csv:2:4", "NUL"});
   expect_parts(refusal_of("a,b\n1,\"x\0\"\n"sv), {"t.csv:2:5", "NUL"});
@@ -329,14 +329,14 @@ TEST(read_table, refuses_invalid_bytes_at_every_offset) {
             (strings{"12345678\xc3\xbc", "x\xc3\xbc"}));
 }
 
-TEST(read_table, counts_characters_not_bytes) {
+TEST(read_table, reports_positions_in_characters_not_bytes) {
   expect_parts(refusal_of("a,b\nZürich,\n"), {"t.csv:2:8, column b"});
   expect_parts(refusal_of("\xef\xbb\xbf"
                           "ä,ä\n"),
                {"t.csv:1:3", "ä in columns 1 and 2"});
 }
 
-TEST(read_table, names_the_first_text_of_each_column) {
+TEST(read_table, reports_the_first_text_of_each_column) {
   std::string text = "a0", row = "x";
   for (int c = 1; c < 300; ++c) text += ",a" + std::to_string(c), row += c % 3 == 0 ? ",ü" : ",1";
   data_table const table = parse_table(text + '\n' + row + "\n\ny" + row.substr(1) + "\n", "t.csv");
@@ -353,7 +353,7 @@ TEST(read_table, reads_a_carriage_return_at_the_end_as_the_end_of_a_line) {
     }
 }
 
-TEST(read_table, limits_columns_and_fields) {
+TEST(read_table, limits_the_number_of_columns_and_the_size_of_fields) {
   std::string many;
   for (int c = 0; c < 1'000'000; ++c) many += "a" + std::to_string(c) + ',';
   expect_parts(refusal_of(many + "z\n1\n"), {"too many columns", "at most 65536", "t.csv:1:"});
@@ -365,7 +365,7 @@ TEST(read_table, limits_columns_and_fields) {
   EXPECT_EQ(digits.numbers("a")[0], 1.11111111F);
 }
 
-TEST(read_table, refuses_equal_names_and_empty_texts) {
+TEST(read_table, refuses_duplicate_column_names_and_tables_without_rows) {
   expect_parts(refusal_of("a,b,a\n1,2,3\n"), {"t.csv:1:5", "same name", "a in columns 1 and 3"});
   for (char const* const text : {"", "\n\r\n", "a,b\n", "\xef\xbb\xbf"})
     EXPECT_EQ(refusal_of(text), "the table has no rows (t.csv): expected at least 1 row, got 0");
@@ -374,7 +374,7 @@ TEST(read_table, refuses_equal_names_and_empty_texts) {
             "values");
 }
 
-TEST(read_table, reads_a_file_and_names_it) {
+TEST(read_table, reads_a_file_and_reports_errors_with_the_path) {
   std::string const path = fresh_path("t.tsv");
   std::ofstream(path) << "a\tb\n1\tx\n\t5\n";
   expect_parts(refused<data_error>([&] { read_table(path); }), {(path + ":3:1").c_str(), "column a"});
@@ -394,7 +394,7 @@ TEST(read_table, reads_a_file_and_names_it) {
             "the table has no rows (" + path + "): expected at least 1 row, got 0");
 }
 
-TEST(read_table, names_the_function_that_decompresses) {
+TEST(read_table, suggests_gzip_read_file_for_a_compressed_file) {
   std::string const path = fresh_path("t.csv.gz");
   std::ofstream(path, std::ios::binary) << std::string("\x1f\x8b\x08\0\0\0\0\0\0\3", 10);
   EXPECT_EQ(
@@ -447,7 +447,7 @@ TEST(read_table, reads_back_random_tables) {
   }
 }
 
-TEST(read_table, survives_damaged_texts) {
+TEST(read_table, refuses_or_reads_randomly_damaged_text) {
   std::string const sound = "a,b,c\n1,\"x,\"\"y\",2.5e3\n-7,z,0.125\n\"4\",\"l\n\",1e-9\n";
   int refusals = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {

@@ -22,7 +22,7 @@ TEST(select, keeps_weights_and_keys) {
   EXPECT_EQ(got.keys, (std::vector<std::string>{"k7", "k2"}));
 }
 
-TEST(select, returns_a_range) {
+TEST(select, returns_a_contiguous_range) {
   EXPECT_EQ(read(select(numbers(9), 4, 3)).first, (values{4, 5, 6}));
   EXPECT_EQ(select(numbers(9), 9, 0).size(), 0);
 }
@@ -33,7 +33,7 @@ TEST(select, of_a_selection_reads_the_original_data_set) {
   EXPECT_EQ(read(select(data, {1})).first, (values{14}));
 }
 
-TEST(select, locates_examples_that_are_in_memory) {
+TEST(select, reads_selections_of_data_in_memory) {
   EXPECT_TRUE(select(numbers(9), 1, 3).model().in_memory());
   EXPECT_FALSE(select(weighted(9), 1, 3).model().in_memory());
   indices many(1000);

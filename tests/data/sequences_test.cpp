@@ -66,7 +66,7 @@ TEST(sequences, are_padded_with_zeros_and_have_a_mask) {
   EXPECT_EQ(data.length(2), 3);
 }
 
-TEST(sequences, have_a_fixed_number_of_steps_if_it_is_given) {
+TEST(sequences, have_a_fixed_length_if_it_is_set) {
   ragged const made(2);
   dataset const data = sequences(made.series(), made.tags(), {.length = 4});
   EXPECT_EQ(data.describe().inputs[0].example, shape(4, 2));
@@ -78,7 +78,7 @@ TEST(sequences, have_a_fixed_number_of_steps_if_it_is_given) {
   EXPECT_EQ(of<std::uint8_t>(b.mask()), (std::vector<std::uint8_t>{1, 0, 0, 0, 1, 1, 0, 0}));
 }
 
-TEST(sequences, of_integers_are_indices_and_of_numbers_have_one_channel) {
+TEST(sequences, of_integers_are_indices_and_of_floats_have_a_single_channel) {
   std::int64_t const words[]{3, 1, 4};
   double const heights[]{0.5, -1, 2};
   int const lengths[]{1, 2};
@@ -96,7 +96,7 @@ TEST(sequences, of_integers_are_indices_and_of_numbers_have_one_channel) {
   EXPECT_EQ(of<double>(b.target()), (std::vector<double>{0.5, 0, -1, 2}));
 }
 
-TEST(sequences, keep_their_lengths_and_masks_in_views) {
+TEST(sequences, preserve_lengths_and_masks_in_views) {
   ragged const made(6);
   dataset const data = sequences(made.series(), made.target());
   dataset const some = select(concat({data, data}), {7, 3, 0});
@@ -109,7 +109,7 @@ TEST(sequences, keep_their_lengths_and_masks_in_views) {
             (std::vector<std::uint8_t>{1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0}));
 }
 
-TEST(sequences, do_not_count_padding_in_a_normalisation) {
+TEST(sequences, exclude_padding_from_normalisation) {
   float const rows[]{1, 10, 3, 30, 2, 80};
   int const lengths[]{2, 1};
   std::int32_t const labels[]{0, 1};
@@ -130,7 +130,7 @@ TEST(sequences, do_not_count_padding_in_a_normalisation) {
   EXPECT_NEAR(standard.inputs[0][1].offset / standard.inputs[0][1].scale, -40, 1e-12);
 }
 
-TEST(sequences, refuse_invalid_steps_and_labels_with_a_reason) {
+TEST(sequences, refuse_inconsistent_lengths_and_labels) {
   ragged const made(4);
   std::vector<int> lengths{1, 2, 3, 5};
   expect_parts(
@@ -175,7 +175,7 @@ TEST(sequences, refuse_invalid_steps_and_labels_with_a_reason) {
                {"class labels are not integers, one per step", "T of u8, i32 or i64", "1x2 of f32"});
 }
 
-TEST(sequences, with_a_label_per_step_have_no_label_per_example) {
+TEST(sequences, with_a_label_per_step_cannot_be_stratified_or_weighted_by_class) {
   ragged const made(8);
   sequences const data(made.series(), made.tags());
   expect_parts(
@@ -200,7 +200,7 @@ std::vector<int> lengths_in_order(dataset const& data, loader_settings const& ho
   return found;
 }
 
-TEST(bucket, collects_examples_of_similar_length) {
+TEST(bucket, groups_examples_of_similar_length) {
   ragged const made(400);
   dataset const data = sequences(made.series(), made.target());
   auto const changes = [](std::vector<int> const& lengths) {
@@ -216,7 +216,7 @@ TEST(bucket, collects_examples_of_similar_length) {
   EXPECT_NE(sorted, lengths_in_order(data, {.batch = 10, .bucket = 100}, 1));
 }
 
-TEST(bucket, has_an_order_that_does_not_depend_on_batches_and_ranks) {
+TEST(bucket, has_an_order_that_does_not_depend_on_batch_size_and_ranks) {
   ragged const made(103);
   dataset const data = sequences(made.series(), made.target());
   auto const order = [&](int batch, int ranks, std::int64_t position = 0) {
@@ -247,7 +247,7 @@ TEST(bucket, has_an_order_that_does_not_depend_on_batches_and_ranks) {
   EXPECT_EQ(sorted, epoch_order(0, 0, 103, false)) << "each example once";
 }
 
-TEST(bucket, refuses_invalid_settings_with_a_reason) {
+TEST(bucket, refuses_invalid_settings) {
   ragged const made(4);
   dataset const data = sequences(made.series(), made.target());
   expect_parts(refused<setting_error>([&] { loader(data, {.bucket = -1}); }),

@@ -58,7 +58,7 @@ TEST(split, is_random_and_depends_on_the_seed_only) {
   EXPECT_LT(*std::ranges::max_element(times), 140);
 }
 
-TEST(split, stratified_divides_each_class_in_proportion) {
+TEST(split, preserves_class_proportions_if_stratified) {
   // Classes of 60, 30 and 10 examples.
   indices order;
   for (std::int64_t i = 0; i < 60; ++i) order.push_back(3 * i);
@@ -79,7 +79,7 @@ TEST(split, stratified_divides_each_class_in_proportion) {
   }
 }
 
-TEST(split, returns_one_part_per_fraction) {
+TEST(split, returns_a_part_per_fraction) {
   for (bool const stratified : {false, true}) {
     std::vector<dataset> const parts =
         split(numbers(90), {0.5, 0.3, 0.2}, {.seed = 2, .stratified = stratified});
@@ -129,7 +129,7 @@ struct mislabelled : computed {
   }
 };
 
-TEST(split, names_the_example_with_an_invalid_label) {
+TEST(split, reports_the_example_with_an_invalid_label) {
   expect_parts(refused<data_error>([&] { split(mislabelled(), 0.5, {.stratified = true}); }),
                {"label, example 2", "0 to 2", "got 3"});
 }

@@ -46,7 +46,7 @@ TEST(table_encoder, encodes_numbers_texts_and_the_class) {
   EXPECT_EQ(encoder.column("city").width(), 3);
 }
 
-TEST(table_encoder, finds_columns_by_name_and_ignores_unknown_ones) {
+TEST(table_encoder, finds_columns_by_name_and_ignores_unknown_columns) {
   data_table const other = parse_table("x,job,city,income,age\nz,judge,Oslo,low,1\n", "test.csv");
   EXPECT_EQ(inputs_of(table_encoder(training(), settings).examples(other)), (values{1, 0, 1, 0, 0, 1, 0}));
 }
@@ -60,7 +60,7 @@ TEST(table_encoder, encodes_a_table_without_target_for_prediction) {
       {"the table lacks an input column of the encoder (new.csv): expected a column \"city\", got age, job"});
 }
 
-TEST(table_encoder, replaces_missing_numbers_as_in_the_training_table) {
+TEST(table_encoder, imputes_missing_numbers_from_the_training_table) {
   data_table const other = parse_table("age,city,job\n,Rome,cook\n", "new.csv", keep);
   auto const filled = [&](encoder_settings how) {
     return inputs_of(table_encoder(training(), how).examples(other))[0];
@@ -100,7 +100,7 @@ TEST(table_encoder, does_not_learn_from_rows_outside_the_training_table) {
                {"a class is unknown", "t, column income, row 1", "\"low\"", "got \"high\""});
 }
 
-TEST(table_encoder, encodes_unknown_and_missing_texts_as_a_category_on_request) {
+TEST(table_encoder, encodes_unknown_and_missing_texts_as_an_additional_category) {
   table_encoder const encoder(training(), {.inputs = {"city"}, .other = true});
   EXPECT_EQ(encoder.column("city").width(), 4);
   data_table const other = parse_table("city,x\nParis,1\n,2\nOslo,3\n", "new.csv", keep);
@@ -133,7 +133,7 @@ TEST(table_encoder, refuses_a_training_table_without_rows_or_classes) {
                {"a target is missing", "column b, row 2", "got none"});
 }
 
-TEST(table_encoder, gives_indices_for_an_embedding) {
+TEST(table_encoder, encodes_indexed_columns_as_embedding_indices) {
   table_encoder const encoder(training(), {.inputs = {"job", "age", "city"},
                                            .target = "income",
                                            .indexed = {"city"},
@@ -164,7 +164,7 @@ TEST(table_encoder, refuses_numbers_beyond_f32) {
                {"out of the range of f32", "b.csv, column y, row 1", "got -1e+300"});
 }
 
-TEST(table_encoder, accepts_targets_that_are_numbers) {
+TEST(table_encoder, accepts_numeric_targets) {
   data_table const table = parse_table("a,b\n1,0\n2,2\n", "t");
   table_encoder const classes(table, {.target = "b"});
   EXPECT_EQ(classes.classes(), 3);
@@ -183,7 +183,7 @@ TEST(table_encoder, refuses_invalid_columns) {
                data_error);
 }
 
-TEST(table_encoder, is_restored_from_json) {
+TEST(table_encoder, round_trips_through_json) {
   data_table const odd = parse_table("\"a \"\"b\"\"\",n,t\n\"x\ny\",1.1,2\n日本,,1\n", "t", keep);
   for (table_encoder const& encoder :
        {table_encoder(training(), settings),

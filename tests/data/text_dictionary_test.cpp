@@ -20,7 +20,7 @@ codes codes_of(text_dictionary& dictionary, strings const& texts) {
   return all;
 }
 
-TEST(text_dictionary, numbers_texts_in_the_order_in_which_they_are_added) {
+TEST(text_dictionary, assigns_codes_in_order_of_first_occurrence) {
   text_dictionary dictionary;
   EXPECT_EQ(codes_of(dictionary, {"b", "", "a", "b", "abcdefgh", "abcdefghi", "abcdefgh", ""}),
             (codes{0, 1, 2, 0, 3, 4, 3, 1}));
@@ -28,7 +28,7 @@ TEST(text_dictionary, numbers_texts_in_the_order_in_which_they_are_added) {
   EXPECT_EQ(codes_of(dictionary, {"a", "b"}), (codes{0, 1}));
 }
 
-TEST(text_dictionary, keeps_copies) {
+TEST(text_dictionary, stores_copies_of_texts) {
   text_dictionary dictionary;
   std::string text = "first text";
   dictionary.code_of(dictionary.key_of(text));

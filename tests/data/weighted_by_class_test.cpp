@@ -32,7 +32,7 @@ TEST(weighted_by_class, weights_each_example_by_its_label) {
   EXPECT_EQ(weights_of(std::vector<std::int64_t>{2, 0, 1, 0, 2, 1}), wanted);
 }
 
-TEST(weighted_by_class, keeps_everything_else) {
+TEST(weighted_by_class, preserves_inputs_targets_and_size) {
   std::vector<std::int32_t> const labels{2, 0, 1, 0, 2, 1};
   auto const made = weighted_by_class(arrays(pixels, {1}, labels, 3), {1, 2, 3});
   EXPECT_TRUE(made.describe().weighted);
@@ -43,7 +43,7 @@ TEST(weighted_by_class, keeps_everything_else) {
   EXPECT_EQ(b->target().as<std::int32_t>()[4], 2);
 }
 
-TEST(weighted_by_class, multiplies_weights_that_the_data_set_has) {
+TEST(weighted_by_class, multiplies_existing_weights) {
   std::vector<std::int32_t> const labels{0, 1, 0, 1, 0, 1};
   auto const twice = weighted_by_class(weighted_by_class(arrays(pixels, {1}, labels, 2), {1, 3}), {0.5F, 2});
   example_view one;
@@ -77,7 +77,7 @@ struct wrong_label {
   }
 };
 
-TEST(weighted_by_class, names_the_example_with_an_invalid_label) {
+TEST(weighted_by_class, reports_the_example_with_an_invalid_label) {
   auto const made = weighted_by_class(wrong_label{}, {1, 1});
   example_view one;
   one.allocate(made.describe());

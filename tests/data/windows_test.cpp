@@ -38,7 +38,7 @@ TEST(windows, slide_over_the_rows) {
   EXPECT_EQ(of(whole(data).target()), (values{20, 21, 22, 40, 41, 42}));
 }
 
-TEST(windows, predict_chosen_columns_at_a_distance) {
+TEST(windows, have_targets_of_selected_columns_at_the_horizon) {
   std::vector<double> const series = rows<double>(7);
   time_series const named({series.data(), {7, 3}}, {"a", "b", "c"});
   EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizon = 3, .targets = {"b", "c"}})).target()),

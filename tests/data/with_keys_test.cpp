@@ -14,7 +14,7 @@ namespace with_keys_test {
 
 using namespace cohort;
 
-TEST(with_keys, gives_each_example_its_key) {
+TEST(with_keys, assigns_a_key_to_each_example) {
   dataset const digits = synthetic_digits(3, 1);
   std::array<std::int64_t, 3> const numbers{-7, 12, 9'000'000'000};
   auto const keys_of = [&](dataset const& data) {
@@ -32,7 +32,7 @@ TEST(with_keys, gives_each_example_its_key) {
             (std::vector<std::string>{"k0", "k1", "k2"}));
 }
 
-TEST(with_keys, needs_one_key_per_example) {
+TEST(with_keys, refuses_a_wrong_number_of_keys) {
   EXPECT_EQ(
       refusal_of<setting_error>([] { with_keys(synthetic_digits(3, 1), std::vector<std::string>{"a"}); }),
       "the number of keys differs from the number of examples (with_keys): expected 3 keys, got 1");

@@ -85,7 +85,7 @@ class reference(unittest.TestCase):
         self.assertIn("- **Order:** collective.\n- **Errors:** setting\\_error for an invalid setting.", text)
         self.assertEqual(rows(text)["resync"], ("int", "100"))
 
-    def test_has_what_a_strategy_of_one_s_own_overrides_and_uses(self):
+    def test_has_the_functions_that_a_custom_strategy_overrides_and_uses(self):
         text = entry(self.pages["extensions"], "strategy")
         self.assertIn("void after_update(step_info const&, replica const&, bool /*updated*/)\n", text)
         self.assertIn("(`updated` false) have not taken it", text)
@@ -93,7 +93,7 @@ class reference(unittest.TestCase):
         self.assertIn("std::span<bucket const> buckets() const\n", entry(self.pages["extensions"], "parameter_set"))
         self.assertIn("std::unique_ptr<communicator> duplicate() = 0\n", entry(self.pages["extensions"], "communicator"))
 
-    def test_has_what_a_layer_of_one_s_own_has_and_uses(self):
+    def test_has_the_interface_of_a_custom_layer(self):
         self.assertIn("`reads_scalars` ", entry(self.pages["extensions"], "layer"))
         arguments = rows(entry(self.pages["extensions"], "host_arguments"))
         self.assertEqual(arguments["diff_inputs"], ("T* const*", "nullptr"))
@@ -128,7 +128,7 @@ class reference(unittest.TestCase):
         text = entry(self.pages["listeners"], "score_listener")
         self.assertIn("```cpp\nscore_listener(std::int64_t every = 100, sink to = stderr_sink())\n```", text)
 
-    def test_has_what_a_program_calls(self):
+    def test_has_the_functions_that_programs_call(self):
         text = entry(self.pages["runs"], "training")
         self.assertIn("predictions predict(data_table const& rows) const\n", text)
         self.assertIn("table_encoder const& encoder() const\n", text)
@@ -150,7 +150,7 @@ class reference(unittest.TestCase):
         self.assertIn("concept indexed_dataset\n", entry(self.pages["data"], "indexed_dataset"))
         self.assertIn("Has members of confusion\\_matrix: `accuracy`", entry(self.pages["metrics"], "classification_report"))
 
-    def test_states_the_template_arguments_of_a_call(self):
+    def test_has_the_template_arguments_of_calls(self):
         self.assertIn("\nint launch<Kind>(int ranks, communicator_settings settings, Body&& body)\n", entry(self.pages["runs"], "launch"))
         self.assertIn("\ngraph network<UserLayers...>() const\n", entry(self.pages["runs"], "model_file"))
         self.assertIn("\nstd::span<T> gradients<T = float>()\n", entry(self.pages["runs"], "training_loop"))
@@ -160,7 +160,7 @@ class reference(unittest.TestCase):
             for call in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
                 self.assertNotRegex(call, r"^(:|template|requires)", page)
 
-    def test_says_which_headers_are_not_in_cohort_hpp(self):
+    def test_marks_headers_that_cohort_hpp_does_not_include(self):
         self.assertIn("`#include <cohort/graph/summary.hpp>`, which `cohort.hpp` does not include", entry(self.pages["networks"], "summary"))
         self.assertIn("`#include <cohort/training/trainer.hpp>`\n", entry(self.pages["runs"], "trainer"))
         self.assertIn("`#include <cohort/onednn.hpp>`\n", entry(self.pages["backends"], "onednn"))
@@ -170,7 +170,7 @@ class reference(unittest.TestCase):
         self.assertIn("Square root of the mean squared error.", text)
         self.assertIn("constexpr int communicator_exit_status = 75\n", entry(self.pages["errors"], "communicator_exit_status"))
 
-    def test_has_fields_of_functions_of_nested_types_and_of_one_line(self):
+    def test_has_function_fields_fields_of_nested_types_and_lists_of_fields(self):
         self.assertEqual(rows(entry(self.pages["metrics"], "metric"))["of"], ("std::function<double(training&)>", "{}"))
         self.assertEqual(rows(entry(self.pages["settings"], "early_stopping_settings"))["on_best"], ("std::function<void(training&)>", "{}"))
         self.assertEqual(rows(entry(self.pages["schedules"], "schedule::map"))["entry::from"], ("std::int64_t", "-1"))
@@ -195,7 +195,7 @@ class reference(unittest.TestCase):
             program = re.sub(r'//.*|"(?:\\.|[^"\n])*"|#include.*', "", "\n".join(blocks))
             self.assertEqual(unknown & set(re.findall(r"(?<![\w.>])(?<!element_type::)[a-z_]\w*", program)), set(), page.name)
 
-    def test_names_types_without_the_namespaces_around_them(self):
+    def test_omits_the_enclosing_namespaces_of_types(self):
         """Also if another namespace is closed before the types."""
         self.assertIn("inputs", rows(entry(self.pages["settings"], "encoder_settings")))
 

@@ -36,7 +36,7 @@ class sources(unittest.TestCase):
         self.assertEqual(listed, usual)
         self.assertGreater(len(usual), 80)
 
-    def test_have_links_to_pages_only(self):
+    def test_link_only_to_existing_pages(self):
         for page, text in self.pages.items():
             for part in pages.CODE.split(text)[::2]:
                 for link in pages.LINK.finditer(part):

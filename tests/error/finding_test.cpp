@@ -17,7 +17,7 @@ static_assert(kernel.found() && !finding{}.found());
 static_assert(kernel.text().view()
               == "net.cpp:19: conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)");
 
-TEST(finding, names_the_lines_of_its_operands) {
+TEST(finding, reports_the_source_lines_of_the_operands) {
   finding sum = kernel;
   sum.shapes = {{{"left", {20, 4, 4}}, {"right", {20, 6, 6}}}};
   sum.operands = {{{"net.cpp", 17}, {"net.cpp", 18}}};
@@ -33,7 +33,7 @@ TEST(finding, omits_unknown_parts) {
   EXPECT_EQ(plain.text().view(), "graph: add: no (groups -3)");
 }
 
-TEST(fixed_text, writes_numbers_and_shapes_and_never_overflows) {
+TEST(fixed_text, writes_numbers_and_shapes_and_truncates_long_text) {
   fixed_text<64> text;
   text.append(INT_MIN);
   text.append(" ");

@@ -11,7 +11,7 @@ namespace binary_counts_test {
 
 using cohort::binary_counts;
 
-TEST(binary_counts, computes_ratios) {
+TEST(binary_counts, computes_precision_recall_and_derived_metrics) {
   // Of 8 examples predicted as positive 6 are positive; of 10 positive ones 6 were found; 18 others are true
   // negatives.
   binary_counts const c{.true_positive = 6, .false_positive = 2, .false_negative = 4, .true_negative = 18};
@@ -24,7 +24,7 @@ TEST(binary_counts, computes_ratios) {
   EXPECT_DOUBLE_EQ(*c.mcc(), 100 / std::sqrt(8.0 * 10 * 20 * 22));
 }
 
-TEST(binary_counts, has_no_value_for_zero_by_zero) {
+TEST(binary_counts, has_no_value_for_zero_divided_by_zero) {
   binary_counts const never_predicted{.false_negative = 4, .true_negative = 6};
   EXPECT_EQ(never_predicted.precision(), std::nullopt);
   EXPECT_EQ(never_predicted.recall(), 0.0);
@@ -38,7 +38,7 @@ TEST(binary_counts, has_no_value_for_zero_by_zero) {
   EXPECT_EQ(binary_counts{}.f_beta(), std::nullopt);
 }
 
-TEST(binary_counts, does_not_overflow) {
+TEST(binary_counts, does_not_overflow_with_large_counts) {
   std::int64_t const many = std::int64_t{1} << 52;
   binary_counts const c{many, many, many, many};
   EXPECT_EQ(c.mcc(), 0.0);

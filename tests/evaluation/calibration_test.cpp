@@ -22,7 +22,7 @@ tensor_view rows(std::vector<T> const& values, int columns) {
 }
 tensor_view rows(labels const& values) { return {values.data(), {static_cast<int>(values.size())}}; }
 
-TEST(calibration, counts_probabilities_by_bins_of_equal_width) {
+TEST(calibration, counts_probabilities_in_bins_of_equal_width) {
   calibration_report report(1, 4);
   report.add(rows(std::vector<double>{0, 0.125, 0.25, 0.75, 0.875, 1}, 1), rows(labels{0, 1, 0, 1, 1, 0}));
   std::vector<calibration_bin> const bins = report.bins();
@@ -42,7 +42,7 @@ TEST(calibration, counts_probabilities_by_bins_of_equal_width) {
   EXPECT_DOUBLE_EQ(*report.largest_error(), 0.4375);
 }
 
-TEST(calibration, of_classes_covers_the_highest_probability_and_each_class) {
+TEST(calibration, of_several_classes_covers_the_top_prediction_and_each_class) {
   calibration_report report(3, 2);
   std::vector<float> const scores{0.75f, 0.25f, 0, 0.25f, 0.25f, 0.5f, 0.375f, 0.375f, 0.25f};
   report.add(rows(scores, 3), rows(labels{0, 1, 0}));
@@ -58,7 +58,7 @@ TEST(calibration, of_classes_covers_the_highest_probability_and_each_class) {
   EXPECT_EQ(second[1].examples, 0);
 }
 
-TEST(calibration, has_no_error_if_frequencies_match_probabilities) {
+TEST(calibration, has_a_small_error_only_if_frequencies_match_probabilities) {
   std::mt19937_64 random(5);
   std::vector<double> said;
   labels truth;
@@ -108,7 +108,7 @@ TEST(calibration, merges_shards_to_the_counts_of_the_whole) {
   }
 }
 
-TEST(calibration, names_an_invalid_probability_and_is_unchanged) {
+TEST(calibration, refuses_an_invalid_probability_and_is_unchanged) {
   calibration_report report(1, 3);
   report.add(rows(std::vector<double>{1 + 1e-7}, 1), rows(labels{1}));
   EXPECT_EQ(report.bins()[2].probability, 1);

@@ -58,7 +58,7 @@ TEST(classification, computes_the_log_loss_only_of_probabilities) {
   EXPECT_NE(report.stats().find("no log loss"), std::string::npos);
 }
 
-TEST(classification, reads_f32_f64_and_outputs_with_trailing_ones) {
+TEST(classification, accepts_f32_f64_and_trailing_extents_of_1) {
   std::vector<float> const single{0.25f, 0.75f, 0.5f, 0.5f};
   std::vector<double> const twice(single.begin(), single.end());
   classification_report a(2), b(2), c(2);
@@ -170,7 +170,7 @@ TEST(classification, serialises_whether_scores_were_probabilities) {
   EXPECT_TRUE(merged.log_loss());
 }
 
-TEST(classification, refuses_bytes_of_no_report_and_is_unchanged) {
+TEST(classification, refuses_invalid_bytes_and_is_unchanged) {
   using cohort::data_error;
   auto const all = drawn(5, 100, 3);
   classification_report part(3, {.top = 2}), report(3, {.top = 2});
@@ -270,7 +270,7 @@ TEST(classification, agrees_with_plain_loops_on_random_examples) {
   EXPECT_NEAR(*report.log_loss(), static_cast<double>(loss / 2000), 1e-13);
 }
 
-TEST(classification, keeps_the_log_loss_exact_over_terms_of_very_different_size) {
+TEST(classification, sums_terms_of_very_different_magnitude_exactly) {
   cohort::detail::compensated_sum sum;
   sum.add(1e16);
   for (int i = 0; i < 1000; ++i) sum.add(1.0);
@@ -291,7 +291,7 @@ std::string refused(classification_report& report, tensor_view scores, labels co
   return why;
 }
 
-TEST(classification, names_the_example_with_a_wrong_label_or_score) {
+TEST(classification, reports_the_example_with_a_wrong_label_or_score) {
   using cohort::data_error;
   classification_report report(2);
   std::vector<float> scores{0.5f, 0.5f, 0.2f, 0.8f, 0.1f, 0.9f};
@@ -325,7 +325,7 @@ TEST(classification, refuses_scores_of_another_shape_or_type) {
             "cannot evaluate these scores (scores): expected f32 or f64, got i32");
 }
 
-TEST(classification, refuses_settings_and_reports_that_do_not_match) {
+TEST(classification, refuses_invalid_settings_and_reports_with_different_settings) {
   using cohort::setting_error;
   EXPECT_THROW(classification_report(1), setting_error);
   EXPECT_THROW(classification_report(3, {.top = 0}), setting_error);
@@ -372,7 +372,7 @@ TEST(classification, prints_a_readable_report) {
 )");
 }
 
-TEST(classification, leaves_classes_with_zero_by_zero_out_of_means_on_request) {
+TEST(classification, excludes_undefined_classes_from_means_with_leave_out) {
   classification_report counted(3), left_out(3, {.zero_division = cohort::zero_division::leave_out});
   std::vector<float> const scores{0.7f, 0.2f, 0.1f, 0.3f, 0.6f, 0.1f, 0.8f, 0.1f, 0.1f};
   for (classification_report* one : {&counted, &left_out}) one->add(rows(scores, 3), labels{0, 1, 2});
@@ -391,7 +391,7 @@ TEST(classification, leaves_classes_with_zero_by_zero_out_of_means_on_request) {
   EXPECT_DOUBLE_EQ(*left_out.precision(), (0.5 + 1) / 2);
 }
 
-TEST(classification, abbreviates_many_classes) {
+TEST(classification, abbreviates_the_report_of_many_classes) {
   classification_report report(1000);
   EXPECT_EQ(report.stats(), "  no examples of 1000 classes\n");
   std::vector<float> row(1000);

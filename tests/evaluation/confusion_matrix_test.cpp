@@ -56,7 +56,7 @@ TEST(confusion_matrix, averages_over_classes) {
   }
 }
 
-TEST(confusion_matrix, computes_the_correlation_coefficient) {
+TEST(confusion_matrix, computes_the_matthews_correlation_coefficient) {
   // One class against the others: TP·TN − FP·FN and the four sums.
   double const first = (3 * 4 - 1 * 2) / std::sqrt(4.0 * 5 * 5 * 6);
   double const second = (2 * 5 - 2 * 1) / std::sqrt(4.0 * 3 * 7 * 6);
@@ -76,7 +76,7 @@ std::vector<std::vector<int>> const with_empty_classes{
     {2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
 
 /// The means are those of scikit-learn 1.9: precision_recall_fscore_support(…, zero_division=0).
-TEST(confusion_matrix, counts_zero_by_zero_as_0_in_means) {
+TEST(confusion_matrix, counts_undefined_ratios_as_0_in_means) {
   auto const m = matrix_of(with_empty_classes);
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0 + 0) / 4);
   EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0 + 0) / 4);
@@ -93,13 +93,13 @@ TEST(confusion_matrix, counts_the_precision_of_unpredicted_classes_as_0_in_means
   EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}, zero_division::leave_out).precision(), 0.9);
 }
 
-TEST(confusion_matrix, has_means_of_1_if_classes_are_neither_in_the_data_nor_predicted) {
+TEST(confusion_matrix, excludes_classes_neither_in_the_data_nor_predicted_from_means) {
   auto const m = matrix_of({{3, 0, 0}, {0, 2, 0}, {0, 0, 0}});
   for (auto const& one : {m.precision(), m.recall(), m.f_beta(), m.g_measure(), m.mcc(averaging::macro)})
     EXPECT_DOUBLE_EQ(*one, 1);
 }
 
-TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_on_request_and_counts_it) {
+TEST(confusion_matrix, excludes_undefined_ratios_with_leave_out_and_counts_them) {
   auto const m = matrix_of(with_empty_classes, zero_division::leave_out);
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0) / 3);
   EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0) / 3);
@@ -115,7 +115,7 @@ TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_on_request_and_counts_it
   }
 }
 
-TEST(confusion_matrix, has_no_numbers_without_examples) {
+TEST(confusion_matrix, has_no_metrics_without_examples) {
   confusion_matrix const empty(3);
   EXPECT_EQ(empty.accuracy(), std::nullopt);
   EXPECT_EQ(empty.precision(), std::nullopt);

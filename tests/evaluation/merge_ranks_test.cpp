@@ -124,7 +124,7 @@ TEST(merge_ranks, merges_several_reports_on_every_rank_in_one_pass) {
   }
 }
 
-TEST(merge_ranks, names_the_rank_with_a_different_report_and_changes_none) {
+TEST(merge_ranks, reports_the_rank_with_a_different_report_and_changes_no_report) {
   examples const all = drawn(1, 30, 3);
   std::vector<std::string> why(3);
   launch<threads>(3, [&](communicator& world) {

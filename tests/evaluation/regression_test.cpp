@@ -23,7 +23,7 @@ tensor_view rows(std::vector<T> const& values, int columns) {
 }
 
 // Numbers from scikit-learn's documentation of mean_squared_error, mean_absolute_error and r2_score.
-TEST(regression, has_the_numbers_of_a_known_example) {
+TEST(regression, computes_the_metrics_of_a_known_example) {
   std::vector<double> const outputs{2.5, 0, 2, 8}, targets{3, -0.5, 2, 7};
   regression_report report;
   report.add(rows(outputs, 1), rows(targets, 1));
@@ -34,7 +34,7 @@ TEST(regression, has_the_numbers_of_a_known_example) {
   EXPECT_NEAR(*report.r2(0), 0.9486, 1e-4);
 }
 
-TEST(regression, averages_over_the_columns_with_a_value) {
+TEST(regression, averages_over_columns_with_a_defined_value) {
   std::vector<float> const outputs{1, 5, 7, 2, 7, 7, 3, 6, 7}, targets{1, 4, 7, 2, 4, 7, 3, 4, 7};
   regression_report report(3);
   report.add(rows(outputs, 3), rows(targets, 3));
@@ -49,7 +49,7 @@ TEST(regression, averages_over_the_columns_with_a_value) {
   EXPECT_EQ(regression_report(2).mse(), std::nullopt);
 }
 
-TEST(regression, worse_than_the_mean_has_a_negative_r2) {
+TEST(regression, has_a_negative_r2_if_worse_than_the_mean) {
   std::vector<double> const outputs{3, 2, 1}, targets{1, 2, 3};
   regression_report report;
   report.add(rows(outputs, 1), rows(targets, 1));
@@ -133,7 +133,7 @@ TEST(regression, round_trips_bitwise_through_bytes) {
   EXPECT_EQ(again.to_bytes(), regression_report(2).to_bytes());
 }
 
-TEST(regression, names_a_mismatch_and_is_unchanged) {
+TEST(regression, refuses_invalid_outputs_and_targets_and_is_unchanged) {
   regression_report report(2);
   std::vector<float> numbers{0.5f, 0.25f, 1, 2};
   report.add(rows(numbers, 2), rows(numbers, 2));

@@ -100,14 +100,14 @@ void expect_safe_merging(Report const& empty) {
   EXPECT_FALSE(refused(good));
 }
 
-TEST(report_merging, refuses_bytes_of_no_report) {
+TEST(report_merging, refuses_bytes_that_are_not_a_report) {
   expect_safe_merging(roc_report(3));
   expect_safe_merging(roc_report(3, {.steps = 5}));
   expect_safe_merging(regression_report(3));
   expect_safe_merging(calibration_report(3, 4));
 }
 
-TEST(report_merging, names_the_differing_setting) {
+TEST(report_merging, reports_the_differing_setting) {
   auto const refused = [](auto mine, auto const& others) {
     return refusal_of<data_error>([&] { mine.merge(others.to_bytes()); });
   };
@@ -123,7 +123,7 @@ TEST(report_merging, names_the_differing_setting) {
             std::string::npos);
 }
 
-TEST(report_merging, returns_several_reports_of_one_pass_on_all_ranks) {
+TEST(report_merging, merges_several_reports_in_a_single_pass_on_all_ranks) {
   examples const all(500);
   roc_report roc(3);
   regression_report regression(3);

@@ -98,7 +98,7 @@ double area_by_pairs(examples const& all, int c) {
   return static_cast<double>(halves) / 2 / static_cast<double>(pairs);
 }
 
-TEST(roc, agrees_with_counted_pairs_for_each_class_against_the_rest) {
+TEST(roc, agrees_with_pair_counting_for_each_class_against_the_rest) {
   for (int different : {5, 1000}) {
     examples const all = drawn(3, 400, 4, different);
     roc_report report(4);
@@ -135,7 +135,7 @@ TEST(roc, merges_any_shards_bitwise_to_the_whole) {
   }
 }
 
-TEST(roc, uses_bins_on_request) {
+TEST(roc, groups_scores_into_bins_if_steps_are_set) {
   examples const all = drawn(8, 20'000, 1, 1 << 20);
   roc_report exact(1), coarse(1, {.steps = 100});
   for (roc_report* one : {&exact, &coarse}) one->add(rows(all.scores, 1), rows(all.truth));
@@ -151,7 +151,7 @@ TEST(roc, uses_bins_on_request) {
             "cannot evaluate this example (example 1): expected scores from 0 to 1, got 1.5");
 }
 
-TEST(roc, accepts_several_correct_classes_per_example) {
+TEST(roc, accepts_multi_label_targets) {
   std::vector<float> const scores{0.9f, 0.8f, 0.1f, 0.7f, 0.4f, 0.3f}, truth{1, 1, 0, 1, 0, 0};
   roc_report report(2);
   report.add(rows(scores, 2), rows(truth, 2));
@@ -161,7 +161,7 @@ TEST(roc, accepts_several_correct_classes_per_example) {
   EXPECT_EQ(report.auc(1), 1.0);
 }
 
-TEST(roc, names_a_mismatch_and_is_unchanged) {
+TEST(roc, refuses_invalid_scores_and_targets_and_is_unchanged) {
   roc_report report(2);
   std::vector<float> scores{0.9f, 0.8f, 0.1f, 0.7f};
   report.add(rows(scores, 2), rows(labels{0, 1}));

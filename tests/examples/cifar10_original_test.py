@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn image
 # label: slow
-"""`cifar10 --original` has the network and the settings published with it. Without the flag it has those that learn."""
+"""`cifar10 --original` has the published network and settings. Without the flag, it has settings with which the network learns."""
 import json
 import pathlib
 import re
@@ -76,7 +76,7 @@ class cifar10(unittest.TestCase):
             self.assertLessEqual(abs(values).max(), bound * (1 + 1e-6), name)
             self.assertGreater(abs(values).max(), 0.98 * bound, name)
 
-    def test_without_the_flag_has_the_settings_that_learn(self):
+    def test_without_original_has_other_activations_rates_and_regularisation(self):
         own = self.own
         self.assertNotIn("sigmoid", own.kinds)
         self.assertEqual(own.kinds.count("relu"), 10)

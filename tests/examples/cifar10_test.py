@@ -45,11 +45,11 @@ class cifar10(program.cases, unittest.TestCase):
         done = program.run(self.name, "--data", binary, expect=1)
         self.assertIn("data_batch_3.bin", done.stderr)
 
-    def test_takes_the_settings_of_the_page(self):
+    def test_original_uses_the_published_learning_rate(self):
         made, _ = program.report(self.name, self.folder, *self.few, "--original")
         self.assertEqual((made["learning_rate"], made["steps"]), (0.01, 5))
 
-    def test_a_folder_without_images_is_refused(self):
+    def test_refuses_a_missing_folder(self):
         done = program.run(self.name, "--data", self.folder / "nowhere", expect=1)
         self.assertIn("CIFAR-10 not found", done.stderr)
 

@@ -35,7 +35,7 @@ class cohort_data(unittest.TestCase):
         content = b"".join(struct.pack(f"<{len(row)}i", *row) for row in rows)
         (self.folder / name).write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + content)
 
-    def test_indexes_files_and_keeps_the_index(self):
+    def test_indexes_files_and_caches_the_index(self):
         done = self.run_it("index", GOLDEN / "texts_zlib_blocks", GOLDEN / "texts_plain")
         self.assertEqual(done.stdout, "2 files (sequence_file), 80 records, fields: key, value\n")
         self.assertEqual(done.stderr, "")
@@ -77,7 +77,7 @@ class cohort_data(unittest.TestCase):
         self.assertEqual(again.stdout, "30 records in 1 file, 0 skipped\n")
         self.assertIn("again.tar, record 15, 000000015\n", self.run_it("inspect", "again.tar", "--record", 15).stdout)
 
-    def test_converts_keys_that_repeat_and_fields_that_records_lack(self):
+    def test_converts_duplicate_keys_and_missing_fields(self):
         def shard(name, records):
             with tarfile.open(self.folder / name, "w") as archive:
                 for key, field, content in records:
@@ -159,7 +159,7 @@ class cohort_data(unittest.TestCase):
             self.assertEqual(done.stdout, "1 file (csv), 50 rows, of which 50 in 1 damaged blocks\n")
             self.assertIn(f"first{damaged}.csv:{damaged + 2}", done.stderr)
 
-    def test_explains_invalid_commands(self):
+    def test_refuses_invalid_commands(self):
         (self.folder / "text").write_text("no records")
         (self.folder / "exists.tar").write_text("")
         numbers = GOLDEN / "numbers"

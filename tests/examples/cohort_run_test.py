@@ -46,7 +46,7 @@ class cohort_run(unittest.TestCase):
         return condition()
 
     def repeat(self, job, one, until):
-        """Sends a signal until it has had its effect: what follows another one within half a second is the same interrupt."""
+        """Sends a signal until `until` is true: cohort-run treats signals within half a second as the same interrupt."""
         for _ in range(LONGEST):
             job.send_signal(one)
             if self.becomes_true(until, 1):
@@ -66,7 +66,7 @@ class cohort_run(unittest.TestCase):
         files = [self.folder / f"received.{rank}" for rank in range(ranks)]
         return lambda: all(file.exists() and file.read_text().split() == ["ready", *names] for file in files)
 
-    def test_numbers_the_processes(self):
+    def test_sets_the_rank_variables_of_each_process(self):
         show = 'echo "$COHORT_RANK of $COHORT_RANKS, local $COHORT_LOCAL_RANK, $COHORT_JOIN"'
         lines = sorted(self.run_it("-n", 3, script=show).stdout.splitlines())
         self.assertEqual([line.rsplit(",", 1)[0] for line in lines], [f"[{k}] {k} of 3, local {k}" for k in range(3)])
@@ -74,26 +74,26 @@ class cohort_run(unittest.TestCase):
         self.assertRegex(lines[0], r" 127\.0\.0\.1:\d+$")
         self.assertIn("0 of 1, local 0, node:5\n", self.run_it("-n", 1, "--join", "node:5", script=show).stdout)
 
-    def test_prints_whole_lines_and_keeps_the_output_of_each_rank(self):
+    def test_prints_whole_lines_and_stores_the_output_of_each_rank(self):
         done = self.run_it("-n", 2, "--output", "logs", script='printf "a b"; echo c; echo problem >&2; printf end')
         self.assertEqual(sorted(done.stdout.splitlines()), ["[0] a bc", "[0] end", "[1] a bc", "[1] end"])
         self.assertEqual(sorted(done.stderr.splitlines()), ["[0] problem", "[1] problem"])
         for rank in range(2):
             self.assertEqual(sorted((self.folder / f"logs/{rank}.log").read_text().splitlines()), ["a bc", "end", "problem"])
 
-    def test_starts_nothing_if_it_cannot_write_the_output(self):
+    def test_starts_no_rank_if_it_cannot_write_the_output(self):
         (self.folder / "logs/0.log").mkdir(parents=True)
         done = self.run_it("-n", 2, "--output", "logs", script="touch started", expect=1)
         self.assertEqual(done.stderr, "cohort-run: --output: cannot write logs/0.log: Is a directory\n")
         self.assertFalse((self.folder / "started").exists())
 
-    def test_returns_the_status_of_the_process_that_failed_itself(self):
+    def test_returns_the_status_of_a_failed_rank_rather_than_of_a_lost_rank(self):
         done = self.run_it("-n", 3, script="[ $COHORT_RANK = 1 ] && exit 3; exit 75", expect=3)
         self.assertIn("cohort-run: rank 1 has exited with status 3", done.stderr)
         self.run_it("-n", 2, script="[ $COHORT_RANK = 1 ] || exit 75", expect=75)
         self.assertIn("rank 1 was ended by the signal Killed", self.run_it("-n", 2, script="[ $COHORT_RANK = 0 ] || kill -9 $$", expect=75).stderr)
 
-    def test_starts_again_after_lost_ranks(self):
+    def test_restarts_after_lost_ranks(self):
         done = self.run_it("-n", 2, "--restarts", 2, script='echo "start $COHORT_RESTARTS"; [ $COHORT_RESTARTS -ge 1 ] || exit 75')
         self.assertIn("ranks were lost: start 2 of 3 in 1 s", done.stderr)
         self.assertEqual(sorted(done.stdout.splitlines()), [f"[{rank}] start {k}" for rank in range(2) for k in range(2)])
@@ -110,7 +110,7 @@ class cohort_run(unittest.TestCase):
             self.assertEqual(sorted(job.stdout.readlines()), ["[0] got\n", "[1] got\n"])
             self.assertEqual(job.wait(LONGEST), 5)
 
-    def test_passes_signals_on_after_a_restart(self):
+    def test_forwards_signals_after_a_restart(self):
         script = ('[ $COHORT_RESTARTS = 0 ] && exit 75; trap "echo got $COHORT_JOB; exit 0" TERM; echo ready; '
                   'while :; do sleep 0.05; done')
         with subprocess.Popen(self.command("-n", 2, "--restarts", 1, script=script), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -127,14 +127,14 @@ class cohort_run(unittest.TestCase):
             job.send_signal(signal.SIGINT)
             self.assertEqual(job.wait(4), 75)
 
-    def test_tells_lost_processes_from_those_that_failed(self):
+    def test_distinguishes_lost_from_failed_processes(self):
         self.run_it("-n", 1, script="exit 255", expect=255)
         self.run_it("-n", 1, script="exit 139", expect=75)  # a shell whose command was ended by SIGSEGV
         lost = self.run_it("-n", 1, *self.remote("--hosts", "a"), script="exit 255", expect=75)
         self.assertIn("rank 0 on a: ", lost.stderr)
         self.assertIn("cannot reach the host, or has lost its connection (status 255)", lost.stderr)
 
-    def test_does_not_wait_for_processes_that_ranks_leave_behind(self):
+    def test_does_not_wait_for_orphaned_child_processes(self):
         begin = time.monotonic()
         done = self.run_it("-n", 2, script="sleep 50 & echo done")
         self.assertLess(time.monotonic() - begin, 40)
@@ -152,7 +152,7 @@ class cohort_run(unittest.TestCase):
         if len(usable) == os.cpu_count() and shutil.which("taskset"):
             self.assertEqual(sorted(self.run_it("-n", 2, *self.remote("--hosts", "a:2"), script=script).stdout.splitlines()), expected)
 
-    def test_carries_variables_to_other_hosts(self):
+    def test_passes_variables_to_other_hosts(self):
         os.environ["COHORT_INTERFACES"] = "it's eth0"
         self.addCleanup(os.environ.pop, "COHORT_INTERFACES")
         ssh = self.folder / "clean"
@@ -162,11 +162,11 @@ class cohort_run(unittest.TestCase):
         done = self.run_it("-n", 1, "--ssh", ssh, "--hosts", "a", script=script)
         self.assertEqual(done.stdout, "it's eth0, 0, 0027, 600\n")
 
-    def test_passes_signals_on(self):
+    def test_forwards_signals(self):
         self.signals()
         self.signals(*self.remote("--hosts", "a,b"))
 
-    def test_passes_interrupts_on(self):
+    def test_forwards_interrupts(self):
         script = 'exec %s -c "import signal, sys\ntry: print(1, flush=True); signal.pause()\nexcept KeyboardInterrupt: sys.exit(7)"' % sys.executable
         for flags in ((), self.remote("--hosts", "a,b")):
             with subprocess.Popen(self.command("-n", 2, *flags, script=script), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -207,7 +207,7 @@ class cohort_run(unittest.TestCase):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
-    def test_printing_after_it_is_killed_does_not_end_a_rank(self):
+    def test_ranks_survive_printing_after_cohort_run_is_killed(self):
         script = 'trap "echo more; echo \$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
         for flags in ((), self.remote("--hosts", "a")):
             with subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
@@ -218,7 +218,7 @@ class cohort_run(unittest.TestCase):
             self.assertNotEqual(wrote.read_text(), "0\n", flags)  # the pipe was closed
             wrote.unlink()
 
-    def test_keeps_a_signal_that_arrives_while_ssh_connects(self):
+    def test_forwards_a_signal_that_arrives_while_ssh_connects(self):
         slow = self.folder / "slow"
         slow.write_text('#!/bin/sh\nshift\necho $$ > number\nmv number connecting\nwhile [ ! -e connected ]; do sleep 0.02; done\nexec sh -c "$*"\n')
         slow.chmod(0o700)
@@ -257,7 +257,7 @@ class cohort_run(unittest.TestCase):
                     for rank in range(2):
                         (self.folder / f"received.{rank}").unlink()
 
-    def test_waits_after_one_interrupt(self):
+    def test_waits_for_ranks_after_a_single_interrupt(self):
         script = 'trap "sleep 12; echo saved; exit 75" INT; echo ready; while :; do sleep 0.05; done'
         with subprocess.Popen(self.command("-n", 1, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
             job.stdout.readline()
@@ -266,7 +266,7 @@ class cohort_run(unittest.TestCase):
             self.assertEqual(job.communicate(timeout=LONGEST)[0], "saved\n")
             self.assertEqual(job.returncode, 75)
 
-    def test_passes_signals_on_once_that_arrive_together(self):
+    def test_forwards_simultaneous_signals_once(self):
         script = self.recording_script()
         for flags in ((), self.remote("--hosts", "a")):
             with self.subTest(flags=flags), subprocess.Popen(self.command("-n", 1, *flags, script=script), cwd=self.folder) as job:
@@ -278,7 +278,7 @@ class cohort_run(unittest.TestCase):
                 self.assertEqual(job.wait(LONGEST), 0)
                 (self.folder / "received.0").unlink()
 
-    def test_starts_ranks_without_standard_streams_of_its_own(self):
+    def test_starts_ranks_if_standard_streams_are_closed(self):
         # Otherwise pipes to the ranks have the numbers of the closed streams.
         for flags in ((), self.remote("--hosts", "a")):
             for closed in (0, 1, 2), (0,), (1,), (2,):
@@ -291,7 +291,7 @@ class cohort_run(unittest.TestCase):
                     for rank in range(2):
                         self.assertEqual(sorted((self.folder / f"logs/{rank}.log").read_text().splitlines()), ["error", "out"])
 
-    def test_carries_no_commands_in_names_of_variables(self):
+    def test_does_not_execute_commands_in_variable_names(self):
         for name in ("COHORT_A;touch harm;B", "COHORT_$(touch harm)", "COHORT_\ntouch harm\nB", "COHORT_A b"):
             environment = {**os.environ, name: "1", "COHORT_PORTS": "1-2"}
             done = subprocess.run(self.command("-n", 1, *self.remote("--hosts", "a"), script="echo $COHORT_PORTS"), capture_output=True,
@@ -326,7 +326,7 @@ class cohort_run(unittest.TestCase):
         quoting = self.run_it("-n", 1, *self.remote("--hosts", "a"), script="echo \"it's\" '$HOME' \\\\ *")
         self.assertEqual(quoting.stdout, "it's $HOME \\ hosts ssh\n")
 
-    def test_makes_a_secret_for_ranks_of_this_host(self):
+    def test_creates_a_secret_for_local_ranks(self):
         script = 'stat -L -c %a "$COHORT_SECRET_FILE"; sh -c "cat $COHORT_SECRET_FILE"'
         starts = [self.run_it("-n", 3, script=script).stdout.splitlines() for _ in range(2)]
         secrets = [{line[4:] for line in lines} - {"600"} for lines in starts]
@@ -335,20 +335,20 @@ class cohort_run(unittest.TestCase):
             self.assertRegex("".join(secret), "^[0-9a-f]{64}$")  # the same one for all ranks
         self.assertNotEqual(*secrets)
 
-    def test_leaves_the_protection_to_the_environment(self):
+    def test_creates_no_secret_if_the_environment_configures_encryption(self):
         for name, value in (("COHORT_SECRET_FILE", "mine"), ("COHORT_CERTIFICATE", "c"), ("COHORT_ENCRYPTION", "off")):
             with unittest.mock.patch.dict(os.environ, {name: value}):
                 for flags in ((), self.remote("--hosts", "a")):
                     done = self.run_it("-n", 1, *flags, script=f'echo "${name}, $COHORT_SECRET_FILE"')
                     self.assertEqual(done.stdout, f"{value}, {'mine' if value == 'mine' else ''}\n")
 
-    def test_keeps_the_secret_of_the_user(self):
+    def test_uses_the_secret_file_of_the_user(self):
         secret = self.folder / "key"
         secret.write_text("0123456789abcdef")
         done = self.run_it("-n", 2, *self.remote("--hosts", "a", "--secret", "key"), script="echo $COHORT_SECRET_FILE")
         self.assertEqual(sorted(done.stdout.splitlines()), [f"[{rank}] {os.path.realpath(secret)}" for rank in range(2)])
 
-    def test_explains_invalid_commands(self):
+    def test_refuses_invalid_commands(self):
         for flags, message in (
                 ((), "-n: expected the number of ranks, got nothing"),
                 (("-n", "0", "true"), "-n: expected a number from 1 to 4096, got '0'"),

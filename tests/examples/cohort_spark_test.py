@@ -55,14 +55,14 @@ class launcher(unittest.TestCase):
     def rows(self, parts=2):
         return self.context.parallelize([(k, k * k) for k in range(10)], parts)
 
-    def test_numbers_ranks_and_returns_outputs(self):
+    def test_sets_rank_variables_and_returns_outputs(self):
         script = ('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, local $COHORT_LOCAL_RANK" > said; wc -l < part.csv >> said; '
                   'stat -c %a "$COHORT_SECRET_FILE" >> said; wc -c < "$COHORT_SECRET_FILE" >> said')
         result = cohort_spark.run(self.rows(), ["sh", "-c", script], outputs=["said"])
         self.assertEqual(result.starts, 1)
         self.assertRegex(result.outputs["said"].decode(), r"^0 of 2 at [^ ]+:\d+, local 0\n5\n600\n64\n$")
 
-    def test_starts_again_after_lost_ranks(self):
+    def test_restarts_after_lost_ranks(self):
         lines = []
         script = 'echo "start $COHORT_RESTARTS $*"; [ $COHORT_RESTARTS = 1 ] && touch done || exit 75'
         result = cohort_spark.run(self.rows(), ["sh", "-c", script, "sh", "first"], outputs=["done"], restart_flags=["--resume"],

@@ -126,7 +126,7 @@ class records(unittest.TestCase):
         done = subprocess.run([os.environ["COHORT_PROGRAM"], form, path], capture_output=True, text=True, timeout=60, check=True)
         return done.stdout.strip()
 
-    def test_have_the_bits_of_the_program_in_cpp(self):
+    def test_give_the_checksum_of_the_cpp_program(self):
         ours, done = self.report(self.images)
         self.assertEqual(ours["checksum"], self.in_cpp("webdataset", self.images["files"]))
         self.assertEqual(done.stdout.splitlines()[0], f"data: {self.folder}/train-0.tar and 1 more, 24 training examples")
@@ -139,7 +139,7 @@ class records(unittest.TestCase):
         self.assertEqual(caffe["checksum"], self.in_cpp("lmdb", self.folder / "database"))
         self.assertEqual(caffe["checksum"], ours["checksum"])
 
-    def test_have_the_same_bits_in_each_format(self):
+    def test_give_the_same_checksum_in_each_format(self):
         wanted = self.report(self.images)[0]["checksum"]
         write_sequence_file(self.folder / "part-00000", self.train)
         write_tfrecord(self.folder / "train.tfrecord", self.train, lambda pixels, label: (
@@ -153,7 +153,7 @@ class records(unittest.TestCase):
         made, _ = self.report({**self.images, "files": str(self.folder / "raw.tar"), "content": numbers})
         self.assertEqual(made["checksum"], wanted)
 
-    def test_may_be_numbers_in_each_format(self):
+    def test_of_numbers_are_read_in_each_format(self):
         floats = lambda pixels: struct.pack(f"<{len(pixels)}f", *(value / 255 for value in pixels))
         write_tar(self.folder / "floats.tar", self.train, lambda pixels, label: (
             ("f32", floats(planes(pixels, (2, 1, 0)))), ("cls", str(label).encode())))
@@ -167,7 +167,7 @@ class records(unittest.TestCase):
         self.assertEqual(made["tfrecord"]["checksum"], made["webdataset"]["checksum"])
         self.assertAlmostEqual(made["lmdb"]["loss"], made["webdataset"]["loss"], places=5)
 
-    def test_are_validated_on_other_files_with_names_of_classes(self):
+    def test_are_validated_on_other_files_with_class_names(self):
         words = self.folder / "words.txt"
         words.write_text("n2\tEuropean fire salamander\nn1\tgoldfish\n", encoding="utf-8")
         source = {**self.images, "test_files": str(self.folder / "test.tar"), "words": str(words)}
@@ -181,7 +181,7 @@ class records(unittest.TestCase):
         other = self.run_it({**source, "classes": 3}, expect=1).stderr
         self.assertIn("the file of words has another number of classes", other)
 
-    def test_are_the_same_on_ranks_and_with_a_cached_index(self):
+    def test_train_with_a_cached_index_and_on_two_ranks(self):
         cache = self.folder / "indices"
         one, _ = self.report(self.images)
         source = {**self.images, "cache": str(cache)}
@@ -192,7 +192,7 @@ class records(unittest.TestCase):
         two, done = self.report(source, "--ranks", "2")
         self.assertIn("2 ranks over threads", done.stdout)
 
-    def test_may_be_damaged(self):
+    def test_that_are_damaged_are_refused_or_skipped(self):
         damaged = lambda pixels, label: (("png", b"no image" if pixels == self.train[3][0] else program.png(8, 8, pixels)),
                                          ("cls", str(label).encode()))
         write_tar(self.folder / "damaged.tar", self.train, damaged)
@@ -206,7 +206,7 @@ class records(unittest.TestCase):
         two, _ = self.report({**source, "bad": "skip"}, "--ranks", "2")
         self.assertEqual(two["skipped_records"], 5)  # each of the ranks also reads it to compare samples of the data
 
-    def test_must_not_all_be_damaged_in_the_test_set(self):
+    def test_of_a_test_set_must_not_all_be_damaged(self):
         good, bad = self.folder / "good.tar", self.folder / "bad.tar"
         for path, bytes_of in ((good, 16), (bad, 15)):
             with tarfile.open(path, "w") as archive:

@@ -128,7 +128,7 @@ class schema(unittest.TestCase):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def test_page_lists_the_fields_of_each_data_set(self):
+    def test_documentation_lists_the_fields_of_each_data_set(self):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
         sets = next(form for form in self.schema["properties"]["data"]["anyOf"] if "properties" in form)["properties"]
 
@@ -151,7 +151,7 @@ class schema(unittest.TestCase):
             self.assertEqual(jsonschema.Draft202012Validator(self.schema).is_valid(document), ours)
         return ours
 
-    def test_is_a_schema(self):
+    def test_is_a_valid_json_schema(self):
         if jsonschema:
             jsonschema.Draft202012Validator.check_schema(self.schema)
         self.assertEqual(self.schema["required"], ["version", "network"])

@@ -56,7 +56,7 @@ class cohort_train(unittest.TestCase):
         return json.loads(self.run_it(path, "--print-config", *flags, **how).stdout)
 
     # ---- training ------------------------------------------------------------------------------------------
-    def test_has_the_bits_of_the_program_in_cpp(self):
+    def test_gives_the_checksum_of_the_cpp_program(self):
         document = {"version": 1, "network": {"layers": LAYERS}, "optimizer": OPTIMIZER,
                     "data": {"mnist": {"folder": self.digits}}}
         for strategy in ("allreduce", "averaging", "sharing"):
@@ -68,7 +68,7 @@ class cohort_train(unittest.TestCase):
                     self.assertEqual(ours[same], expected[same], same)
                 self.assertIn(f"checksum {ours['checksum']}", done.stdout)
 
-    def test_has_the_bits_of_threads_under_mpirun(self):
+    def test_gives_the_checksum_of_threads_under_mpirun(self):
         threads, _ = self.report(SMALL, "--ranks", "2")
         processes, done = self.report(SMALL, before=lenet.under_mpirun(2))
         self.assertEqual((processes["communicator"], processes["ranks"]), ("mpi", 2))
@@ -100,7 +100,7 @@ class cohort_train(unittest.TestCase):
         fixed, _ = self.report({**from_model, "optimizer": {"rule": {"sgd": {"learning_rate": 0.5}}}}, "--set", "training.epochs=1")
         self.assertEqual(made["checksum"], fixed["checksum"])
 
-    def test_continues_with_the_optimizers_state_if_asked(self):
+    def test_continues_with_the_optimizer_state_if_set(self):
         model = os.path.join(self.folder, "state.safetensors")
         adam = {**SMALL, "optimizer": {"rule": {"adam": {"learning_rate": 0.01}}}}
         whole, _ = self.report(adam, "--set", "training.epochs=3")
@@ -146,7 +146,7 @@ class cohort_train(unittest.TestCase):
         fresh, _ = self.report(self.table(table, network={"model": second, "parameters": False}, **scaled))
         self.assertEqual(fresh["checksum"], whole["checksum"])
 
-    def test_encodes_a_table_as_the_model_has_learned(self):
+    def test_encodes_a_table_with_the_encoder_of_the_model(self):
         model = os.path.join(self.folder, "table.safetensors")
         known, other = self.rows("known.csv", ["blue", "red"]), self.rows("other.csv", ["blue", "green"], seed=2)
         self.report(self.table(known, output={"model": model}))
@@ -192,7 +192,7 @@ class cohort_train(unittest.TestCase):
                 "data": {"table": {"file": file, "target": "answer", "transform": self.PIPELINE}},
                 "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 40}, **more}
 
-    def test_prepares_the_rows_of_a_table(self):
+    def test_applies_the_pipeline_to_the_rows_of_a_table(self):
         model = os.path.join(self.folder, "prepared.safetensors")
         file = self.people("people.csv")
         made, done = self.report(self.prepared(file, output={"model": model}))
@@ -244,7 +244,7 @@ class cohort_train(unittest.TestCase):
         self.assertIn("expected at least 1 row, got 1 of 3 rows skipped and 2 removed by filters; the first: ", self.refused(
             "--set", f"data.table.test_file={young}", "--set", "data.table.bad=skip", document=learned, status=1, cwd=self.folder))
 
-    def test_refuses_pipelines_before_it_reads_rows(self):
+    def test_refuses_invalid_pipelines_before_it_reads_rows(self):
         step = lambda one: self.refused("--set", f'data.table.transform={{"steps": [{json.dumps(one)}]}}',
                                         document=self.prepared("no-such.csv"))
         self.assertIn('data.table.transform.steps[0].filter.kep', step({"filter": {"kep": "age > 1"}}).replace("$.", ""))
@@ -254,7 +254,7 @@ class cohort_train(unittest.TestCase):
         self.assertIn("data.table.format): expected no columns", self.refused(
             "--set", 'data.table.format.columns=["a"]', document=self.prepared("no-such.csv")))
 
-    def test_resuming_needs_the_pipeline_of_the_checkpoint(self):
+    def test_resuming_requires_the_pipeline_of_the_checkpoint(self):
         file = self.people("resumed_people.csv")
         with tempfile.TemporaryDirectory() as kept:
             flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
@@ -265,7 +265,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(refused, "cohort-train: the table's pipeline differs from the pipeline of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed_people.csv\n")
 
-    def test_resuming_needs_the_normalisation_of_the_checkpoint(self):
+    def test_resuming_requires_the_normalisation_of_the_checkpoint(self):
         file = self.rows("normalised.csv", ["blue", "red"])
         for saved in ("none", "standardise", "min_max"):
             with self.subTest(saved), tempfile.TemporaryDirectory() as kept:
@@ -279,7 +279,7 @@ class cohort_train(unittest.TestCase):
                     self.assertRegex(refused, rf"cohort-train: the document's normalise, or its data, differs from that of the checkpoint "
                                      rf"\({kept}\): expected {value(saved)}, got {value(other)}\n")
 
-    def test_resuming_needs_the_table_of_the_checkpoint(self):
+    def test_resuming_requires_the_table_of_the_checkpoint(self):
         file = self.rows("resumed.csv", ["blue", "red"])
         with tempfile.TemporaryDirectory() as kept:
             flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=2")
@@ -289,7 +289,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(refused, "cohort-train: the table's encoder differs from the encoder of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed.csv\n")
 
-    def test_writes_files_that_show_the_run(self):
+    def test_writes_tensorboard_events_and_an_html_report(self):
         board, page = pathlib.Path(self.folder, "board"), pathlib.Path(self.folder, "page.html")
         self.run_it(self.write(SMALL), "--set", f"output.tensorboard={board}", "--set", f"output.html_report={page}")
         self.assertEqual([file.name.startswith("events.out.tfevents.") for file in board.iterdir()], [True])
@@ -417,7 +417,7 @@ class cohort_train(unittest.TestCase):
                 "normalise": {"inputs": "standardise", "targets": "standardise"},
                 "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"epochs": 30}}
 
-    def test_one_odd_field_does_not_make_texts_of_a_column_of_numbers(self):
+    def test_an_odd_field_does_not_turn_a_column_of_numbers_into_texts(self):
         for odd in ("n/a", "None", "-nan", "#N/A", "<NA>"):
             made, _ = self.report(self.regression(self.measured("odd.csv", odd)))
             self.assertLess(made["rmse"], 1.5, odd)
@@ -432,7 +432,7 @@ class cohort_train(unittest.TestCase):
         skipped, _ = self.report(self.regression(table, transform=schema, bad="skip"))
         self.assertEqual(skipped["skipped_rows"], 1)
 
-    def test_reports_columns_from_which_little_can_be_learned(self):
+    def test_reports_columns_of_dates_unique_texts_and_constants(self):
         lines = ["day,name,same,x,y"]
         lines += [f"{1 + k % 28:02}.11.2026,name {k},7,{k % 13},{k % 13}" for k in range(100)]
         table = self.write("\n".join(lines) + "\n", "columns.csv")
@@ -477,7 +477,7 @@ class cohort_train(unittest.TestCase):
         idx, _ = self.report({**SMALL, "data": {"idx": files}})
         self.assertEqual((idx["checksum"], idx["accuracy"]), (mnist["checksum"], mnist["accuracy"]))
 
-    def test_trains_on_images_if_built_with_them(self):
+    def test_trains_on_images_if_built_with_image_support(self):
         folder = os.path.join(self.folder, "images")
         reference_program.write_images(folder, 2, 20, 8)
         document = {"version": 1, "network": {"layers": [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]},
@@ -538,18 +538,18 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort-train: COHORT_MAX_BYTES: {expected} 'much'\n")
         self.assertIn("more memory than allowed", self.refused("--max-bytes", "4K", status=1))
 
-    def test_a_path_selects_in_a_choice(self):
+    def test_a_path_selects_an_alternative_of_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
         self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__RULE": '{"sgd": {"learning_rate": 0.5}}'})["optimizer"]["rule"],
                          {"sgd": {"learning_rate": 0.5}})
 
-    def test_print_config_is_a_document_with_all_fields(self):
+    def test_print_config_writes_a_document_that_reads_back(self):
         text = self.run_it(self.write(SMALL), "--print-config").stdout
         again = self.run_it(self.write(text, "again.json"), "--print-config").stdout
         self.assertEqual(again, text)
 
     # ---- YAML ----------------------------------------------------------------------------------------------
-    def test_reads_yaml_if_built_with_it(self):
+    def test_reports_the_position_of_an_unknown_field_in_yaml(self):
         done = self.run_it(self.write("version: 1\nnetwork:\n  layers: [{input: [4]}, {dense: 2}, softmax_cross_entropy]\n"
                                       "training: {batch: 8, shuffel: no}\n", "run.yaml"), "--print-config", expect=2)
         if "without the component yaml" in done.stderr:
@@ -557,7 +557,7 @@ class cohort_train(unittest.TestCase):
         self.assertIn("run.yaml:4:31, $.training.shuffel): expected one of the fields", done.stderr)
         self.assertIn('the nearest name is shuffle, got "shuffel"', done.stderr)
 
-    def test_documents_of_the_page_are_read(self):
+    def test_reads_the_documents_of_the_documentation_page(self):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
         documents = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(documents), 3)
@@ -575,7 +575,7 @@ class cohort_train(unittest.TestCase):
         done = self.run_it(*((self.write(document),) if document is not None else ()), *flags, expect=status, **how)
         return done.stderr.replace(self.folder + "/", "").removeprefix("backend: reference<float>\n")
 
-    def test_errors_say_where_and_what_to_do(self):
+    def test_errors_report_the_position_and_the_expected_values(self):
         self.assertEqual(self.refused(document={**SMALL, "trainig": {}}),
                          "cohort-train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
                          "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output, $schema; "
@@ -597,7 +597,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort-train: cannot")
         self.assertEqual(self.refused("-"), "cohort-train: unknown flag '-'; --help lists the flags\n")
 
-    def test_errors_name_fields_of_documents_not_flags(self):
+    def test_errors_report_fields_of_documents_not_flags(self):
         self.assertEqual(self.refused("--set", "ranks.communicator=self", "--ranks", "2"),
                          "cohort-train: a document does not describe a run (ranks.count): expected 1 with communicator self, got 2\n")
         self.assertEqual(self.refused("--set", "ranks.communicator=mpi", "--ranks", "2"),
@@ -609,10 +609,10 @@ class cohort_train(unittest.TestCase):
         if done.returncode == 2:
             self.assertEqual(done.stderr, "cohort-train: backend: this program was built without the component cudnn\n")
 
-    def test_data_that_does_not_fit_the_network_is_an_error_of_the_run(self):
+    def test_data_that_does_not_fit_the_network_gives_status_1(self):
         self.assertIn("28x28", self.refused("--set", 'network.layers=[{"input": [5]}, {"dense": 10}, "softmax_cross_entropy"]', status=1))
 
-    def test_helps(self):
+    def test_help_lists_the_flags(self):
         done = self.run_it("--help")
         for flag in ("--set", "--ranks", "--resume", "--print-config", "--print-schema", "COHORT_SET_TRAINING__BATCH"):
             self.assertIn(flag, done.stdout)

@@ -28,7 +28,7 @@ class features_logistic(program.cases, unittest.TestCase):
         self.assertTrue(found, done.stdout)
         return float(found.group(1)), numbers, done
 
-    def test_learns_from_the_features_and_saves_both(self):
+    def test_trains_a_regression_on_features_and_saves_both_models(self):
         model = os.path.join(self.folder, "lenet.safetensors")
         accuracy, first, done = self.regression("--epochs", "2", "--save", model)
         self.assertGreater(accuracy, 50)  # in %, of ten classes
@@ -37,7 +37,7 @@ class features_logistic(program.cases, unittest.TestCase):
         again, loaded, _ = self.regression("--epochs", "0", "--load", model)
         self.assertEqual((again, loaded["checksum"]), (accuracy, first["checksum"]))  # LeNet is unchanged
 
-    def test_two_ranks_agree_on_a_regression(self):
+    def test_trains_a_regression_on_two_ranks(self):
         accuracy, _, _ = self.regression("--epochs", "2", "--ranks", "2")
         self.assertGreater(accuracy, 50)
 

@@ -57,7 +57,7 @@ class jobset(unittest.TestCase):
         with self.assertRaises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(job, "1.29", strict=True)
 
-    def test_gives_the_variables_of_cohort(self):
+    def test_sets_the_environment_variables_of_cohort(self):
         spec = self.job["template"]["spec"]
         given = {one["name"]: one["value"] for one in spec["template"]["spec"]["containers"][0]["env"]}
         self.assertEqual(given["COHORT_RANKS"], str(spec["completions"]))

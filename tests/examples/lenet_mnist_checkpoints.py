@@ -54,7 +54,7 @@ class checkpoints(unittest.TestCase):
         self.assertEqual(numbers["steps"], STEPS - int(found.group(2)))
         return int(found.group(2)), numbers
 
-    def test_a_run_that_is_killed_three_times_ends_where_it_would_have(self):
+    def test_a_run_killed_three_times_resumes_to_the_same_result(self):
         seed = random.randrange(10**6)
         print(f"moments of seed {seed}")
         moments = random.Random(seed)
@@ -79,7 +79,7 @@ class checkpoints(unittest.TestCase):
     def stop(self, process):
         process.send_signal(signal.SIGTERM)
 
-    def test_a_run_that_is_asked_to_stop_saves_ends_with_75_and_goes_on(self):
+    def test_a_run_stopped_by_sigterm_saves_and_resumes(self):
         whole, _ = self.report()
         with self.started("--save-every", str(SAVE_EVERY)) as process:
             program.wait_for_checkpoint(process, self.kept, SAVE_EVERY)
@@ -93,13 +93,13 @@ class checkpoints(unittest.TestCase):
         self.assertEqual(went_on_from, int(found.group(1)))
         self.assertEqual(numbers["checksum"], whole["checksum"])
 
-    def test_resume_without_a_checkpoint_says_so_and_starts_afresh(self):
+    def test_resume_without_a_checkpoint_starts_from_scratch(self):
         for kept in (self.kept, os.path.join(self.kept, "never")):
             numbers, done = self.report("--epochs", "1", "--checkpoints", kept, "--resume")
             self.assertIn(f"no checkpoint in {kept}: starting from scratch\n", done.stdout)
             self.assertEqual(numbers["steps"], STEPS_AN_EPOCH)
 
-    def test_others_go_on_at_the_same_place(self):
+    def test_other_ranks_strategies_and_backends_resume_from_the_same_step(self):
         begun = 70
         whole, _ = self.report("--epochs", "2")
         program.run(*self.flags("--epochs", "2", "--checkpoints", self.kept, "--save-every", str(begun)),
@@ -117,13 +117,13 @@ class checkpoints(unittest.TestCase):
                 self.assertEqual(numbers["steps"], -(-left_of_epoch // examples_a_step))
                 self.assertLess(abs(numbers["accuracy"] - whole["accuracy"]), 0.02)
 
-    def test_a_used_folder_is_refused_without_resume(self):
+    def test_a_folder_with_checkpoints_is_refused_without_resume(self):
         flags = self.flags("--epochs", "1", "--checkpoints", self.kept)
         program.run(*flags, "--save-every", "30", before=self.mpirun, folder=self.folder)
         done = program.run(*flags, before=self.mpirun, folder=self.folder, expect=2)
         self.assertIn(f"--checkpoints: {self.kept} contains a checkpoint: expected --resume", done.stderr)
 
-    def test_a_checkpoint_that_is_damaged_is_passed_over(self):
+    def test_a_damaged_checkpoint_is_skipped(self):
         program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", str(SAVE_EVERY)),
                     before=self.mpirun, folder=self.folder)
         with open(f"{self.kept}/step-{2 * SAVE_EVERY:012}/shared.safetensors", "r+b") as file:

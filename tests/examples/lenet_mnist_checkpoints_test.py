@@ -12,7 +12,7 @@ import lenet_mnist_program as program
 
 
 class checkpoints_of_a_process(cases.checkpoints):
-    def test_a_full_disk_is_said_and_training_goes_on(self):
+    def test_a_full_disk_is_reported_and_training_continues(self):
         whole, _ = self.report("--epochs", "2")
         program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", "30"))
         files = sorted(glob.glob(f"{self.kept}/**", recursive=True))
@@ -30,7 +30,7 @@ class checkpoints_of_a_process(cases.checkpoints):
         self.assertEqual(numbers["checksum"], whole["checksum"])
         self.assertEqual(sorted(glob.glob(f"{self.kept}/**", recursive=True)), files)
 
-    def test_a_blocked_path_is_said_and_sigterm_still_ends_the_run(self):
+    def test_a_blocked_path_is_reported_and_sigterm_ends_the_run(self):
         blocked = os.path.join(self.kept, "runs")
         with program.started(*self.flags("--epochs", "50", "--checkpoints", blocked, "--save-every", "3"),
                              folder=self.folder) as process:

@@ -2,7 +2,7 @@
 # needs: onednn zlib mpi
 # ranks: 2
 # label: slow long
-"""Checkpoints of the example under mpirun: the cases of ranks in threads, and mpirun that is asked to stop."""
+"""Checkpoints of the example under mpirun: the cases of ranks in threads, and SIGTERM for mpirun."""
 import os
 import signal
 import unittest
@@ -18,7 +18,7 @@ class checkpoints_of_processes(cases.checkpoints):
     def stop(self, process):
         os.kill(program.ranks_of(process)[1], signal.SIGTERM)  # one of them; the others are notified
 
-    def test_mpirun_that_is_asked_to_stop_asks_the_ranks(self):
+    def test_ranks_save_if_mpirun_receives_sigterm(self):
         for attempt in range(8):  # mpirun allows them a second (Open MPI 4.1) or a quarter (5.0), which may be too short on a busy machine
             kept = os.path.join(self.kept, str(attempt))
             flags = self.flags("--epochs", "1000", "--checkpoints", kept)

@@ -24,7 +24,7 @@ class ranks(unittest.TestCase):
     def tearDownClass(cls):
         cls.scratch.cleanup()
 
-    def test_compute_the_bits_and_send_the_bytes_of_ranks_in_threads(self):
+    def test_match_ranks_in_threads_in_checksum_and_bytes_sent(self):
         for count, strategy in ((2, "allreduce"), (2, "averaging"), (3, "allreduce")):
             with self.subTest(strategy, ranks=count):
                 flags = (*self.flags, "--strategy", strategy)
@@ -35,16 +35,16 @@ class ranks(unittest.TestCase):
                     self.assertEqual(processes[same], threads[same], same)
                 self.assertEqual(len(re.findall(r"checksum \w+$", done.stdout, re.MULTILINE)), 1)  # rank 0 prints
 
-    def test_repeat_themselves(self):
+    def test_compute_the_same_checksum_in_repeated_runs(self):
         twice = [program.report(self.folder, *self.flags, before=program.under_mpirun(2))[0] for _ in range(2)]
         self.assertEqual(twice[0]["checksum"], twice[1]["checksum"])
 
-    def test_one_is_the_program_alone(self):
+    def test_of_a_single_process_match_a_run_without_mpirun(self):
         alone, _ = program.report(self.folder, *self.flags)
         one, _ = program.report(self.folder, *self.flags, before=program.under_mpirun(1))
         self.assertEqual((one["communicator"], one["checksum"], one["bytes_sent"]), ("mpi", alone["checksum"], 0))
 
-    def test_sum_by_nccl_or_as_without_it(self):
+    def test_reduce_with_nccl_if_built_with_it(self):
         path = os.path.join(self.folder, "nccl.json")
         done = program.run(*self.flags, "--communicator", "nccl", "--json", path, before=program.under_mpirun(2), expect=(0, 2),
                            folder=self.folder)
@@ -63,7 +63,7 @@ class ranks(unittest.TestCase):
         self.assertRegex(done.stderr, rf"(?m)^rank [01]: (rank [01] failed: )?{what}.* on rank 0; .* on rank 1")
         self.assertNotIn("epoch", done.stdout)
 
-    def test_refuse_to_begin_where_they_differ(self):
+    def test_refuse_to_start_with_different_settings_or_data(self):
         fewer = program.write_digits(os.path.join(self.folder, "fewer"), train=320)
         model = os.path.join(self.folder, "model.safetensors")
         program.run(*self.flags, "--save", model)
@@ -74,7 +74,7 @@ class ranks(unittest.TestCase):
                 self.refuse(flags, f"the ranks of this run differ \\({what}")
         self.refuse(("--data", fewer), "the ranks' data sets differ \\(fit\\): ")
 
-    def test_refuse_to_exchange_nothing(self):
+    def test_refuse_the_strategy_none(self):
         done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=2,
                            folder=self.folder)
         self.assertIn("--strategy: expected allreduce, averaging, sharing or top_k with several ranks, got 'none'", done.stderr)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # ranks: 2
-"""The example with several ranks in one process: it repeats its bits, counts its bytes, and reports errors in one sentence."""
+"""The example with several ranks in one process: it is bitwise reproducible, counts the bytes sent, and reports errors in one sentence."""
 import json
 import os
 import tempfile
@@ -56,7 +56,7 @@ class ranks(unittest.TestCase):
                 self.assertEqual(made["ranks"], 2)
                 self.assertGreaterEqual(made["accuracy"], 0.97)
 
-    def test_allreduce_repeats_itself_and_sends_the_bytes_of_its_contract(self):
+    def test_allreduce_is_reproducible_and_sends_the_documented_bytes(self):
         for count in (2, 3):
             first, done = self.report("--ranks", str(count))
             self.assertEqual((first["ranks"], first["strategy"], first["communicator"]),
@@ -76,7 +76,7 @@ class ranks(unittest.TestCase):
         self.assertNotEqual(half["checksum"], whole["checksum"])
         self.assertGreater(half["accuracy"], 0.5)
 
-    def test_averaging_repeats_itself_and_sends_the_bytes_of_its_contract(self):
+    def test_averaging_is_reproducible_and_sends_the_documented_bytes(self):
         flags = ("--ranks", "2", "--strategy", "averaging", "--every", "3")
         first, _ = self.report(*flags)
         self.assertEqual((first["strategy"], first["steps"]), ("averaging", 20))
@@ -86,7 +86,7 @@ class ranks(unittest.TestCase):
         self.assertLess(first["bytes_sent"], contract + 2 * 2 * EPOCH_END)
         self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
 
-    def test_outer_steps_and_overlap_repeat_themselves_and_differ(self):
+    def test_outer_steps_and_overlap_are_reproducible_and_differ(self):
         seen = set()
         for flags in ((), ("--outer", "bmuf"), ("--outer", "nesterov_bmuf"), ("--outer", "diloco"), ("--overlap",)):
             flags = ("--ranks", "2", "--strategy", "averaging", "--every", "3", *flags)
@@ -95,7 +95,7 @@ class ranks(unittest.TestCase):
             seen.add(made["checksum"])
         self.assertEqual(len(seen), 5)
 
-    def test_sharing_repeats_itself_and_reports_what_it_sends(self):
+    def test_sharing_is_reproducible_and_reports_the_bytes_sent(self):
         for strategy, share in (("sharing", "gradient"), ("sharing", "update"), ("top_k", "gradient")):
             flags = ("--ranks", "2", "--strategy", strategy, "--share", share, "--density", "0.01", "--warm-up", "2",
                      "--learning-rate", "0.01")
@@ -115,7 +115,7 @@ class ranks(unittest.TestCase):
         fixed, _ = self.report("--ranks", "2", "--strategy", "sharing", "--threshold", "0.5")
         self.assertEqual(fixed["exchange"]["threshold"], 0.5)
 
-    def test_steps_are_shared_as_late_as_it_is_said(self):
+    def test_sharing_of_updates_obeys_the_staleness_setting(self):
         flags = ("--ranks", "2", "--strategy", "sharing", "--share", "update", "--density", "0.01", "--learning-rate", "0.01")
         late, _ = self.report(*flags, "--staleness", "2")
         self.assertEqual(late["exchange"]["staleness"], 2)
@@ -124,19 +124,19 @@ class ranks(unittest.TestCase):
         ages = [n for name, n in free["exchange"].items() if name.startswith("staleness_")]
         self.assertEqual(sum(ages), free["steps"])
 
-    def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):
+    def test_a_single_rank_gives_the_same_checksum_with_every_strategy_and_sends_nothing(self):
         alone, _ = self.report("--communicator", "self")
         self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
         for strategy in ("none", "allreduce", "averaging"):
             one, _ = self.report("--communicator", "threads", "--strategy", strategy)
             self.assertEqual((one["checksum"], one["bytes_sent"]), (alone["checksum"], 0), strategy)
 
-    def test_ranks_may_have_workers(self):
+    def test_ranks_train_with_several_workers(self):
         both, _ = self.report("--ranks", "2", "--workers", "2")
         self.assertEqual((both["ranks"], both["workers"]), (2, 2))
         self.assertGreater(both["accuracy"], 0.5)
 
-    def test_evaluates_on_the_way_and_leaves_the_run_as_it_was(self):
+    def test_evaluations_during_training_do_not_change_the_result(self):
         for strategy in ("allreduce", "averaging"):
             flags = ("--ranks", "2", "--strategy", strategy)
             plain, _ = self.report(*flags)
@@ -150,12 +150,12 @@ class ranks(unittest.TestCase):
             self.assertEqual(seconds, sorted(seconds))
             self.assertIn("step 16: accuracy ", done.stdout)
 
-    def test_more_ranks_than_examples_train_all_of_them(self):
+    def test_trains_with_more_ranks_than_examples(self):
         few = program.write_digits(os.path.join(self.folder, "few"), train=3, test=2)
         made, _ = program.report(self.folder, "--data", few, "--epochs", "2", "--ranks", "4")
         self.assertEqual((made["ranks"], made["steps"]), (4, 2))
 
-    def test_a_model_that_ranks_have_saved_is_loaded_by_others(self):
+    def test_a_saved_model_is_loaded_by_another_number_of_ranks(self):
         model = os.path.join(self.folder, "two.safetensors")
         two, _ = self.report("--ranks", "2", "--save", model)
         three, _ = self.report("--ranks", "3", "--load", model, "--epochs", "0")
@@ -165,7 +165,7 @@ class ranks(unittest.TestCase):
         whole, _ = self.report("--ranks", "2", "--epochs", "3")
         self.assertEqual(more["checksum"], whole["checksum"])
 
-    def test_the_speed_is_said_with_the_bytes(self):
+    def test_reports_throughput_and_bytes_sent(self):
         done = program.run("--data", self.digits, "--ranks", "2", "--epochs", "1", "--performance", "10")
         self.assertRegex(done.stderr, r"steps 1 to 10: .* samples/s, \d+\.\d % waiting for other ranks, "
                                       r".*B sent a step")
@@ -199,11 +199,11 @@ class ranks(unittest.TestCase):
             ends.append(span["ts"] + span["dur"])
             self.assertTrue(len(ends) < 2 or ends[-1] <= ends[-2] + rounding, span)
 
-    def test_what_diverges_names_each_rank_its_step_and_its_layer(self):
+    def test_a_diverged_run_reports_the_step_of_each_rank(self):
         self.refuses(r"the loss is not finite \(rank 0: step \d+, .*; rank 1: step \d+, ",
                      "--ranks", "2", "--learning-rate", "1e9", code=1)
 
-    def test_refuses_flags_that_make_no_sense(self):
+    def test_refuses_invalid_flag_values(self):
         for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("udp", "")),
                              ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--wire", ("f16",)),
                              ("--staleness", ("-1", "100", "late")),
@@ -217,7 +217,7 @@ class ranks(unittest.TestCase):
         self.refuses("--resume=yes: expected no value$", "--resume=yes")
         self.refuses("unknown flag '--rank-count'", "--rank-count", "2")
 
-    def test_refuses_flags_that_do_not_go_together(self):
+    def test_refuses_incompatible_flags(self):
         self.refuses("--strategy: expected allreduce, averaging, sharing or top_k with several ranks, got 'none'$",
                      "--ranks", "2", "--strategy", "none")
         self.refuses("--ranks: expected 1 with --communicator self$", "--ranks", "2", "--communicator", "self")
@@ -227,7 +227,7 @@ class ranks(unittest.TestCase):
         self.refuses("--resume: expected --checkpoints DIR as well, got none$", "--resume")
         self.refuses("--save-every: expected --checkpoints DIR as well, got none$", "--save-every", "20")
 
-    def test_takes_the_ends_of_each_range(self):
+    def test_accepts_extreme_flag_values(self):
         made, _ = self.report("--ranks=2", "--epochs=1", "--strategy=averaging", "--every=1000000", "--deadline=1e6",
                               "--heartbeat=1e6", "--communicator=threads", "--keep=1000000", "--performance=0")
         self.assertEqual(made["steps"], 10)

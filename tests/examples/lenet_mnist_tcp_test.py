@@ -38,7 +38,7 @@ class processes(unittest.TestCase):
                 return ended, json.load(file)
         return ended, None
 
-    def test_compute_the_bits_and_send_the_bytes_of_ranks_in_threads(self):
+    def test_match_ranks_in_threads_in_checksum_and_bytes_sent(self):
         secret = os.path.join(self.folder, "secret")
         with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
             file.write("a secret of this test\n")
@@ -85,7 +85,7 @@ class processes(unittest.TestCase):
         self.assertNotIn("accuracy", done.stdout)
 
     def all_fail(self, status, said, *flags, count=3, **more):
-        """All processes fail with this status, long before the deadline of 120 s, and say why."""
+        """All processes fail with this status, long before the deadline of 120 s, and report `said`."""
         begin = time.monotonic()
         ended, _ = self.start(count, *flags, **more)
         self.assertEqual([code for _, code in ended], count * [status], ended)
@@ -103,7 +103,7 @@ class processes(unittest.TestCase):
         open(file, "w", encoding="utf-8").close()
         self.all_fail(2, "--checkpoints: expected a folder that can be written", "--checkpoints", file + "/kept")
 
-    def test_refuse_ranks_with_other_collective_calls(self):
+    def test_refuse_ranks_with_different_listeners_or_outputs(self):
         kept, other = (("--checkpoints", os.path.join(self.folder, name)) for name in ("mine", "others"))
         for flags, odd, values in (
                 ((*kept, "--save-every", "50"), ("--save-every", "70"), r"\(listeners\): .*every 50 steps on rank 0.*every 70 steps on rank 1"),
@@ -135,7 +135,7 @@ class processes(unittest.TestCase):
         ended = self.all_fail(1, "preflight", *few, odd=("--data", fewer), count=2)
         self.assertRegex(ended[0][0], r"problem: the ranks of this run differ \(data set\): 640 examples, .* 320 examples, ")
 
-    def test_report_flags_that_do_not_fit(self):
+    def test_refuse_several_ranks_in_a_process(self):
         ended, _ = self.start(1, "--ranks", "2")
         self.assertEqual(ended[0][1], 2)
         self.assertIn("--ranks: expected 1 with --communicator tcp; each process is a rank", ended[0][0])

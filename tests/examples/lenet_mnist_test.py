@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
-"""The example as a user runs it: it learns, repeats its bits, and reports errors in one sentence."""
+"""The example as a user runs it: it learns, is bitwise reproducible, and reports errors in one sentence."""
 import json
 import os
 import pathlib
@@ -39,7 +39,7 @@ class lenet_mnist(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_reports_what_it_did(self):
+    def test_reports_results_and_settings_of_the_run(self):
         wanted = {"accuracy", "seconds", "wait_seconds", "samples_per_second", "ranks", "workers", "backend", "steps", "checksum"}
         self.assertEqual(wanted - set(self.two), set())
         self.assertEqual((self.two["ranks"], self.two["workers"], self.two["backend"]), (1, 2, "onednn"))
@@ -48,7 +48,7 @@ class lenet_mnist(unittest.TestCase):
         self.assertAlmostEqual(float(share[1]), 100 * self.two["wait_seconds"] / self.two["seconds"], delta=0.5001)
         self.assertGreater(self.two["wait_seconds"], 0)
 
-    def test_writes_files_that_show_the_run(self):
+    def test_writes_tensorboard_events_and_an_html_report(self):
         board, page = pathlib.Path(self.folder.name, "runs/first"), pathlib.Path(self.folder.name, "run.html")
         plain, _ = report(self.folder.name, *self.few)
         shown, _ = report(self.folder.name, *self.few, "--tensorboard", str(board), "--html-report", str(page), "--ranks", "2", "--batch", "16")
@@ -90,7 +90,7 @@ class lenet_mnist(unittest.TestCase):
         run("--help", COHORT_MAX_BYTES="much")
         self.assertEqual(run(expect=2, COHORT_MAX_BYTES="much").stderr, f"lenet_mnist: COHORT_MAX_BYTES: {expected} 'much'\n")
 
-    def test_learns(self):
+    def test_reaches_the_expected_accuracy_or_reduces_the_loss(self):
         if self.two["data"] == "real":
             self.assertGreater(self.two["accuracy"], 0.97)  # 98.0 % were seen after one epoch
             self.assertEqual(self.two["steps"], 1875)
@@ -98,20 +98,20 @@ class lenet_mnist(unittest.TestCase):
             self.assertTrue(self.output.splitlines()[0].lower().find("synthetic") >= 0, self.output.splitlines()[0])
             self.assertLess(self.two["loss"], 2.3)
 
-    def test_repeats_itself_bit_by_bit(self):
+    def test_is_bitwise_reproducible(self):
         first, again = (report(self.folder.name, *self.few, "--workers", "2")[0] for _ in range(2))
         self.assertEqual(again["checksum"], first["checksum"])
 
-    def test_one_worker_agrees_with_two(self):
+    def test_a_single_worker_reaches_the_accuracy_of_two(self):
         one, _ = report(self.folder.name, "--workers=1")
         self.assertNotEqual(one["checksum"], self.two["checksum"])
         self.assertLess(abs(one["accuracy"] - self.two["accuracy"]), 0.003)
 
-    def test_a_saved_model_is_the_same_model(self):
+    def test_a_loaded_model_equals_the_saved_model(self):
         loaded, _ = report(self.folder.name, "--load", self.model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["accuracy"]), (self.two["checksum"], self.two["accuracy"]))
 
-    def test_tunes_once_and_repeats_itself_by_what_it_keeps(self):
+    def test_tunes_once_and_reuses_the_cached_choice(self):
         cache = os.path.join(self.folder.name, "cache")
         path = pathlib.Path(self.folder.name) / "tuned.json"
         reports = []
@@ -126,7 +126,7 @@ class lenet_mnist(unittest.TestCase):
         by_hand = run("--tune", "--workers", "1", "--epochs", "0", XDG_CACHE_HOME=cache)
         self.assertNotIn("calibrated", by_hand.stderr)
 
-    def test_takes_a_gpu_or_says_why_not(self):
+    def test_selects_a_gpu_or_reports_why_it_is_skipped(self):
         path = pathlib.Path(self.folder.name) / "here.json"
         here = run(*self.few, "--epochs", "2", "--json", str(path), BACKEND_PRIORITY_CPU="0").stderr.splitlines()[0]
         made = json.loads(path.read_text(encoding="utf-8"))
@@ -142,7 +142,7 @@ class lenet_mnist(unittest.TestCase):
             self.assertEqual((gpu.returncode, gpu.stderr.splitlines()[0]), (0, here))
             self.assertTrue(here.startswith("backend: cudnn on "), here)
 
-    def test_refuses_in_one_sentence(self):
+    def test_refuses_invalid_flags_in_a_single_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
                             (["--learning-rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
             done = run(*flags, expect=code)

@@ -18,7 +18,7 @@ class mnist_mlp(program.cases, unittest.TestCase):
         super().setUpClass()
         cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640), "--epochs", "2")
 
-    def test_learns_and_a_saved_model_is_the_same_model(self):
+    def test_learns_and_reloads_a_saved_model(self):
         model = os.path.join(self.folder, "mlp.safetensors")
         once, _ = program.report(self.name, self.folder, *self.few, "--save", model)
         self.assertEqual((once["steps"], once["learning_rate"], once["seed"]), (40, 0.02, 12345))
@@ -26,12 +26,12 @@ class mnist_mlp(program.cases, unittest.TestCase):
         loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["accuracy"]), (once["checksum"], once["accuracy"]))
 
-    def test_two_ranks_learn_as_well(self):
+    def test_learns_on_two_ranks(self):
         two, _ = program.report(self.name, self.folder, *self.few, "--ranks", "2")
         self.assertEqual((two["strategy"], two["steps"]), ("allreduce", 20))
         self.assertLess(two["loss"], 2)
 
-    def test_has_no_settings_of_a_page_that_differ(self):
+    def test_refuses_the_flag_original(self):
         program.run(self.name, "--original", expect=2)
 
 

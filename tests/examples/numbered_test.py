@@ -33,17 +33,17 @@ class numbered_examples(unittest.TestCase):
     def accuracy(self, text):
         return float(re.search(r"(\d+\.\d+) %", text).group(1))
 
-    def test_the_first_one_trains_by_two_ranks(self):
+    def test_01_lenet_learns(self):
         self.assertGreater(self.accuracy(self.run_example("01_lenet")), 90)
 
-    def test_the_second_one_trains_in_a_loop_of_its_own(self):
+    def test_02_custom_loop_learns(self):
         text = self.run_example("02_custom_loop")
         losses = [float(loss) for loss in re.findall(r"epoch \d: loss (\d+\.\d+)", text)]
         self.assertEqual(len(losses), 2)
         self.assertLess(losses[1], losses[0])
         self.assertGreater(self.accuracy(re.search("accuracy on .*", text).group()), 90)
 
-    def test_the_third_and_fourth_ones_predict_with_a_saved_model(self):
+    def test_03_predict_and_04_serve_use_a_saved_model(self):
         model = pathlib.Path(self.folder.name) / "lenet.safetensors"
         self.run_example("lenet_mnist", "--epochs", 1, "--save", model, "--data", self.digits)
         self.assertTrue(self.run_example("03_predict", model))

@@ -72,7 +72,7 @@ class cases:
         for default in self.defaults:
             self.assertIn(f"({default})", text)
 
-    def test_refuses_in_one_sentence(self):
+    def test_refuses_invalid_flags_in_a_single_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--batch", "0"], 2), (["--learning-rate"], 2), (["--resume"], 2),
                             ([*self.few, "--load", "/nowhere/x"], 1)):
             done = run(self.name, *flags, expect=code)

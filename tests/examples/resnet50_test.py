@@ -45,7 +45,7 @@ class resnet50(program.cases, unittest.TestCase):
     name = "resnet50"
     defaults = ("8", "0.01", "123")
 
-    def test_learns_what_it_draws(self):
+    def test_learns_synthetic_images(self):
         with tempfile.TemporaryDirectory() as folder:
             made, done = program.report(self.name, folder, "--threads", "2", "--epochs", "2")
             if os.environ.get("COHORT_LONG_TESTS") == "1":
@@ -72,12 +72,12 @@ class resnet50(program.cases, unittest.TestCase):
                          "each parameter (NAME - keeps its value) and each tensor (- NAME ignores it), and all tensors that these lines "
                          "name, got missing tensors: head.bias for fc.bias; unused tensors: fc.bias")
 
-    def test_needs_a_map_for_weights(self):
+    def test_requires_weights_and_map_together(self):
         for given, other in (("--weights", "--map"), ("--map", "--weights")):
             done = program.run(self.name, given, "x", expect=2)
             self.assertEqual(done.stderr, f"resnet50: {given}: expected {other} FILE as well, got none\n")
 
-    def test_has_no_folder_of_data(self):
+    def test_refuses_the_flag_data(self):
         program.run(self.name, "--data", ".", expect=2)
 
 

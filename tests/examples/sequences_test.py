@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn
 # label: slow
-"""The programs of sequences: they learn from small files, also by two ranks, and write a text."""
+"""The programs of sequences: they learn from small files, also on two ranks, and generate text."""
 import math
 import os
 import random
@@ -44,7 +44,7 @@ class sequence_classification(program.cases, unittest.TestCase):
         control_charts(cls.charts)
         cls.few = ("--data", cls.charts, "--epochs", "2")
 
-    def test_learns_control_charts_and_a_saved_model_is_the_same_model(self):
+    def test_learns_control_charts_and_reloads_a_saved_model(self):
         model = os.path.join(self.folder, "charts.safetensors")
         once, done = program.report(self.name, self.folder, "--data", self.charts, "--epochs", "6", "--save", model)
         self.assertIn("450 training and 150 test", done.stdout)
@@ -61,7 +61,7 @@ class sequence_classification(program.cases, unittest.TestCase):
             made, _ = program.report(self.name, self.folder, "--data", folder, "--epochs", "12", *flags)
             self.assertGreater(made["accuracy"], 0.9, flags)
 
-    def test_names_the_line_of_a_mistake(self):
+    def test_reports_the_line_of_an_invalid_number(self):
         path = os.path.join(self.folder, "wrong.data")
         with open(path, "w", encoding="utf-8") as file:
             file.write("1 2 3\n1 x 3\n")
@@ -80,7 +80,7 @@ class writers:
             file.write("to be or not to be, that is the question.\n" * 200)
         cls.few = ("--data", text, "--batch", "16", "--epochs", "1")
 
-    def test_learns_and_writes_a_text(self):
+    def test_learns_and_generates_text(self):
         model = os.path.join(self.folder, f"{self.name}.safetensors")
         made, done = program.report(self.name, self.folder, *self.few, "--epochs", self.epochs, "--generate", "80", "--save", model)
         self.assertLess(made["loss"], 1.5)  # from ln 17
@@ -89,7 +89,7 @@ class writers:
         again = [program.run(self.name, *self.few, "--load", model, "--epochs", "0", "--generate", "40").stdout for _ in range(2)]
         self.assertEqual(again[0], again[1])
 
-    def test_two_ranks_learn_as_well(self):
+    def test_learns_on_two_ranks(self):
         two, _ = program.report(self.name, self.folder, *self.few, "--epochs", self.epochs, "--ranks", "2", "--batch", "8", "--generate", "0")
         self.assertLess(two["loss"], 1.5)
 

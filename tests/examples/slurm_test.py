@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script for Slurm, with programs of this test in place of Slurm's: numbers, secret, restarts, and the way back to the queue.
-Numbers, secret and restarts also under a Slurm of this host."""
+"""The script for Slurm, with programs of this test in place of Slurm's: rank variables, secret, restarts, and requeueing.
+Rank variables, secret and restarts also under a Slurm of this host."""
 import contextlib
 import getpass
 import os
@@ -58,7 +58,7 @@ class slurm(unittest.TestCase):
         self.assertEqual(list(self.tmp.iterdir()), [])  # no secret is left
         return sorted(out.splitlines()), errors
 
-    def test_numbers_ranks_and_shares_a_secret(self):
+    def test_sets_rank_variables_and_shares_a_secret(self):
         out, _ = self.run_it('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $OMP_NUM_THREADS threads, '
                              '$(stat -c %a "$COHORT_SECRET_FILE"), $(wc -c < "$COHORT_SECRET_FILE")"', 0)
         self.assertEqual(out, [f"{rank} of 3 at node0:20010, 2 threads, 600, 45" for rank in range(3)])
@@ -67,7 +67,7 @@ class slurm(unittest.TestCase):
         out, _ = self.run_it('echo "$COHORT_RANK of $COHORT_RANKS, ${COHORT_SECRET_FILE:-none}"', 0, COHORT_ENCRYPTION="off")
         self.assertEqual(out, [f"{rank} of 3, none" for rank in range(3)])
 
-    def test_starts_again_at_another_port_after_lost_ranks(self):
+    def test_restarts_with_another_port_after_lost_ranks(self):
         out, errors = self.run_it('[ $COHORT_RANK = 0 ] && echo $COHORT_JOIN; [ -e done$COHORT_RANK ] || { touch done$COHORT_RANK; exit 75; }', 0)
         self.assertEqual(out, ["node0:20010", "node0:20011"])
         self.assertIn("ranks were lost: start 2 in 1 s", errors)
@@ -78,7 +78,7 @@ class slurm(unittest.TestCase):
         self.assertNotIn("lost", errors)
         self.assertFalse((self.folder / "requeued").exists())
 
-    def test_goes_back_to_the_queue_at_the_time_limit(self):
+    def test_requeues_the_job_at_the_time_limit(self):
         program = self.start('trap "exit 75" TERM; touch up$COHORT_RANK; while true; do sleep 0.05; done')
         end = time.monotonic() + 30
         while not all((self.folder / f"up{rank}").exists() for rank in range(3)):
@@ -179,14 +179,14 @@ class under_slurm(unittest.TestCase):
         self.assertEqual(done.returncode, expect, log)
         return sorted(log.splitlines())
 
-    def test_numbers_ranks_and_shares_a_secret(self):
+    def test_sets_rank_variables_and_shares_a_secret(self):
         lines = self.submit('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $(stat -c %a "$COHORT_SECRET_FILE") $(md5sum < "$COHORT_SECRET_FILE")"', 0)
         self.assertEqual(len(lines), 3, lines)
         for rank, line in enumerate(lines):
             self.assertRegex(line, rf"^{rank}: {rank} of 3 at [^ ]+:2\d{{4}}, 600 [0-9a-f]{{32}}  -$")
         self.assertEqual(len({line.rsplit(" at ", 1)[1] for line in lines}), 1)
 
-    def test_starts_again_after_lost_ranks(self):
+    def test_restarts_after_lost_ranks(self):
         lines = self.submit('echo "$COHORT_JOIN"; [ -e done$COHORT_RANK ] || { touch done$COHORT_RANK; exit 75; }', 0)
         self.assertEqual(len([line for line in lines if re.match(r"[012]: ", line)]), 6, lines)
         self.assertIn("ranks were lost: start 2 in 1 s", lines)

@@ -22,7 +22,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         program.run("preprocess", cls.folder / "images", cls.packed, 30)
         cls.few = ("--data", cls.packed, "--batch", "14", "--epochs", "1")
 
-    def test_learns_and_says_that_these_images_are_others(self):
+    def test_learns_and_reports_that_the_images_are_not_tiny_imagenet(self):
         model = self.folder / "tiny.safetensors"
         first, done = program.report(self.name, self.folder, *self.few)
         self.assertEqual(done.stdout.splitlines()[0],
@@ -38,7 +38,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["top_accuracy"]), (more["checksum"], more["top_accuracy"]))
 
-    def test_preprocess_packs_tiny_imagenet_as_it_is_distributed(self):
+    def test_preprocess_packs_the_distributed_folders_of_tiny_imagenet(self):
         source, packed = self.folder / "distributed", self.folder / "distributed_packed"
         program.write_images(source / "train", 2, 4, 64, part="images")
         val = source / "val"
@@ -60,7 +60,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         self.assertIn("8 training and 6 test images", done.stdout)
         self.assertIn("but 2 classes of images of 64x64 pixels; ", done.stdout.splitlines()[0])
 
-    def test_preprocess_refuses_what_it_cannot_pack(self):
+    def test_preprocess_refuses_invalid_arguments(self):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
             self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
 

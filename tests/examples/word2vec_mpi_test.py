@@ -2,7 +2,7 @@
 # needs: onednn mpi
 # ranks: 2
 # label: slow
-"""The program word2vec under mpirun: the bits and bytes of ranks in threads."""
+"""The program word2vec under mpirun: the same vectors and bytes sent as with ranks in threads."""
 import pathlib
 import tempfile
 import unittest
@@ -13,7 +13,7 @@ import word2vec_test
 
 
 class ranks(unittest.TestCase):
-    def test_compute_the_bits_and_send_the_bytes_of_ranks_in_threads(self):
+    def test_match_ranks_in_threads_in_vectors_and_bytes_sent(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             word2vec_test.write_topics(folder / "topics.txt")

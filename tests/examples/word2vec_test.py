@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn
 # label: slow
-"""The program word2vec: it finds the words of the same sentences, over ranks, and writes files for other tools."""
+"""The program word2vec: the nearest words belong to the same topic, also over ranks, and it writes files for other tools."""
 import os
 import pathlib
 import random
@@ -30,7 +30,7 @@ class word2vec(unittest.TestCase):
         write_topics(cls.folder / "topics.txt")
         cls.few = ("--data", cls.folder / "topics.txt", "--batch", "64", "--epochs", "8", "--words", "ship,plough,moon")
 
-    def test_finds_the_words_of_the_same_sentences(self):
+    def test_nearest_words_belong_to_the_same_topic(self):
         for ranks in ("1", "2"):
             made, done = program.report("word2vec", self.folder, *self.few, "--ranks", ranks)
             lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
@@ -40,7 +40,7 @@ class word2vec(unittest.TestCase):
             self.assertEqual(made["words"], 10)
             self.assertEqual(made["bytes_sent"] > 0, ranks == "2")
 
-    def test_writes_vectors_in_both_formats_and_continues(self):
+    def test_writes_vectors_in_both_formats_and_resumes_from_a_state(self):
         text, binary, state = (os.path.join(self.folder, name) for name in ("vectors.txt", "vectors.bin", "state.safetensors"))
         for path in (text, binary, state):
             program.run("word2vec", *self.few, "--save", path)
@@ -55,7 +55,7 @@ class word2vec(unittest.TestCase):
         program.run("word2vec", *self.few, "--load", state, "--save", again)
         self.assertEqual(pathlib.Path(again).read_text(encoding="utf-8").splitlines(), lines)
 
-    def test_help_lists_only_its_flags(self):
+    def test_help_lists_only_supported_flags(self):
         text = program.run("word2vec", "--help").stdout
         for flag in ("--data", "--ranks", "--batch", "--epochs", "--learning-rate", "--seed", "--save", "--load", "--words", "--deadline"):
             self.assertIn(flag, text)
@@ -63,7 +63,7 @@ class word2vec(unittest.TestCase):
             self.assertNotIn(f"\n  {flag}", text)
         self.assertTrue(all(len(line) <= 120 for line in text.splitlines()))
 
-    def test_refuses_in_one_sentence(self):
+    def test_refuses_invalid_flags_in_a_single_sentence(self):
         for flags, code in ((["--strategy", "allreduce"], 2), (["--batch", "0"], 2), ([*self.few, "--load", "/nowhere/x"], 1)):
             done = program.run("word2vec", *flags, expect=code)
             sentences = [line for line in done.stderr.strip().splitlines() if line.startswith("word2vec: ")]

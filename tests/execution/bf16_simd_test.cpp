@@ -53,7 +53,7 @@ TEST(bf16_simd, rounds_like_scalar_code_on_every_instruction_set) {
   }
 }
 
-TEST(bf16_simd, adds_the_kept_rounding_error) {
+TEST(bf16_simd, adds_the_stored_rounding_error_before_rounding) {
   std::vector<float> const kept{0.25F, 1e-3F, -1.0F};
   std::vector<float> w{1.0F, 1.0F, 1.0F};
   std::vector<bf16> q(3);

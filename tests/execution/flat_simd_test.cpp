@@ -23,7 +23,7 @@ class flat_simd : public testing::Test {};
 using elements = testing::Types<float, double>;
 TYPED_TEST_SUITE(flat_simd, elements);
 
-TYPED_TEST(flat_simd, finds_one_bad_element_anywhere) {
+TYPED_TEST(flat_simd, finds_a_non_finite_element_in_any_position) {
   using limits = std::numeric_limits<TypeParam>;
   for (isa const which : usable()) {
     for (std::size_t const n : {1, 7, 15, 16, 17, 33, 64, 100}) {
@@ -46,7 +46,7 @@ TYPED_TEST(flat_simd, finds_one_bad_element_anywhere) {
   }
 }
 
-TYPED_TEST(flat_simd, sums_in_order_and_bitwise_equal_everywhere) {
+TYPED_TEST(flat_simd, sums_parts_in_order_bitwise_equally_on_every_instruction_set) {
   std::size_t const n = 203;
   std::array<std::vector<TypeParam>, 5> parts;
   for (std::size_t p = 0; p < parts.size(); ++p)
@@ -69,7 +69,7 @@ TYPED_TEST(flat_simd, sums_in_order_and_bitwise_equal_everywhere) {
   }
 }
 
-TYPED_TEST(flat_simd, sums_into_its_first_part) {
+TYPED_TEST(flat_simd, sums_in_place_into_the_first_part) {
   for (isa const which : usable()) {
     std::vector<TypeParam> a(37, TypeParam(1));
     std::vector<TypeParam> const b(37, TypeParam(2));

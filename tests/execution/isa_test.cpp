@@ -17,7 +17,7 @@ TEST(isa_of_the_environment, is_the_instruction_set_of_the_machine_if_unset) {
   EXPECT_EQ(cohort::best_isa(), cohort::machine_isa());
 }
 
-TEST(isa_of_the_environment, is_lowered_and_never_raised) {
+TEST(isa_of_the_environment, lowers_but_never_raises_the_machines_instruction_set) {
   for (isa const cap : {isa::baseline, isa::avx2, isa::avx512}) {
     with_variable const most("COHORT_ISA", std::string(cohort::name_of(cap)).c_str());
     EXPECT_EQ(cohort::best_isa(), std::min(cap, cohort::machine_isa()));

@@ -11,7 +11,7 @@ static_assert(part_of({10, 7}, 0, 3) == index_slice{10, 3});
 static_assert(part_of({10, 7}, 1, 3) == index_slice{13, 2});
 static_assert(part_of({10, 7}, 2, 3) == index_slice{15, 2});
 
-TEST(partition, assigns_every_index_to_one_part) {
+TEST(partition, assigns_every_index_to_a_single_part) {
   for (int parts = 1; parts < 9; ++parts)
     for (int count = 0; count < 20; ++count) {
       std::int64_t next = 5;

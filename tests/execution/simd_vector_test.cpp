@@ -35,7 +35,7 @@ TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place)
   }
 }
 
-TEST(simd_vector, divides_zero_only_by_epsilon) {
+TEST(simd_vector, does_not_change_weights_with_zero_gradients) {
   cohort::optimizer_rule const rule = cohort::adagrad{.learning_rate = 1, .epsilon = 1e-30, .initial = 0};
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;

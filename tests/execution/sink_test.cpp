@@ -14,7 +14,7 @@ TEST(sink, writes_whole_lines_to_the_standard_error_stream) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "first\n\nthird\n");
 }
 
-TEST(sink, can_be_silent) {
+TEST(sink, discards_lines_if_silent) {
   testing::internal::CaptureStderr();
   cohort::silent_sink()("nothing");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -109,7 +109,7 @@ TEST(team, releases_the_others_from_a_barrier_when_one_throws) {
   }
 }
 
-TEST(team, names_the_worker_that_misses_a_barrier) {
+TEST(team, reports_the_worker_that_misses_a_barrier) {
   team crew(3, {.deadline = 50ms});
   std::atomic<bool> others_gave_up{false};
   try {
@@ -133,7 +133,7 @@ TEST(team, names_the_worker_that_misses_a_barrier) {
   }
 }
 
-TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_does) {
+TEST(team, reports_a_worker_that_does_not_finish_and_refuses_runs_until_it_has) {
   std::atomic<bool> go_home{false};
   team crew(3, {.deadline = 30ms});
   auto const stuck = [&](int w) {
@@ -165,7 +165,7 @@ TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_does)
   EXPECT_TRUE(ran);
 }
 
-TEST(team, calls_enter_once_per_thread_and_per_run_of_the_caller) {
+TEST(team, calls_enter_and_leave_once_per_thread_and_per_run_of_the_caller) {
   std::atomic<int> entered[3]{};
   std::atomic<int> left[3]{};
   {
@@ -227,7 +227,7 @@ TEST(team, refuses_invalid_settings) {
   EXPECT_THROW(team(2, {.deadline = std::chrono::milliseconds::max()}), cohort::setting_error);
 }
 
-TEST(team, two_teams_run_concurrently) {
+TEST(team, runs_inside_the_workers_of_another_team) {
   team outer(2);
   std::atomic<int> calls{0};
   outer.run([&](int) {

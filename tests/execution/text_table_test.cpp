@@ -18,7 +18,7 @@ std::string table(columns others) {
   return t.text();
 }
 
-TEST(text_table, aligns_by_characters) {
+TEST(text_table, aligns_columns_by_characters_instead_of_bytes) {
   EXPECT_EQ(table(columns::right), "  Käfer   1  200\n  a      10\n  b\n");
   EXPECT_EQ(table(columns::left), "  Käfer  1   200\n  a      10\n  b\n");
   EXPECT_EQ(table(columns::even), "  Käfer    1  200\n  a       10\n  b\n");
@@ -26,7 +26,7 @@ TEST(text_table, aligns_by_characters) {
   EXPECT_EQ(cohort::detail::characters_in("K\xc3\xa4"), 2u);
 }
 
-TEST(text_table, aligns_several_columns_to_the_left_and_starts_at_the_margin) {
+TEST(text_table, left_aligns_the_first_columns_without_an_indent) {
   text_table t({.others = columns::right, .left = 2, .indent = 0});
   t.add({"a", "b", "c", "d"});
   t.add({"aaa", "bb", "cc", "1"});
@@ -34,7 +34,7 @@ TEST(text_table, aligns_several_columns_to_the_left_and_starts_at_the_margin) {
   EXPECT_EQ(t.text(), "a    b    c   d\naaa  bb  cc   1\n             22\n");
 }
 
-TEST(text_table, writes_numbers_with_a_point_and_missing_ones_as_a_dash) {
+TEST(text_table, writes_numbers_with_fixed_decimals_and_missing_numbers_as_a_dash) {
   EXPECT_EQ(decimal_text(0.98765, 4), "0.9877");
   EXPECT_EQ(decimal_text(-1e300, 1).size(), 304u);
   EXPECT_EQ(decimal_text(std::nullopt, 4), "-");

@@ -5,7 +5,7 @@
 
 namespace usable_processors_test {
 
-TEST(usable_processors, are_the_processors_that_the_thread_is_bound_to) {
+TEST(usable_processors, are_counted_from_the_threads_affinity_mask) {
   EXPECT_GE(cohort::usable_processors(), 1);
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

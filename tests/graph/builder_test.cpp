@@ -30,7 +30,7 @@ std::string said(F describe) {
 }
 std::string line(int number) { return "line " + std::to_string(number); }
 
-TEST(builder, names_the_users_line_and_the_shapes) {
+TEST(builder, reports_the_users_line_and_the_shapes_of_an_error) {
   int const here = __LINE__;
   auto const describe = [](builder& net) {
     tensor const x = net.input({1, 4, 4}) | relu{};
@@ -51,7 +51,7 @@ TEST(builder, refuses_more_inputs_than_a_layer_accepts) {
             line(here + 3) + ": relu: this layer got the wrong number of inputs (inputs 2, at most 1)");
 }
 
-TEST(builder, names_the_lines_of_a_sums_operands) {
+TEST(builder, reports_the_lines_that_create_the_operands_of_a_sum) {
   int const here = __LINE__;
   auto const describe = [](builder& net) {
     tensor const x = net.input({1, 8, 8});
@@ -65,7 +65,7 @@ TEST(builder, names_the_lines_of_a_sums_operands) {
                                 + line(here + 3) + ", right 20x6x6 from " + line(here + 4) + ")");
 }
 
-TEST(builder, names_the_operand_that_does_not_fit_among_several) {
+TEST(builder, reports_the_mismatched_operand_among_several) {
   int const here = __LINE__;
   auto const described = [](bool sum) {
     return [=](builder& net) {
@@ -90,7 +90,7 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
       << "a join that is written out has a line of its own";
 }
 
-TEST(builder, keeps_the_first_error_and_infers_nothing_after_it) {
+TEST(builder, reports_the_first_of_several_errors) {
   finding const first = mistake_in([](builder& net) {
     net.input({1, 4, 4}) | conv2d{.filters = 0, .kernel = 3} | conv2d{.filters = 2, .kernel = 9}
         | softmax_cross_entropy{};
@@ -133,7 +133,7 @@ TEST(builder, refuses_a_name_that_is_taken) {
                }).found());
 }
 
-TEST(builder, has_several_inputs_and_outputs) {
+TEST(builder, builds_a_network_with_several_inputs_and_outputs) {
   graph const net = graph::build([](builder& b) {
     tensor const picture =
         b.input({1, 6, 6}, "picture") | conv2d{.filters = 2, .kernel = 3} | dense{.units = 4};
@@ -205,7 +205,7 @@ TEST(builder, accepts_nested_blocks) {
   EXPECT_EQ(net.parameter_count(), 3 * 7 + 7 + 3 * (7 * 7 + 7));
 }
 
-TEST(builder, keeps_a_layers_own_initialisers) {
+TEST(builder, stores_the_initialisers_of_each_layer) {
   graph const net = graph::build([](builder& b) {
     return b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}}
            | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
@@ -217,7 +217,7 @@ TEST(builder, keeps_a_layers_own_initialisers) {
   EXPECT_EQ(second.specs[1].initial, initialiser(init::constant{.value = 3}));
 }
 
-TEST(builder, refuses_a_name_that_another_layer_gets_once_the_order_is_fixed) {
+TEST(builder, refuses_a_name_that_sorting_generates_for_another_layer) {
   // As written, the named layer is the second dense layer; after sorting, the third, because the other one is
   // called dense_2.
   EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {

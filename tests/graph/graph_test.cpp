@@ -35,7 +35,7 @@ TEST(graph, has_a_stable_hash_across_versions) {
             0x217523739e3aa239U);
 }
 
-TEST(graph, has_another_hash_if_anything_relevant_differs) {
+TEST(graph, has_a_different_hash_if_layers_differ_in_anything_but_their_line) {
   std::set<std::uint64_t> seen;
   int made = 0;
   auto const add_graph = [&](auto layer) {
@@ -73,7 +73,7 @@ TEST(graph, has_another_hash_if_anything_relevant_differs) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made - 1)) << "the line does not matter";
 }
 
-TEST(graph, throws_the_text_of_the_finding) {
+TEST(graph, throws_the_line_the_layer_and_the_shapes_of_a_mistake) {
   int const here = __LINE__;
   auto const bad = [](builder& net) { net.input({1, 4, 4}) | conv2d{.filters = 20, .kernel = 5}; };
   expect_parts(

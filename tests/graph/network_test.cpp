@@ -78,14 +78,14 @@ constexpr auto deep = network<[](builder& net) {
 static_assert(deep.view().size() >= 176);
 static_assert(deep.view()[deep.view().find("classes")].output == shape{1000});
 
-TEST(network, has_every_layers_output) {
+TEST(network, stores_the_output_shape_of_every_layer) {
   std::string shapes;
   graph_view const net = lenet;
   for (int id = 0; id < net.size(); ++id) shapes += to_string(net[id].output) + ' ';
   EXPECT_EQ(shapes, "1x28x28 20x24x24 20x24x24 20x12x12 50x4x4 50x4x4 50x2x2 200 200 10 10 ");
 }
 
-TEST(network, may_be_copied_to_run_time) {
+TEST(network, converts_to_a_run_time_graph) {
   graph const copy = lenet;
   EXPECT_EQ(copy.parameter_count(), 67'780);
   EXPECT_EQ(copy.hash(), lenet.hash());

@@ -43,7 +43,7 @@ total         4 layers                                                          
                               .substr(1));
 }
 
-TEST(summary, writes_padding_strides_and_initialisers_that_differ) {
+TEST(summary, prints_padding_strides_and_initialisers_other_than_the_defaults) {
   auto const line = [](auto const& layer) {
     graph const net = graph::build([&](builder& b) { return b.input({1, 9, 9}) | layer; });
     std::string const text = detail::layer_text(net, 1);

@@ -19,7 +19,7 @@ static_assert(translator.view().size() == 8);
 static_assert(translator.view()[3].output == shape{8});  // state
 static_assert(translator.parameter_count() == 4 * 8 * (3 + 8 + 1) + 4 * 8 * (2 + 8 + 1) + 9 * 4);
 
-TEST(with_state, steps_are_masked_and_states_are_not) {
+TEST(with_state, masks_steps_but_not_states) {
   graph const net = graph::build([](builder& b) {
     auto const made = with_state(gru{.units = 4}, b.masked_input({6, 3}));
     return std::pair{made.steps() | tanh_activation{}, made.state() | relu{}};
@@ -32,7 +32,7 @@ TEST(with_state, steps_are_masked_and_states_are_not) {
   EXPECT_EQ(v[v.find("relu_1")].mask, -1);
 }
 
-TEST(with_state, requires_its_members_for_masked_outputs_with_states) {
+TEST(with_state, refuses_layers_that_read_masked_steps_and_the_state_together) {
   builder b;
   tensor const x = b.masked_input({6, 3}) | gru{.units = 4, .returns_state = true};
   x | dense{.units = 2};
@@ -40,7 +40,7 @@ TEST(with_state, requires_its_members_for_masked_outputs_with_states) {
                "this layer reads the steps and the state together: use the members of with_state");
 }
 
-TEST(with_state, names_missing_outputs_of_a_layer) {
+TEST(with_state, reports_outputs_that_the_layer_does_not_have) {
   builder b;
   auto const last = with_state(gru{.units = 4, .last_step = true}, b.input({6, 3}));
   last.steps();

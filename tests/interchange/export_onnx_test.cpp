@@ -45,7 +45,7 @@ auto const classifier = [](builder& b) {
          | dropout{} | dense{.units = 3} | softmax_cross_entropy{.name = "class"};
 };
 
-TEST(export_onnx, names_values_and_parameters_as_the_layers) {
+TEST(export_onnx, names_values_and_parameters_after_the_layers) {
   detail::onnx_model const made = detail::read_onnx_model(exported(classifier, {.batch = "rows"}), "a");
   EXPECT_EQ(made.ir_version, 8);
   ASSERT_EQ(made.opsets.size(), 1U);
@@ -76,7 +76,7 @@ TEST(export_onnx, writes_the_same_bytes_to_a_file_and_to_a_stream) {
   std::filesystem::remove(path);
 }
 
-TEST(export_onnx, names_a_layer_that_onnx_cannot_express_and_the_reason) {
+TEST(export_onnx, reports_a_layer_that_onnx_cannot_express_and_the_reason) {
   auto const refused = [](auto describe) { return refusal_of<graph_error>([&] { exported(describe); }); };
   EXPECT_EQ(
       refused([](builder& b) { return b.input({3}) | halve{.name = "mine"}; }),
@@ -97,7 +97,7 @@ TEST(export_onnx, names_a_layer_that_onnx_cannot_express_and_the_reason) {
       "only after a sequence's last step, set onnx_export_settings::padding_at_end");
 }
 
-TEST(export_onnx, keeps_the_old_file_after_an_error) {
+TEST(export_onnx, reports_a_missing_folder) {
   training run = trainer<reference<float>>(graph::build(classifier));
   EXPECT_THROW(export_onnx(run, "/no/such/folder/a.onnx"), file_error);
 }

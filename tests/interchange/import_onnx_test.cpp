@@ -45,7 +45,7 @@ std::map<std::string, std::string> const not_imported{
     {"padded_indices", "no layer casts to this type"},
     {"padded_lstm", "sequence_lens are computed"}};
 
-TEST(import_onnx, has_the_outputs_of_the_exported_network) {
+TEST(import_onnx, reproduces_the_outputs_of_the_exported_network) {
   std::mt19937 random(5);
   int passed = 0;
   for (network_case const& one : all_cases()) {
@@ -109,7 +109,7 @@ TEST(import_onnx, keeps_names_kinds_and_parameters) {
   EXPECT_EQ(again.checksum(), run.checksum());
 }
 
-TEST(import_onnx, gives_parameters_to_a_network_with_a_loss) {
+TEST(import_onnx, copies_parameters_into_a_network_with_a_loss) {
   std::vector<float> const x{1, 0, 0, 1, 1, 1, -1, 1};
   std::vector<float> const y{1, -1, 0.5F, 2};
   training run = trainer<reference<float>>(graph::build([](builder& b) {
@@ -141,7 +141,7 @@ TEST(import_onnx, freezes_layers_that_compute_with_constants) {
   EXPECT_EQ(made.settings.optimizer.layers[0].frozen, true);
 }
 
-TEST(import_onnx, reads_a_file) {
+TEST(import_onnx, reads_a_file_and_refuses_a_missing_file) {
   std::string const path = testing::TempDir() + "import_onnx_test.onnx";
   training run = trainer<reference<float>>(
       graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1}; }));
@@ -152,7 +152,7 @@ TEST(import_onnx, reads_a_file) {
   EXPECT_THROW(import_onnx(path), file_error);
 }
 
-TEST(import_onnx, recognises_gelu_in_its_usual_spellings) {
+TEST(import_onnx, recognises_two_decompositions_of_gelu) {
   onnx_tensor const root = onnx_tensor::of("root", {}, {1.41421354F}), one = onnx_tensor::of("one", {}, {1}),
                     half = onnx_tensor::of("half", {}, {0.5F});
   std::vector<onnx_tensor> const constants{root, one, half};
@@ -176,7 +176,7 @@ TEST(import_onnx, recognises_gelu_in_its_usual_spellings) {
                     "\"Erf\"", replace));
 }
 
-TEST(import_onnx, joins_a_product_and_a_sum_to_a_dense_layer) {
+TEST(import_onnx, fuses_matmul_and_add_into_a_dense_layer) {
   onnx_tensor const w = onnx_tensor::of("w", {3, 2}, {1, 2, 3, 4, 5, 6}),
                     b = onnx_tensor::of("b", {2}, {7, 8});
   EXPECT_EQ(
@@ -188,7 +188,7 @@ TEST(import_onnx, skips_nodes_that_no_output_needs) {
   EXPECT_EQ(kinds_of(model_of({4}, {op("Sqrt", {"x"}, {"a"}), op("Relu", {"x"}, {"y"})})), "input relu ");
 }
 
-TEST(import_onnx, names_node_and_remedy_of_a_refusal) {
+TEST(import_onnx, reports_the_node_and_the_remedy_of_a_refusal) {
   auto const of_relu = [](std::string const& what, std::string const& expected, std::string const& got,
                           std::string const& remedy) {
     return message(0, "y", "Relu", what, expected, got, remedy);
@@ -233,7 +233,7 @@ TEST(import_onnx, names_node_and_remedy_of_a_refusal) {
             message(0, "y", "MaxPool", "attribute kernel_shape has another type", "INTS", "INT", check));
 }
 
-TEST(import_onnx, names_inputs_and_outputs_of_the_file) {
+TEST(import_onnx, reports_the_refused_input_or_output_of_the_file) {
   onnx_model made = model_of({4}, {op("Relu", {"x"}, {"y"})});
   made.inputs[0].type = onnx_type::f16;
   EXPECT_EQ(refused(made),

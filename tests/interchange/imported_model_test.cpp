@@ -31,7 +31,7 @@ TEST(imported_model, loads_into_a_run_with_parameters_and_settings) {
   EXPECT_EQ(run.settings().optimizer.rule.name(), "adam");
 }
 
-TEST(imported_model, stores_a_temporary_without_a_copy) {
+TEST(imported_model, stores_parameters_from_temporary_vectors) {
   imported_model made(small(), "a.onnx");
   std::vector<float> values = weights;
   made.set("head.weights", {3, 2}, std::move(values));
@@ -42,7 +42,7 @@ TEST(imported_model, stores_a_temporary_without_a_copy) {
   EXPECT_EQ(read, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST(imported_model, refuses_parameters_that_the_network_does_not_have) {
+TEST(imported_model, refuses_unknown_misshapen_repeated_or_missing_parameters) {
   imported_model made(small(), "a.onnx");
   EXPECT_EQ(refusal_of<data_error>([&] {
               made.set("tail.weights", {3, 2}, weights);

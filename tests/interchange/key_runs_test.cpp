@@ -21,7 +21,7 @@ namespace key_runs_test {
 using namespace cohort;
 using detail::key_entry;
 
-TEST(key_runs, sort_integers_by_their_bytes) {
+TEST(key_runs, encode_integers_as_bytes_of_the_same_order) {
   std::vector<std::int64_t> const ascending{
       std::numeric_limits<std::int64_t>::min(), -300, -1, 0, 1, 255, 256,
       std::numeric_limits<std::int64_t>::max()};
@@ -33,7 +33,7 @@ TEST(key_runs, sort_integers_by_their_bytes) {
   EXPECT_TRUE(std::ranges::is_sorted(bytes));
 }
 
-TEST(key_runs, are_merged_for_any_number_of_open_files) {
+TEST(key_runs, are_merged_with_any_limit_of_open_files) {
   random_stream const numbers(5, "keys");
   for (std::size_t const most : {2U, 3U, 7U, 100U}) {
     scratch_folder const folder;
@@ -71,7 +71,7 @@ TEST(key_runs, are_merged_for_any_number_of_open_files) {
   }
 }
 
-TEST(key_runs, that_are_damaged_are_named) {
+TEST(key_runs, are_reported_by_path_if_damaged) {
   scratch_folder const folder;
   std::string const path = folder.path() + "/run";
   std::vector<key_entry> entries{{"one", 0, 0, 0}, {"two", 1, 0, 0}};

@@ -76,7 +76,7 @@ TEST(name_map, reads_parameters_from_renamed_tensors) {
   EXPECT_TRUE(done.kept.empty() && done.ignored.empty());
 }
 
-TEST(name_map, converts_types_and_moves_elements_bitwise) {
+TEST(name_map, converts_element_types_and_transposes_exactly) {
   graph const net = graph::build(
       [](builder& b) { return b.input({2}) | dense{.units = 2, .name = "a"} | softmax_cross_entropy{}; });
   training run = trainer<reference<float>>(net);
@@ -108,7 +108,7 @@ TEST(name_map, keeps_parameters_and_ignores_tensors_by_rules) {
   EXPECT_EQ(done.ignored, (std::vector<std::string>{"fc1.weight", "fc2.kernel", "fc2.bias"}));
 }
 
-TEST(name_map, lists_all_differences_and_changes_nothing) {
+TEST(name_map, reports_all_mismatches_and_changes_no_parameter) {
   training run = trainer<reference<double>>(small());
   std::vector<double> const before = parameters_of(run);
   tensor_file file = small_file();
@@ -171,7 +171,7 @@ TEST(name_map, matches_stars_with_the_fewest_characters_and_at_least_one) {
   EXPECT_EQ(detail::expand_pattern("layer*.conv*.weight", {"1", "22"}), "layer1.conv22.weight");
 }
 
-TEST(name_map, refuses_lines_that_it_cannot_read) {
+TEST(name_map, refuses_malformed_lines_and_missing_files) {
   auto const refused = [](std::string const& line) {
     return refusal_of<data_error>([&] { name_map::parse("\n" + line, "a.map"); });
   };
@@ -196,7 +196,7 @@ TEST(name_map, refuses_lines_that_it_cannot_read) {
             "cannot open the file (/no/such.map): No such file or directory");
 }
 
-TEST(name_map, permutes_axes_and_takes_parts) {
+TEST(name_map, permutes_axes_and_selects_parts_of_tensors) {
   graph const net = graph::build([](builder& b) {
     return b.input({2, 2, 2}) | conv2d{.filters = 3, .kernel = {1, 2}, .bias = false, .name = "c"}
            | dense{.units = 2, .name = "d"} | softmax_cross_entropy{};
@@ -256,12 +256,12 @@ void compare(std::string const& name, graph const& net, name_map const& map, std
 }
 
 /// The names and outputs are those of torchvision's ResNet, and the map is that of the program resnet50.
-TEST(name_map, a_resnet_of_torchvision_has_the_outputs_of_torchvision) {
+TEST(name_map, reproduces_the_outputs_of_a_torchvision_resnet) {
   compare("resnet", reference_program::resnet({32, 5, {2, 1, 1, 1}}),
           name_map::load(COHORT_SOURCE_DIR "/examples/torchvision_resnet.map"), 20);
 }
 
-TEST(name_map, recurrent_layers_of_pytorch_have_the_outputs_of_pytorch) {
+TEST(name_map, reproduces_the_outputs_of_pytorchs_lstm_and_gru) {
   auto const net_of = [](auto layer) {
     return graph::build([=](builder& b) { return b.input({5, 3}) | layer | mean_squared_error{}; });
   };
@@ -279,7 +279,7 @@ TEST(name_map, recurrent_layers_of_pytorch_have_the_outputs_of_pytorch) {
 
 /// layer/recurrent_orders_test.cpp compares the table of docs/sequences.md with golden numbers; here the
 /// operation `gates` reads the same numbers.
-TEST(name_map, gates_of_other_libraries_have_the_outputs_of_the_library) {
+TEST(name_map, reproduces_outputs_with_gates_of_onnx_keras_and_deeplearning4j) {
   auto const cases = read_golden_cases("recurrent_orders.txt");
   constexpr int batch = 2, steps = 4, features = 3, units = 3;
   auto const compare_orders = [&](std::string const& name, auto layer, int gates, bool transposed,
@@ -322,7 +322,7 @@ TEST(name_map, gates_of_other_libraries_have_the_outputs_of_the_library) {
                  true, dl4j + "a.peepholes p transpose reshape gates:deeplearning4j");
 }
 
-TEST(name_map, gates_that_a_library_does_not_have_are_refused) {
+TEST(name_map, refuses_gates_that_the_library_does_not_have) {
   auto const wrong = [](char const* operation, char const* layer, char const* parameter, shape const& dims) {
     detail::element_order order{.dims = dims, .from = {}};
     return order.apply(*detail::tensor_operation::parse(operation), {layer, parameter, dims});

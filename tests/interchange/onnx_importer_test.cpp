@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of several nodes that almost fit, files that are wrong, and files that cost much.
+// Patterns of several nodes that almost match, and files that are malformed or need excessive memory.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
@@ -96,7 +96,7 @@ TEST(onnx_attention, is_recognised_only_if_examples_and_steps_stay_separate) {
                     "a shape that keeps the batch", "0 x 0 x 2 x 2 from N x 2 x 4", batch_first));
 }
 
-TEST(onnx_attention, has_a_mask_with_the_extents_of_its_scores) {
+TEST(onnx_attention, requires_a_mask_with_the_extents_of_the_scores) {
   EXPECT_EQ(refused(separate_attention{.mask = {1, 1}, .masks_before = true}.model()),
             message(12, "y", "Attention", "the mask does not have the extents of the scores", "2 x 2",
                     "1 x 1", replace));
@@ -116,7 +116,7 @@ TEST(onnx_attention, requires_two_inputs_and_known_attributes) {
 
 onnx_tensor const w = onnx_tensor::of("w", {3, 2}, {1, 2, 3, 4, 5, 6}), b = onnx_tensor::of("b", {2}, {7, 8});
 
-TEST(onnx_bias, is_fused_only_with_operators_of_onnx) {
+TEST(onnx_bias, is_fused_only_with_operators_of_the_onnx_domain) {
   onnx_model foreign =
       model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b});
   EXPECT_EQ(kinds_of(foreign), "input dense ");
@@ -146,7 +146,7 @@ TEST(onnx_bias, is_refused_as_a_third_input) {
             message(0, "y", "MatMul", "the node has too many inputs", "at most 2", "3", check));
 }
 
-TEST(onnx_gelu, is_recognised_only_from_operators_of_onnx) {
+TEST(onnx_gelu, is_recognised_only_from_onnx_operators_with_known_attributes) {
   for (std::size_t foreign = 0; foreign < 5; ++foreign) {
     onnx_model made =
         model_of({4},
@@ -173,7 +173,7 @@ TEST(onnx_selu, has_the_defaults_of_its_operator_set) {
   EXPECT_EQ(made.network().view().fields(2)[0], static_cast<double>(1.0507F));
 }
 
-TEST(onnx_names, are_unique) {
+TEST(onnx_names, are_refused_if_repeated_or_too_many) {
   onnx_model twice = model_of({4}, {op("Relu", {"x"}, {"y"})});
   twice.outputs.push_back(twice.outputs[0]);
   EXPECT_EQ(refused(twice), message_at("", "two outputs have the name \"y\"", "unique names", "two", check));
@@ -189,7 +189,7 @@ TEST(onnx_names, are_unique) {
             message_at("", "the graph has too many outputs", "at most 10000", "10001", reduce));
 }
 
-TEST(onnx_constants, are_refused_when_a_node_reads_them) {
+TEST(onnx_constants, of_text_are_refused_when_a_node_reads_them) {
   onnx_attribute const text{.name = "value_string", .type = onnx_attribute::text, .s = "a"};
   EXPECT_EQ(kinds_of(model_of({4}, {op("Constant", {}, {"c"}, {text}), op("Relu", {"x"}, {"y"})})),
             "input relu ");
@@ -212,7 +212,7 @@ TEST(onnx_functions, are_refused) {
                        "inline them by onnx.inliner.inline_local_functions"));
 }
 
-TEST(onnx_transpose, permutes_constants_of_any_rank) {
+TEST(onnx_transpose, permutes_constants_of_rank_2_and_3) {
   std::vector<float> numbers(6);
   for (std::size_t i = 0; i < 6; ++i) numbers[i] = static_cast<float>(i);
   imported_model const made = imported(write_onnx_model(
@@ -240,8 +240,8 @@ predictions output_of(imported_model const& model, std::string const& layer) {
   }
 }
 
-/// The names of nodes and values of a model that the network has. Each gives what the file has under this
-/// name: the output of the graph that ends there.
+/// The names of the model's nodes and values that layers of the imported network have. Checks that the output
+/// of each such layer is the value of this name in the file.
 std::string names_of(onnx_model const& model) {
   imported_model const whole = imported(write_onnx_model(model));
   for (std::string const& one : whole.outputs) EXPECT_FALSE(output_of(whole, one).values.empty()) << one;
@@ -305,7 +305,7 @@ TEST(onnx_names, of_fused_nodes_are_the_name_of_the_last_node) {
   EXPECT_EQ(names_of(with_names(attention)), "n_h y ");
 }
 
-TEST(onnx_names, of_views_and_parts_are_not_used) {
+TEST(onnx_names, of_transpose_and_split_nodes_are_not_used) {
   // A transposed sequence is convolved as it is, so the layer's output is the transposed value of the file.
   onnx_tensor const kernel = onnx_tensor::of("k", {2, 3, 1}, {1, 2, 3, 4, -1, 0});
   std::vector<onnx_attribute> const swap{list("perm", {0, 2, 1})};
@@ -369,7 +369,7 @@ onnx_attribute words(std::string name, std::string value) {
   return {.name = std::move(name), .type = onnx_attribute::text, .s = std::move(value)};
 }
 
-TEST(onnx_attributes, of_pooling_that_add_windows_to_valid_ones_are_refused) {
+TEST(onnx_attributes, of_pooling_whose_ceil_mode_adds_windows_to_valid_padding_are_refused) {
   auto const pool = [](std::int64_t extent, std::int64_t ceil) {
     return refused(
         model_of({1, extent, extent}, {op("MaxPool", {"x"}, {"y"},
@@ -408,7 +408,7 @@ TEST(onnx_attributes, of_resize_that_crop_are_refused) {
   EXPECT_EQ(refused(model("align_corners", half)), "");  // the scales are 1
 }
 
-TEST(onnx_attributes, of_split_agree_with_its_outputs) {
+TEST(onnx_attributes, of_split_that_contradict_the_number_of_outputs_are_refused) {
   auto const split = [](std::int64_t count) {
     return refused(model_of({6},
                             {op("Split", {"x"}, {"a", "b"}, {whole("axis", 1), whole("num_outputs", count)}),

@@ -31,7 +31,7 @@ std::string refused_tensor(std::string_view bytes) {
   return refusal_of<data_error>([&] { read_onnx_tensor(bytes, "a.pb"); });
 }
 
-TEST(protobuf, reads_what_was_written) {
+TEST(protobuf, round_trips_integers_reals_and_bytes) {
   protobuf_writer out;
   out.integer(1, 0);
   out.integer(2, -1);
@@ -54,7 +54,7 @@ TEST(protobuf, reads_what_was_written) {
   EXPECT_FALSE(in.next());
 }
 
-TEST(onnx_model, is_read_as_it_was_written) {
+TEST(onnx_model, round_trips_through_bytes) {
   onnx_model made;
   made.opsets = {{"", 17}, {"other", 3}};
   made.producer = "p";
@@ -82,7 +82,7 @@ TEST(onnx_model, is_read_as_it_was_written) {
   EXPECT_EQ(read.inputs[0].dims[1].value, 3);
 }
 
-TEST(onnx_model, skips_fields_that_it_does_not_know) {
+TEST(onnx_model, skips_unknown_fields) {
   protobuf_writer unknown;
   unknown.real(1000, 1);
   onnx_model const read =
@@ -102,7 +102,7 @@ TEST(onnx_model, reads_typed_and_packed_elements) {
   EXPECT_EQ(read_onnx_tensor(field(2, 9) + field(5, 1), "a").raw, std::string("\1"));
 }
 
-TEST(onnx_model, refuses_bytes_that_are_no_message) {
+TEST(onnx_model, refuses_malformed_messages) {
   EXPECT_EQ(refused(""),
             "cannot read the ONNX file (a.onnx, byte 0): expected an ONNX model: an IR version and a "
             "graph, got a message without them");
@@ -122,7 +122,7 @@ TEST(onnx_model, refuses_bytes_that_are_no_message) {
             "cannot read the ONNX file (a.onnx, byte 0): expected 4 bytes, got the end of the message");
 }
 
-TEST(onnx_model, names_the_message_that_is_wrong) {
+TEST(onnx_model, reports_the_path_of_a_malformed_message) {
   EXPECT_EQ(
       refused(model(field(1, "") + field(1, field(5, field(20, "x"))))),
       "cannot read the ONNX file (a.onnx, byte 10 in graph.node[1].attribute[0]): expected field 20 of wire "
@@ -133,7 +133,7 @@ TEST(onnx_model, names_the_message_that_is_wrong) {
       "got 4 bytes");
 }
 
-TEST(onnx_model, refuses_tensors_that_are_too_large_or_in_other_files) {
+TEST(onnx_model, refuses_tensors_too_large_in_other_files_or_of_unknown_types) {
   EXPECT_EQ(
       refused_tensor(field(1, std::int64_t{1} << 40)),
       "cannot read the ONNX file (a.pb, byte 0): expected a tensor of at most 1073741824 elements, got an "
@@ -155,13 +155,13 @@ TEST(onnx_model, refuses_tensors_that_are_too_large_or_in_other_files) {
             "cannot read the ONNX file (a.pb, byte 2): expected numbers of 4 bytes, got 3 bytes");
 }
 
-TEST(onnx_model, refuses_more_messages_than_a_network_has) {
+TEST(onnx_model, refuses_more_than_1048576_messages) {
   std::string nodes;
   for (int i = 0; i <= 1 << 20; ++i) nodes += std::string("\x0a\0", 2);
   EXPECT_NE(refused(model(nodes)).find("expected at most 1048576 messages, got more"), std::string::npos);
 }
 
-TEST(onnx_model, refuses_every_part_of_a_file) {
+TEST(onnx_model, refuses_every_truncated_file) {
   onnx_model made;
   made.nodes.push_back({"Relu", {"x"}, {"y"}, {}, "", ""});
   made.initializers.push_back(onnx_tensor::of("w", {2}, {1, 2}));

@@ -70,10 +70,10 @@ class Cases(unittest.TestCase):
         if (source, len(outcomes)) in EXPECTED:
             self.assertEqual((counts["passed"], counts["refused"]), EXPECTED[source, len(outcomes)])
 
-    def test_stored(self):
+    def test_stored_nodes_match_or_are_refused(self):
         self.check("libonnx-testdata", run(*(STORED / folder for folder in FOLDERS)))
 
-    def test_computed(self):
+    def test_computed_nodes_match_or_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             cases = pathlib.Path(folder) / "cases"
             write_cases(cases)

@@ -46,7 +46,7 @@ class Exported(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_networks_of_every_kind(self):
+    def test_networks_agree_with_onnx_runtime(self):
         self.assertGreater(len(self.cases), 100)
         for case in self.cases:
             with self.subTest(case.name):

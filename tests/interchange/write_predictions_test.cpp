@@ -104,7 +104,7 @@ tensor_view view_of(bright_thirds const& examples, int size = count) {
   return {examples.pixels.data(), shape{size, 1, 8, 8}};
 }
 
-TEST(write_predictions, gives_the_same_bytes_for_any_number_of_ranks) {
+TEST(write_predictions, writes_the_same_bytes_with_any_number_of_ranks) {
   bright_thirds const examples(count);
   std::vector<predictions> const wanted =
       make_model().outputs_of({"softmax_cross_entropy_1", "dense_1"}, view_of(examples));
@@ -126,7 +126,7 @@ TEST(write_predictions, gives_the_same_bytes_for_any_number_of_ranks) {
     }
 }
 
-TEST(write_predictions, writes_several_outputs_and_inner_layers_as_arrays) {
+TEST(write_predictions, writes_outputs_of_several_layers_as_npy_files) {
   bright_thirds const examples(count);
   std::vector<std::string> const names{"conv2d_1", "softmax_cross_entropy_1"};
   std::vector<predictions> const wanted = make_model().outputs_of(names, view_of(examples));
@@ -211,7 +211,7 @@ TEST(write_predictions, sorts_more_chunks_than_it_keeps_open) {
   }
 }
 
-TEST(write_predictions, stores_keys_of_either_type_as_arrays) {
+TEST(write_predictions, stores_integer_and_text_keys_as_npy_files) {
   bright_thirds const examples(count);
   std::vector<std::int64_t> keys;
   for (int i = 0; i < count; ++i) keys.push_back((i * 37 % count - 20) * 1'000'000'000LL);
@@ -334,7 +334,7 @@ TEST(write_predictions, resumes_after_a_killed_process) {
   }
 }
 
-TEST(write_predictions, does_not_mix_two_models) {
+TEST(write_predictions, refuses_part_files_of_another_model_data_set_or_chunk) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   std::string const path = folder.path() + "/made.csv";
@@ -379,7 +379,7 @@ TEST(write_predictions, refuses_ranks_with_different_models) {
   EXPECT_EQ(io::list_folder(folder.path())->size(), 0U);
 }
 
-TEST(write_predictions, survives_a_full_disk) {
+TEST(write_predictions, reports_a_full_disk_and_completes_when_repeated) {
   bright_thirds const examples(count);
   for (auto const format : {prediction_format::csv, prediction_format::npy})
     for (int const ranks : {1, 2}) {
@@ -399,7 +399,7 @@ TEST(write_predictions, survives_a_full_disk) {
     }
 }
 
-TEST(write_predictions, survives_a_full_disk_while_it_merges) {
+TEST(write_predictions, reports_a_full_disk_during_the_merge_and_resumes) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   std::string const path = folder.path() + "/made.npy";
@@ -462,7 +462,7 @@ TEST(write_predictions, refuses_a_key_that_is_not_an_integer) {
             "a key is not an integer (example 12; examples 0 to 52, rank ");
 }
 
-TEST(write_predictions, writes_the_examples_of_every_rank) {
+TEST(write_predictions, writes_the_local_examples_of_every_rank) {
   bright_thirds const examples(count);
   predictions const wanted = make_model().predict(view_of(examples));
   std::string const rows = rows_of(numbered(count), {wanted});
@@ -487,7 +487,7 @@ TEST(write_predictions, writes_the_examples_of_every_rank) {
   }
 }
 
-TEST(write_predictions, finds_damaged_part_files) {
+TEST(write_predictions, refuses_damaged_part_files) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   for (auto const format : {prediction_format::csv, prediction_format::npy})
@@ -522,7 +522,7 @@ TEST(write_predictions, finds_damaged_part_files) {
     }
 }
 
-TEST(write_predictions, keeps_the_part_files_on_request) {
+TEST(write_predictions, keeps_the_part_files_if_merging_is_disabled) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   std::string const path = folder.path() + "/made.csv";
@@ -539,7 +539,7 @@ TEST(write_predictions, keeps_the_part_files_on_request) {
   EXPECT_EQ(bytes_of(path), bytes_of(folder.path() + "/other.csv"));
 }
 
-TEST(write_predictions, uses_the_consensus_of_the_ranks) {
+TEST(write_predictions, predicts_with_the_consensus_parameters_of_the_ranks) {
   bright_thirds const examples(count);
   scratch_folder const folder;
   std::string const path = folder.path() + "/made.csv";
@@ -559,7 +559,7 @@ TEST(write_predictions, uses_the_consensus_of_the_ranks) {
             rows_of(numbered(count), {predictions{.example = {3}, .values = values}}));
 }
 
-TEST(write_predictions, maps_numbers_back_to_their_units) {
+TEST(write_predictions, writes_denormalised_outputs) {
   constexpr auto line =
       network<[](builder& net) { return net.input({1}) | dense{.units = 1} | mean_squared_error{}; }>();
   std::vector<float> x, y;

@@ -27,7 +27,7 @@ struct limited_sink {
 static_assert(byte_sink<limited_sink> && byte_sink<std::ostringstream>);
 static_assert(!byte_sink<std::string> && !byte_sink<std::vector<char>>);
 
-TEST(byte_sink, writes_to_streams_and_to_other_types) {
+TEST(byte_sink, writes_to_streams_and_user_defined_sinks) {
   std::ostringstream stream;
   limited_sink own;
   for (byte_sink_ref const sink : {byte_sink_ref(stream), byte_sink_ref(own)}) {
@@ -39,7 +39,7 @@ TEST(byte_sink, writes_to_streams_and_to_other_types) {
   EXPECT_EQ(own.stored, "abcde");
 }
 
-TEST(byte_sink, reports_a_failed_stream_and_passes_exceptions_on) {
+TEST(byte_sink, reports_a_failed_stream_and_propagates_exceptions) {
   std::ostringstream stream;
   stream.setstate(std::ios::badbit);
   EXPECT_THROW(byte_sink_ref(stream).write("a", 1), cohort::file_error);

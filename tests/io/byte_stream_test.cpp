@@ -48,7 +48,7 @@ struct failing {
   std::size_t read(char*, std::size_t) { throw std::runtime_error("the disk has failed"); }
 };
 
-TEST(byte_stream, passes_exceptions_on) {
+TEST(byte_stream, propagates_exceptions) {
   failing stream;
   EXPECT_THROW(bytes_read(stream, 1), std::runtime_error);
 }

@@ -28,7 +28,7 @@ class cached_file_in_a_folder : public testing::Test {
   std::string folder = scratch / "cache/trials";
 };
 
-TEST_F(cached_file_in_a_folder, returns_what_was_written) {
+TEST_F(cached_file_in_a_folder, returns_the_last_written_content) {
   EXPECT_EQ(file_of("a").read(), "");
   std::string const content("two\nlines and a \0", 17);
   file_of("a").write(content);
@@ -58,7 +58,7 @@ TEST_F(cached_file_in_a_folder, ignores_a_damaged_file) {
   }
 }
 
-TEST_F(cached_file_in_a_folder, compares_the_stored_key_with_the_requested_key) {
+TEST_F(cached_file_in_a_folder, ignores_a_file_of_another_key) {
   file_of("one").write("content");
   put(file_of("two").path(), bytes_of(file_of("one").path()));
   EXPECT_EQ(file_of("two").read(), "");
@@ -78,7 +78,7 @@ TEST_F(cached_file_in_a_folder, limits_the_size_of_files_that_it_writes_and_read
   EXPECT_EQ(limited(size).read(), "CONTENT");
 }
 
-TEST_F(cached_file_in_a_folder, works_without_a_folder) {
+TEST_F(cached_file_in_a_folder, ignores_writes_without_a_usable_folder) {
   for (char const* nowhere : {"", "/proc/no/such/folder"}) {
     folder = nowhere;
     file_of("a").write("content");

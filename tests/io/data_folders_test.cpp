@@ -12,7 +12,7 @@ namespace data_folders_test {
 using cohort_test::with_variable;
 using folders = std::vector<std::string>;
 
-TEST(data_folders, are_environment_variables_working_folders_and_caches) {
+TEST(data_folders, are_derived_from_the_environment_variables) {
   with_variable const data("COHORT_DATA", "/own"), cache("XDG_CACHE_HOME", "/cache"),
       home("HOME", "/home/me");
   EXPECT_EQ(cohort::io::data_folders(), (folders{"/own", "data", "/cache/cohort"}));

@@ -103,7 +103,7 @@ std::vector<event> events_of(F const& write) {
   return made;
 }
 
-TEST(event_file, has_a_unique_name_that_tensorboard_finds) {
+TEST(event_file, has_a_unique_name_with_the_prefix_of_tensorboard) {
   scratch_folder const folder;
   io::event_file const a(folder.path()), b(folder.path());
   EXPECT_EQ(a.path().find(folder / "events.out.tfevents."), 0U) << a.path();
@@ -140,7 +140,7 @@ TEST(event_file, stores_histograms) {
   EXPECT_EQ(numbers(of, 7), (std::vector{3.0, 1.0}));
 }
 
-TEST(event_file, histograms_skip_numbers_that_are_not_finite_and_have_one_interval_for_equal_ones) {
+TEST(event_file, histograms_skip_non_finite_values_and_have_a_single_interval_if_all_are_equal) {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   std::vector const some{nan, 3.0, 3.0, std::numeric_limits<double>::infinity()};
   io::value_histogram const equal = io::histogram_of(std::span<double const>(some));

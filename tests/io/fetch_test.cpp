@@ -43,7 +43,7 @@ TEST(fetch, copies_files_in_order) {
   EXPECT_TRUE(copies[0].starts_with(far.settings.folder + "/") && copies[0].ends_with("-a")) << copies[0];
 }
 
-TEST(fetch, keeps_one_file_per_copy_and_does_not_copy_again) {
+TEST(fetch, does_not_fetch_a_file_again_and_removes_temporary_files) {
   remote const far;
   std::string const name = far.file("a", "one");
   std::string const copy = fetch({name}, far.settings)[0];
@@ -63,7 +63,7 @@ TEST(fetch, accepts_the_longest_deadline) {
   EXPECT_EQ(io::read_text(fetch({far.file("a", "one")}, settings)[0]), "one");
 }
 
-TEST(fetch, shares_no_file_with_a_command_of_a_killed_process) {
+TEST(fetch, gives_every_command_a_different_temporary_file) {
   remote const far;
   // Each command writes to a file of its own: the first call fails, the second writes its own file's name.
   std::string const names = far.here / "names";
@@ -93,7 +93,7 @@ TEST(fetch, stores_files_of_the_same_last_name_separately) {
   EXPECT_EQ(io::read_text(copies[1]), "two");
 }
 
-TEST(fetch, passes_any_name_unchanged) {
+TEST(fetch, passes_names_to_the_command_without_shell_expansion) {
   remote const far;
   std::string const name = far.file("$(touch x); `touch y` {file} '\" *", "one");
   fetch_settings settings = far.settings;
@@ -101,7 +101,7 @@ TEST(fetch, passes_any_name_unchanged) {
   EXPECT_EQ(io::read_text(fetch({name}, settings)[0]), "one");
 }
 
-TEST(fetch, keeps_copies_in_its_folder) {
+TEST(fetch, stores_copies_inside_the_folder_for_hostile_names) {
   remote const far;
   for (char const* name : {"../../escape", "/", "..", "", "a/../.."}) {
     std::string const copy = fetch({name}, far.shell("printf content > \"$2\""))[0];
@@ -127,7 +127,7 @@ TEST(fetch, reports_a_command_that_fails) {
     EXPECT_TRUE(entry.path().string().ends_with(".lock")) << entry.path();
 }
 
-TEST(fetch, keeps_no_copy_of_a_command_whose_status_is_unknown) {
+TEST(fetch, stores_no_copy_if_the_exit_status_is_unknown) {
   remote const far;
   auto const before = std::signal(SIGCHLD, SIG_IGN);
   EXPECT_THROW(fetch({far.file("a", "one")}, far.shell("printf part > \"$2\"; exit 3")), file_error);
@@ -135,7 +135,7 @@ TEST(fetch, keeps_no_copy_of_a_command_whose_status_is_unknown) {
   EXPECT_FALSE(std::filesystem::exists(far.settings.folder + "/a"));
 }
 
-TEST(fetch, shows_the_end_of_a_long_error_text) {
+TEST(fetch, reports_the_end_of_a_long_error_text) {
   remote const far;
   std::string const failure = refused<file_error>([&] {
     fetch({"a"}, far.shell("i=0; while [ $i -lt 5000 ]; do echo line $i >&2; i=$((i+1)); done; exit 1"));
@@ -144,7 +144,7 @@ TEST(fetch, shows_the_end_of_a_long_error_text) {
   EXPECT_EQ(failure.find("line 100\n"), failure.npos);
 }
 
-TEST(fetch, tries_again_after_a_failure) {
+TEST(fetch, succeeds_after_a_failed_call) {
   remote const far;
   EXPECT_THROW(fetch({"a"}, far.shell("exit 1")), file_error);
   EXPECT_EQ(io::read_text(fetch({"a"}, far.shell("printf 1 > \"$2\""))[0]), "1");

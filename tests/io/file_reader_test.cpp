@@ -54,7 +54,7 @@ TEST(regular_file, closes_its_descriptor) {
   }
 }
 
-TEST(file_reader, names_a_missing_file) {
+TEST(file_reader, reports_the_path_of_a_missing_file) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),
             "cannot open the file (" + (folder / "none") + "): No such file or directory");
@@ -74,7 +74,7 @@ TEST(file_reader, refuses_files_that_are_not_regular) {
   EXPECT_NE(refusal_of<cohort::file_error>([] { file_reader file("/dev/zero"); }), "");
 }
 
-TEST(file_reader, refuses_a_file_that_has_become_shorter) {
+TEST(file_reader, refuses_to_read_past_the_end_of_the_file) {
   scratch_folder folder;
   std::ofstream(folder / "a") << "0123456789";
   char bytes[11];

@@ -16,7 +16,7 @@ TEST(read_file, returns_the_bytes_of_a_file) {
                {path.c_str(), "at most 2", "got 3"});
 }
 
-TEST(read_file, names_a_file_that_is_missing_or_a_directory) {
+TEST(read_file, reports_a_path_that_is_missing_or_a_directory) {
   std::string const path = fresh_path("nowhere") + "/file";
   expect_parts(refused<cohort::file_error>([&] { cohort::io::read_file(path); }),
                {path.c_str(), "No such file"});

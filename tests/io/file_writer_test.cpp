@@ -37,7 +37,7 @@ TEST(file_writer, publishes_nothing_before_commit_and_everything_after) {
   EXPECT_EQ(folder.names(), names{"model"});
 }
 
-TEST(file_writer, keeps_only_the_old_file_if_it_is_abandoned) {
+TEST(file_writer, keeps_only_the_old_file_without_a_commit) {
   scratch_folder folder;
   cohort::io::write_file(folder / "model", "old");
   {
@@ -65,7 +65,7 @@ TEST(file_writer, keeps_the_old_file_if_the_disk_is_full) {
   EXPECT_EQ(read_text(folder / "model"), large);
 }
 
-TEST(file_writer, is_closed_after_a_failure_and_after_commit) {
+TEST(file_writer, refuses_calls_after_a_failure_or_a_commit) {
   scratch_folder folder;
   file_writer failed(folder / "failed");
   {
@@ -80,7 +80,7 @@ TEST(file_writer, is_closed_after_a_failure_and_after_commit) {
   EXPECT_EQ(folder.names(), names{"done"});
 }
 
-TEST(file_writer, reports_why_it_cannot_write) {
+TEST(file_writer, reports_a_target_that_cannot_be_created) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_writer file(folder / "no/such/model"); }),
             "cannot create the file (" + (folder / "no/such/model") + "): No such file or directory");

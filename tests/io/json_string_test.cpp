@@ -29,7 +29,7 @@ std::size_t length_by_decoding(std::string const& text) {
   return code < lowest[length] || code > 0x10ffff || surrogate ? 0 : length;
 }
 
-TEST(json_string, agrees_with_plain_decoding_on_every_start_of_three_bytes) {
+TEST(json_string, validates_utf8_like_plain_decoding_for_any_first_three_bytes) {
   std::size_t disagreements = 0;
   for (std::uint32_t bits = 0; bits < 1u << 24; ++bits) {
     char const text[] = {static_cast<char>(bits >> 16), static_cast<char>(bits >> 8), static_cast<char>(bits),
@@ -74,7 +74,7 @@ TEST(json_string, prints_hostile_text_shortened_and_as_utf8) {
       << "DEL and the control characters of C1";
 }
 
-TEST(json_string, prints_messages_of_other_processes_on_one_line) {
+TEST(json_string, replaces_control_characters_and_shortens_long_messages) {
   EXPECT_EQ(detail::make_printable("\"a\"\nb\x1b\xff\x7f\xc2\x9b."), "\"a\" b ???.");
   EXPECT_EQ(detail::make_printable(std::string(2000, 'x')), std::string(2000, 'x'));
   EXPECT_EQ(detail::make_printable(std::string(5000, 'x')), std::string(2000, 'x') + "…");

@@ -91,7 +91,7 @@ TEST(json, distinguishes_overflow_from_underflow_in_any_notation) {
   EXPECT_NE(refused("0.1e999999999999999999999"), "");
 }
 
-TEST(json, refuses_extensions_of_rfc_8259) {
+TEST(json, refuses_text_that_rfc_8259_does_not_allow) {
   for (std::string_view text : {"",
                                 " ",
                                 "nul",
@@ -169,7 +169,7 @@ TEST(json, refuses_extensions_of_rfc_8259) {
   EXPECT_NE(refused("\"a\0b\""s), "");
 }
 
-TEST(json, names_line_column_and_path) {
+TEST(json, reports_line_column_and_path_of_an_error) {
   EXPECT_EQ(refused("{\"layers\": [1,\n  {\"kernel\": 5,\n   \"ä\": \"ö\", \"b c\": [tru]}]}"),
             "cannot read JSON (net.json:3:22, $.layers[1][\"b c\"][0]): expected a value, got 't'");
   EXPECT_EQ(refused("[1,\n"),
@@ -185,7 +185,7 @@ TEST(json, refuses_a_repeated_field_even_if_it_is_escaped) {
   EXPECT_EQ(refused(R"([{"a": 1}, {"a": 1}])"), "");
 }
 
-TEST(json, stops_at_its_limits) {
+TEST(json, refuses_text_beyond_the_limits_of_depth_values_and_bytes) {
   EXPECT_EQ(refused("[[[]]]", {.max_depth = 3}), "");
   EXPECT_EQ(refused("[[[[]]]]", {.max_depth = 3}),
             "cannot read JSON (net.json:1:4, $[0][0][0]): expected at most 3 levels of arrays and objects, "
@@ -201,7 +201,7 @@ TEST(json, stops_at_its_limits) {
   EXPECT_THROW(parse_json("1", "x", {.max_depth = 100'000}), cohort::setting_error);
 }
 
-TEST(json, survives_a_million_brackets_and_digits) {
+TEST(json, reads_or_refuses_a_million_brackets_and_digits) {
   for (char const* piece : {"[", "{\"a\":", "[[],", "{\"\":["}) {
     std::string text;
     for (int i = 0; i < 1'000'000; ++i) text += piece;

@@ -21,7 +21,7 @@ std::string refused(Action action) {
   return refusal_of<cohort::data_error>([&] { action(document.root().at("layers").at(0)); });
 }
 
-TEST(json_value, names_its_kind_if_another_was_expected) {
+TEST(json_value, reports_the_expected_and_the_actual_kind) {
   EXPECT_EQ(
       refused([](auto layer) { layer.at("kernel").integer(1, 9); }),
       "cannot read JSON (net.json:1:42, $.layers[0].kernel): expected an integer from 1 to 9, got the string "
@@ -46,7 +46,7 @@ TEST(json_value, names_its_kind_if_another_was_expected) {
   EXPECT_NE(refused([](auto layer) { layer.at("kind").items(); }), "");
 }
 
-TEST(json_value, checks_requested_ranges) {
+TEST(json_value, refuses_integers_outside_the_requested_range) {
   auto const layer = document.root().at("layers").at(0);
   EXPECT_EQ(layer.at("n").integer(-3, -3), -3);
   EXPECT_EQ(layer.at("big").unsigned_integer(), 18446744073709551615u);
@@ -55,7 +55,7 @@ TEST(json_value, checks_requested_ranges) {
   EXPECT_NE(refused([](auto l) { l.at("big").unsigned_integer(5); }), "");
 }
 
-TEST(json_value, integers_may_have_a_point_or_an_exponent) {
+TEST(json_value, reads_integers_with_a_point_or_an_exponent) {
   auto const numbers = parse_json(
       "[1e2, 4.0, -2.5e1, -0.0, 9007199254740992.0, 9007199254740994.0, 0.5, 1e300, -1e300, true]");
   auto const at = [&](std::size_t index) { return numbers.root().at(index); };
@@ -75,7 +75,7 @@ TEST(json_value, integers_may_have_a_point_or_an_exponent) {
   }
 }
 
-TEST(json_value, names_a_missing_and_an_unknown_field) {
+TEST(json_value, reports_a_missing_and_an_unknown_field) {
   EXPECT_EQ(refused([](auto layer) { layer.at("stride"); }),
             "cannot read JSON (net.json:1:13, $.layers[0]): expected a field \"stride\", got no such field");
   EXPECT_EQ(refused([](auto layer) {
@@ -113,7 +113,7 @@ TEST(json_value, quotes_keys_in_a_path_that_are_not_plain_words) {
   EXPECT_EQ(document.root().path(), "$");
 }
 
-TEST(json_value, survives_a_move_of_its_document) {
+TEST(json_value, remains_valid_when_the_document_is_moved) {
   auto first = parse_json(R"(["short"])");
   auto const value = first.root().at(0);
   auto const second = std::move(first);

@@ -45,7 +45,7 @@ std::vector<T> numbers_of(npy_array const& array) {
   return {span.begin(), span.end()};
 }
 
-TEST(npy, writes_what_numpy_writes) {
+TEST(npy, writes_the_header_and_the_data_as_numpy_does) {
   std::vector<float> const numbers{1, -2, 0.5F, 4, 5, 6};
   std::string const file = written(tensor_view(numbers.data(), {2, 3}));
   std::string const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
@@ -59,7 +59,7 @@ TEST(npy, writes_what_numpy_writes) {
   EXPECT_NE(written(tensor_view(numbers.data(), {})).find("'shape': (), }"), std::string::npos);
 }
 
-TEST(npy, reads_what_it_writes) {
+TEST(npy, round_trips_arrays_of_every_supported_type) {
   auto const round_trip = [](auto const& numbers, shape const& dims) {
     using element = std::decay_t<decltype(numbers[0])>;
     npy_array const read = parse(written(tensor_view(numbers.data(), dims)));
@@ -121,7 +121,7 @@ TEST(npy, transposes_arrays_in_fortran_order) {
   }
 }
 
-TEST(npy, names_an_unsupported_type) {
+TEST(npy, reports_an_unsupported_type) {
   auto const of = [](std::string const& type) {
     return refused(file_of("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", "12345678"));
   };
@@ -149,7 +149,7 @@ TEST(npy, refuses_booleans_that_are_neither_0_nor_1) {
                                                      + "): expected a boolean: 0 or 1, got 2");
 }
 
-TEST(npy, loads_a_file_as_it_parses_its_bytes) {
+TEST(npy, loads_files_with_the_same_results_as_parsing_their_bytes) {
   scratch_folder folder;
   auto const load = [&](std::string const& bytes) {
     std::ofstream(folder / "x.npy", std::ios::binary) << bytes;

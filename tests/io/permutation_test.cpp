@@ -14,7 +14,7 @@ TEST(permutation, transposes_a_matrix) {
   EXPECT_EQ(permute_axes(matrix, {2, 3}, {0, 1}), matrix);
 }
 
-TEST(permutation, moves_each_axis_of_three) {
+TEST(permutation, permutes_three_axes) {
   std::vector<float> array(24);
   for (int i = 0; i < 24; ++i) array[static_cast<std::size_t>(i)] = static_cast<float>(i);
   std::vector<float> const made = permute_axes(array, {2, 3, 4}, {2, 0, 1});

@@ -24,7 +24,7 @@ TEST(scratch_memory, is_zeroed_and_writable_with_and_without_a_folder) {
   }
 }
 
-TEST(scratch_memory, leaves_no_file) {
+TEST(scratch_memory, creates_no_visible_file_in_the_folder) {
   scratch_folder const folder;
   scratch_memory const memory(folder.path(), 4096);
   EXPECT_TRUE(folder.names().empty());

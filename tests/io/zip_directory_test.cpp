@@ -140,7 +140,7 @@ TEST(zip_directory, reads_what_zip_writer_writes) {
   }
 }
 
-TEST(zip_directory, zip_writer_marks_names_of_utf_8) {
+TEST(zip_directory, zip_writer_sets_the_utf_8_flag_for_utf_8_names) {
   scratch_folder const folder;
   for (std::string const name : {"\xc3\xa4", "\xe4"}) {
     {
@@ -156,7 +156,7 @@ TEST(zip_directory, zip_writer_marks_names_of_utf_8) {
   }
 }
 
-TEST(zip_directory, finds_data_behind_4_GiB) {
+TEST(zip_directory, finds_data_beyond_4_gib) {
   scratch_folder const folder;
   constexpr std::uint64_t large = std::uint64_t{5} << 30;
   std::string const path = folder / "a.zip";

@@ -29,7 +29,7 @@ static_assert(network<[](builder& net) {
                   .kind->name
               == "multiply");
 
-TEST(multiply, multiplies_the_other_inputs_for_its_gradient_also_with_zeros) {
+TEST(multiply, computes_gradients_as_products_of_the_other_inputs_even_with_zeros) {
   lone_layer<> run(multiply{}, 1, {shape{3}, shape{3}, shape{3}}, {{2, 0, 0}, {3, 5, 0}, {4, 6, 7}});
   EXPECT_EQ(run.forward(), (list{24, 0, 0}));
   run.differentiate({1, 10, 1});
@@ -38,7 +38,7 @@ TEST(multiply, multiplies_the_other_inputs_for_its_gradient_also_with_zeros) {
   EXPECT_EQ(run.diff_inputs[2], (list{6, 0, 0}));
 }
 
-TEST(multiply, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_over_them) {
+TEST(multiply, broadcasts_axes_of_extent_1_and_sums_the_gradient_over_them) {
   lone_layer<> run(multiply{}, 2, {shape{2, 3}, shape{2, 1}, shape{1, 3}},
                    {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, {10, 100, -1, 2}, {1, 0, 2, 1, 1, 3}});
   EXPECT_EQ(run.forward(), (list{10, 0, 60, 400, 0, 1200, -7, -8, -27, 2, 4, 18}));
@@ -48,7 +48,7 @@ TEST(multiply, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_ove
   EXPECT_EQ(run.diff_inputs[2], (list{10 + 400, 20 + 1000, 30 + 600, -7, -8 + 4, -9 + 12}));
 }
 
-TEST(add, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_over_them) {
+TEST(add, broadcasts_axes_of_extent_1_and_sums_the_gradient_over_them) {
   lone_layer<> run(add{}, 2, {shape{2, 1, 1}, shape{2, 2, 2}, shape{}},
                    {{10, 20, 30, 40}, {1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 1, 1, 2, 2, 2, 2}, {100, 200}});
   EXPECT_EQ(run.forward(),
@@ -59,7 +59,7 @@ TEST(add, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_over_the
   EXPECT_EQ(run.diff_inputs[2], (list{36, 12}));
 }
 
-TEST(broadcasting, sums_long_runs_in_pieces) {
+TEST(broadcasting, sums_gradients_over_long_axes) {
   int const width = 1000;
   list ones(static_cast<std::size_t>(3 * width), 1.0);
   lone_layer<> run(multiply{}, 3, {shape{1, width}, shape{1, 1}}, {ones, {2, 3, 4}});
@@ -69,7 +69,7 @@ TEST(broadcasting, sums_long_runs_in_pieces) {
   EXPECT_EQ(run.diff_inputs[1], (list{1000, 1000, 1000}));
 }
 
-TEST(broadcasting, refuses_a_vector_beside_an_image_and_names_the_shape_to_use) {
+TEST(broadcasting, refuses_a_vector_with_an_image_and_suggests_a_reshape) {
   constexpr std::string_view advice =
       "a vector is not broadcast over more axes: reshape it to {C, 1, 1} for one value per channel";
   EXPECT_EQ(refusal_of(multiply{}, shape{8, 4, 4}, shape{8}), advice);

@@ -92,7 +92,7 @@ std::vector<float> passed(isa which, attention const& l, std::vector<shape> cons
   return output;
 }
 
-TEST(attention, computes_the_same_with_every_instruction_set) {
+TEST(attention, agrees_with_double_precision_on_every_instruction_set) {
   struct variant {
     attention layer;
     int length;
@@ -173,7 +173,7 @@ TEST(attention, writes_zero_where_every_key_is_masked) {
   EXPECT_EQ(made.differentiate({1, 1}), (std::vector<double>(6, 0)));
 }
 
-TEST(attention, neither_reads_nor_changes_masked_steps) {
+TEST(attention, ignores_masked_steps_and_writes_zero_gradients_for_them) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   masked_steps const mask({1, 1, 0}, 3);
   lone_layer<> made(attention{.heads = 1}, 1, {{3, 3}}, {{1, 2, 3, 4, 5, 6, 0, nan, nan}});
@@ -185,7 +185,7 @@ TEST(attention, neither_reads_nor_changes_masked_steps) {
   for (std::size_t i = 6; i < 9; ++i) EXPECT_EQ(made.diff_inputs[0][i], 0);
 }
 
-TEST(attention, infers_its_shape) {
+TEST(attention, infers_the_shape_of_the_output) {
   EXPECT_EQ(shape_of(attention{.heads = 2}, shape(5, 12)), shape(5, 4));
   EXPECT_EQ(shape_of(attention{.heads = 2}, shape(5, 4), shape(7, 4), shape(7, 6)), shape(5, 6));
 }

@@ -85,7 +85,7 @@ constexpr auto given_alone = detail::encode(conv2d{.filters = 0, .kernel = 0});
 static_assert(std::equal(given_alone.begin(), given_alone.end(), kind_of<conv2d>.defaults),
               "a description knows what is not given");
 
-TEST(convolution, reads_each_group_from_its_channels) {
+TEST(convolution, applies_each_group_of_filters_to_a_separate_group_of_channels) {
   // channels (1, 2) and (3, 4): each filter uses only its two channels
   EXPECT_EQ(output(conv2d{.filters = 2, .kernel = 1, .groups = 2}, {4, 1, 1}, {1, 2, 3, 4},
                    {{10, 100, 1000, 10000}, {5, 6}}),
@@ -96,7 +96,7 @@ TEST(convolution, reads_each_group_from_its_channels) {
             (std::vector<double>{1, 2, 6, 8}));
 }
 
-TEST(convolution, skips_elements_by_its_dilation) {
+TEST(convolution, spaces_kernel_elements_by_the_dilation) {
   EXPECT_EQ(
       output(conv1d{.filters = 1, .kernel = 2, .dilation = 3}, {5, 1}, {1, 2, 3, 4, 5}, {{1, 10}, {0.5}}),
       (std::vector<double>{1 + 40 + 0.5, 2 + 50 + 0.5}));
@@ -109,7 +109,7 @@ TEST(convolution, pads_the_odd_element_of_an_even_kernel_at_the_end) {
             (std::vector<double>{21, 32, 43, 4}));
 }
 
-TEST(convolution, transposed_adds_its_kernel_at_every_input) {
+TEST(convolution, transposed_adds_a_scaled_kernel_for_every_input) {
   conv2d_transposed const l{.filters = 1, .kernel = {1, 3}, .stride = {1, 2}};
   std::vector<double> const row{1, 10}, kernel{1, 2, 3};
   EXPECT_EQ(output(l, {1, 1, 2}, row, {kernel, {0.5}}),

@@ -37,13 +37,13 @@ void expect_a_mask_of_the_example_alone(L const& l) {
   EXPECT_EQ(made_of_ones(l, {3}, 4), made_of_ones(l, {3}, 4));
 }
 
-TEST(random_layers, draw_independently_of_the_batch) {
+TEST(random_layers, draw_masks_independently_of_the_other_examples) {
   expect_a_mask_of_the_example_alone(dropout{});
   expect_a_mask_of_the_example_alone(spatial_dropout{});
   expect_a_mask_of_the_example_alone(gaussian_noise{});
 }
 
-TEST(random_layers, draw_differently_for_each_layer_name_and_seed) {
+TEST(random_layers, draw_different_numbers_for_each_layer_and_seed) {
   auto const drawn = [](std::uint64_t layer, std::uint64_t seed) {
     std::vector<float> const x(size, 1);
     std::vector<float> y(size);
@@ -127,7 +127,7 @@ TEST(spatial_dropout, drops_whole_channels) {
   EXPECT_NEAR(dropped / 4000.0, 0.3, 5 * std::sqrt(0.3 * 0.7 / 4000));
 }
 
-TEST(gaussian_noise, adds_normal_numbers) {
+TEST(gaussian_noise, adds_numbers_of_mean_0_and_the_given_deviation) {
   statistics const found = of(made_of_ones(gaussian_noise{.deviation = 0.5}, many()));
   EXPECT_NEAR(found.mean, 1, 5 * 0.5 / std::sqrt(1e5));
   EXPECT_NEAR(found.deviation, 0.5, 5 * 0.5 / std::sqrt(2e5));

@@ -27,7 +27,7 @@ namespace fast_math_test {
 
 using namespace cohort;
 
-TEST(fast_math, is_a_flag_of_this_program) {
+TEST(fast_math, is_enabled_in_this_program) {
 #if defined(__FAST_MATH__)
   constexpr bool has_flag = true;
 #else
@@ -36,7 +36,7 @@ TEST(fast_math, is_a_flag_of_this_program) {
   EXPECT_TRUE(has_flag) << "compile this file with -ffast-math";
 }
 
-TEST(fast_math, passes_find_non_finite_numbers) {
+TEST(fast_math, does_not_hide_non_finite_numbers) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > machine_isa()) continue;
     for (std::uint32_t const pattern : {0x7f800000U, 0xff800000U, 0x7fc00000U, 0x7f800001U}) {
@@ -84,7 +84,7 @@ TEST(fast_math, softmax_is_accurate_and_returns_nan_for_invalid_logits) {
   }
 }
 
-TEST(fast_math, attention_reads_only_unmasked_keys) {
+TEST(fast_math, masked_attention_agrees_with_double_precision) {
   constexpr int batch = 2, steps = 50, columns = 12;
   std::vector<double> exists(std::size_t{batch} * steps, 1);
   exists[0] = exists[1] = exists[17] = 0;

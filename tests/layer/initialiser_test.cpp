@@ -173,7 +173,7 @@ TEST(initialiser, creates_the_identity_of_matrices_and_convolutions) {
     }
 }
 
-TEST(initialiser, is_restored_from_its_name) {
+TEST(initialiser, is_created_from_a_name_and_a_parameter) {
   for (std::string_view const name : initialiser::names) {
     initialiser const how = initialiser::from(name, 0.25);
     EXPECT_EQ(how.name(), name);
@@ -190,7 +190,7 @@ TEST(initialiser, is_restored_from_its_name) {
   }
 }
 
-TEST(initialiser, refuses_invalid_numbers) {
+TEST(initialiser, refuses_invalid_parameters) {
   EXPECT_THROW(initialiser(init::normal{-1}).check(), cohort::setting_error);
   EXPECT_THROW(initialiser(init::uniform{-0.1}).check(), cohort::setting_error);
   EXPECT_THROW(initialiser(init::constant{__builtin_inf()}).check(), cohort::setting_error);

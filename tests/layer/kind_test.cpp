@@ -147,7 +147,7 @@ static_assert(kind_of<input>.role == layer_role::input
 static_assert(kind_of<relu>.slots == 0 && kind_of<relu>.fields.empty());
 static_assert(kind_of<relu> == kind_of<relu> && !(kind_of<relu> == kind_of<leaky_relu>));
 
-TEST(kind, reaches_a_users_kernels_through_its_fields) {
+TEST(kind, calls_the_kernels_of_a_user_defined_layer) {
   float narrow = 0;
   double wide = 0;
   k.host<float>().forward(values.data(), {.output = &narrow});
@@ -157,7 +157,7 @@ TEST(kind, reaches_a_users_kernels_through_its_fields) {
   EXPECT_EQ(kind_of<conv2d>.host<float>().forward, nullptr);
 }
 
-TEST(host_arguments, name_the_missing_member_of_a_layer_that_draws_numbers) {
+TEST(host_arguments, report_why_a_kernel_has_no_random_numbers) {
   auto const refusal = [](bool training) -> std::string {
     try {
       (void)host_arguments<float>{.training = training}.random(0);

@@ -60,7 +60,7 @@ void expect_near(numbers const& got, numbers const& wanted, double tolerance, st
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << what << ' ' << i;
 }
 
-TEST(loss, of_numbers_is_the_mean_over_outputs_and_examples) {
+TEST(loss, of_a_regression_is_the_mean_over_outputs_and_examples) {
   numbers const x{1, 2, 0, -1}, wanted{0, 4, 0, 1};  // two examples of two outputs, off by 1, −2, 0, −2
   judgement const squared = judge(mean_squared_error{}, {2}, x, wanted);
   EXPECT_EQ(squared.loss, 2.25);

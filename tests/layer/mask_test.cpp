@@ -71,7 +71,7 @@ struct counting {
   void backward(host_arguments<T> const&) const {}
 };
 
-TEST(mask, is_read_by_layers_of_users) {
+TEST(mask, is_passed_to_user_defined_layers) {
   graph const net = graph::build([](builder& b) { return b.masked_input({3, 1}) | counting{}; });
   trial<B> t(net, {.batch = 2, .training = false});
   std::uint8_t const gaps[]{1, 0, 1, 0, 0, 0}, none[]{1, 1, 0, 1, 1, 1};
@@ -118,7 +118,7 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
                {"a mask begins at this layer, but it does not read an input of the network (input 6)"});
 }
 
-TEST(mask, of_a_join_requires_one_common_mask_of_its_inputs) {
+TEST(mask, of_a_join_is_refused_if_the_inputs_have_different_masks) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.masked_input({6, 2}), y = b.input({6, 2});
     return (x + y) | mean_squared_error{};
@@ -159,7 +159,7 @@ TEST(mask, of_attention_is_the_mask_of_the_queries) {
       {"attention: the inputs of this layer have different masks (mask of layer 1, mask of layer 2)"});
 }
 
-TEST(mask, requires_one_divisor_of_all_losses) {
+TEST(mask, requires_all_losses_to_be_means_over_steps_or_all_over_examples) {
   auto const two = [](bool sum) {
     return [=](builder& b) {
       tensor const x = b.masked_input({6, 2});
@@ -182,8 +182,8 @@ struct result {
   std::vector<double> gradients;
 };
 
-/// Runs a network on examples of `lengths` steps, padded with `padding` to its number of steps. The batch has
-/// a mask, unless the padding of a padded_input is its value.
+/// Runs a network on examples padded with `padding` to its number of steps. The batch has a mask, unless a
+/// padded_input marks padding by this value.
 ///
 /// `examples`  a row of numbers per step; targets are class 1 at each step, or a row of ones
 result run(graph const& net, std::vector<std::vector<double>> const& examples, double padding) {
@@ -247,7 +247,7 @@ constexpr described bodies[]{
     [](tensor x) { return x | dense{.units = 3} | hinge{}; },
 };
 
-TEST(mask, keeps_padding_out_of_loss_and_gradients) {
+TEST(mask, excludes_padding_from_loss_and_gradients) {
   std::vector<std::vector<double>> const examples{{0.5, -1, 2, 0.25}, {1, 0.5, -0.75, 3, 0.1, -0.2}, {-1, 2}};
   for (std::size_t i = 0; i < std::size(bodies); ++i) {
     SCOPED_TRACE(i);
@@ -265,7 +265,7 @@ TEST(mask, keeps_padding_out_of_loss_and_gradients) {
   }
 }
 
-TEST(padded_input, masks_the_steps_that_its_value_marks) {
+TEST(padded_input, masks_the_steps_with_the_padding_value) {
   std::vector<std::vector<double>> const examples{{0.5, -1, 2, 0.25}, {1, 0.5, -0.75, 3, 0.1, -0.2}, {-1, 2}};
   for (std::size_t i = 0; i < std::size(bodies); ++i) {
     SCOPED_TRACE(i);
@@ -305,7 +305,7 @@ TEST(padded_input, compares_all_numbers_of_a_step_in_f32) {
                  {"padded_input: the value that marks padding must be a finite number of f32 (input 3x2)"});
 }
 
-TEST(mask, of_full_sequences_changes_nothing) {
+TEST(mask, of_full_sequences_changes_neither_loss_nor_gradients) {
   std::vector<std::vector<double>> const examples{{0.5, -1, 2, 0.25, 1, 1}, {1, 0.5, -0.75, 3, 0.1, -0.2}};
   for (std::size_t i = 0; i < std::size(bodies); ++i) {
     SCOPED_TRACE(i);
@@ -374,7 +374,7 @@ TEST(mask, makes_the_loss_a_mean_over_steps_or_a_sum_per_example) {
   EXPECT_DOUBLE_EQ(run(net(true), examples, 7).loss, (0.5 + 2 + 1) / 2);
 }
 
-TEST(mask, without_steps_leaves_numbers_finite_and_gradients_zero) {
+TEST(mask, without_steps_results_in_finite_loss_and_gradients) {
   for (std::size_t i = 0; i < std::size(bodies); ++i) {
     graph const net = graph::build([&](builder& b) { return bodies[i](start(b, 3, true)); });
     result const some = run(net, {{1, 2}, {}}, 1);

@@ -90,7 +90,7 @@ TEST(batch_norm, normalises_each_channel_over_examples_and_positions) {
   expect_near({p.diff_input[2], p.diff_input[3], p.diff_input[6], p.diff_input[7]}, {-2.5, 2.5, -2.5, 2.5});
 }
 
-TEST(batch_norm, writes_batch_statistics_independently_of_running_ones_and_weights) {
+TEST(batch_norm, writes_batch_statistics_independently_of_running_statistics_and_weights) {
   std::vector<double> const input{1, 3, 5, 7}, diff(4, 0.0);
   float const weights[]{1, 2};
   passed const p(batch_norm{}, {1, 1, 2}, 2, input, {{1}, {0}, {1}, {8}}, diff,
@@ -104,7 +104,7 @@ TEST(batch_norm, uses_running_statistics_at_inference) {
   expect_near(p.output, {10, 20.5, 12, 21});
 }
 
-TEST(batch_norm, returns_its_shift_for_one_example_of_a_vector) {
+TEST(batch_norm, outputs_the_shift_for_a_single_vector) {
   passed const p(batch_norm{}, {2}, 1, {5, -6}, {{2, 3}, {10, 20}, {1, 1}, {1, 1}}, {1, 1});
   expect_near(p.output, {10, 20});
   expect_near(p.diff_input, {0, 0});

@@ -94,14 +94,14 @@ TEST(activations, propagate_nan) {
     EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(activations, refuse_a_negative_alpha) {
+TEST(activations, refuse_an_elu_whose_alpha_is_not_positive) {
   for (double const alpha : {0.0, -1.0, std::nan("")})
     EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}),
               "the alpha of an elu must be a finite number above 0");
   EXPECT_EQ(refusal_of(elu{.alpha = 0.1}, shape{3}), "");
 }
 
-TEST(prelu, learns_one_slope_per_channel_or_one_in_all) {
+TEST(prelu, learns_a_slope_per_channel_or_a_shared_slope) {
   shape const image{2, 1, 2};
   parameter_spec const spec = prelu{}.parameters({&image, 1}).specs[0];
   EXPECT_EQ(spec.dims, shape{2});

@@ -31,7 +31,7 @@ double at(numbers const& output, int example, int step, int unit) {
 }
 
 /// Gal and Ghahramani's dropout: an example drops the same inputs in all steps.
-TEST(recurrent_dropout, an_example_has_one_mask_of_inputs_for_all_steps) {
+TEST(recurrent_dropout, uses_the_same_input_mask_in_all_steps_of_an_example) {
   lone_layer<> run = adder({.units = units, .dropout = 0.5}, 0);
   run.scalars = {.seed = 3, .step = 7};
   numbers const out = run.forward();
@@ -56,7 +56,7 @@ TEST(recurrent_dropout, an_example_has_one_mask_of_inputs_for_all_steps) {
   EXPECT_EQ(run.forward(false), numbers(out.size(), 1));
 }
 
-TEST(recurrent_dropout, an_example_has_one_mask_of_states_for_all_steps) {
+TEST(recurrent_dropout, uses_the_same_state_mask_in_all_steps_of_an_example) {
   lone_layer<> run = adder({.units = units, .recurrent_dropout = 0.5}, 1);
   run.scalars = {.seed = 3, .step = 7};
   numbers const out = run.forward();
@@ -75,7 +75,7 @@ TEST(recurrent_dropout, an_example_has_one_mask_of_states_for_all_steps) {
   for (int t = 0; t < steps; ++t) EXPECT_EQ(at(whole, 0, t, 0), t + 1);
 }
 
-TEST(recurrent_dropout, inputs_and_states_have_different_masks) {
+TEST(recurrent_dropout, draws_different_masks_for_inputs_and_states) {
   lone_layer<> run = adder({.units = units, .dropout = 0.5, .recurrent_dropout = 0.5}, 1);
   run.scalars = {.seed = 3, .step = 7};
   numbers const out = run.forward();

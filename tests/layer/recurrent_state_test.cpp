@@ -126,7 +126,7 @@ TEST(recurrent_state, initial_and_final_states_agree_with_pytorch) {
   }
 }
 
-TEST(recurrent_state, has_a_test_for_every_case_of_the_file) {
+TEST(recurrent_state, has_the_expected_number_of_golden_cases) {
   EXPECT_EQ(read_golden_cases("recurrent_states.txt").size(), 10U);
 }
 
@@ -234,7 +234,7 @@ TEST(recurrent_state, crops_of_a_stateful_layer_continue_the_sequence) {
   }
 }
 
-TEST(recurrent_state, states_can_be_cleared_for_a_row) {
+TEST(recurrent_state, clears_the_states_of_a_row_or_of_all_rows) {
   detail::layer_states states({{.id = 7, .numbers = 2}, {.id = 8, .numbers = 1}}, 2, sizeof(float));
   auto const at = [&](std::uint64_t id) { return reinterpret_cast<float const*>(states.before(id)); };
   for (std::uint64_t const id : {7, 8})
@@ -249,7 +249,7 @@ TEST(recurrent_state, states_can_be_cleared_for_a_row) {
   EXPECT_EQ(at(9), nullptr);
 }
 
-TEST(recurrent_state, refuses_states_of_another_shape_or_number) {
+TEST(recurrent_state, refuses_invalid_initial_states_and_combinations_of_settings) {
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}),
             "the initial state of an lstm must be two tensors: its state h and its cells c");
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}, shape{4}),

@@ -117,7 +117,7 @@ TEST(recurrent, a_masked_step_in_the_middle_keeps_the_state) {
           gru{.units = units, .reset_after = false, .activation = relu, .gate_activation = hard_sigmoid});
 }
 
-TEST(recurrent, a_masked_step_resets_the_state_on_request) {
+TEST(recurrent, a_masked_step_resets_the_state_with_resets_masked) {
   compare("simple_rnn_resets", simple_rnn{.units = units, .activation = sigmoid, .resets_masked = true});
   compare("lstm_resets", lstm{.units = units, .resets_masked = true});
   compare("lstm_peepholes_resets", lstm{.units = units, .peepholes = true, .resets_masked = true});
@@ -177,7 +177,7 @@ void compare_with_differences(L l) {
   }
 }
 
-TEST(recurrent, masked_steps_pass_their_gradient_to_the_repeated_step) {
+TEST(recurrent, gradients_of_masked_sequences_agree_with_finite_differences) {
   for (bool const resets : {false, true}) {
     SCOPED_TRACE(resets);
     compare_with_differences(simple_rnn{.units = units, .resets_masked = resets});
@@ -187,7 +187,7 @@ TEST(recurrent, masked_steps_pass_their_gradient_to_the_repeated_step) {
   }
 }
 
-TEST(recurrent, gradients_with_dropout_agree_with_differences) {
+TEST(recurrent, gradients_with_dropout_agree_with_finite_differences) {
   compare_with_differences(simple_rnn{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
   compare_with_differences(lstm{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
   compare_with_differences(gru{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
@@ -195,7 +195,7 @@ TEST(recurrent, gradients_with_dropout_agree_with_differences) {
       gru{.units = units, .reset_after = false, .dropout = 0.3, .recurrent_dropout = 0.4});
 }
 
-TEST(recurrent, gradients_of_returned_states_agree_with_differences) {
+TEST(recurrent, gradients_of_returned_states_agree_with_finite_differences) {
   for (bool const last : {false, true}) {
     SCOPED_TRACE(last);
     compare_with_differences(simple_rnn{.units = units, .last_step = last, .returns_state = true});

@@ -65,7 +65,7 @@ TEST(embedding, maps_an_image_of_indices_to_an_image_of_vectors) {
   EXPECT_EQ(run.diff_parameters[0], (list{2, 8, 0, 0, 1, 4}));
 }
 
-TEST(embedding, names_the_example_and_index_outside_its_vocabulary) {
+TEST(embedding, reports_the_example_and_position_of_an_index_outside_the_vocabulary) {
   graph const net =
       graph::build([](builder& b) { return b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
   trial<reference<float>> t(net, {.batch = 2, .training = false});

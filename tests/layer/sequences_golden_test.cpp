@@ -93,7 +93,7 @@ TEST(sequences_golden, tied_layers_and_ignored_targets_agree_with_pytorch) {
   compare("language_model", language_model());
 }
 
-TEST(sequences_golden, has_a_test_for_every_case_of_the_file) {
+TEST(sequences_golden, has_the_expected_number_of_golden_cases) {
   EXPECT_EQ(read_golden_cases("sequences.txt").size(), 4U);
 }
 

@@ -63,7 +63,7 @@ TEST(softmax_row, is_accurate_with_every_instruction_set) {
     }
 }
 
-TEST(softmax_row, keeps_infinite_logits_apart_and_returns_nan_for_invalid_ones) {
+TEST(softmax_row, gives_negative_infinity_probability_0_and_returns_nan_for_invalid_logits) {
   float const nan = std::numeric_limits<float>::quiet_NaN(), least = std::numeric_limits<float>::lowest();
   for (isa const which : instruction_sets())
     for (std::size_t const count : {3U, 16U, 70U}) {
@@ -116,7 +116,7 @@ std::vector<double> judge(std::vector<T> const& logits, std::int32_t label) {
   return made;
 }
 
-TEST(softmax_cross_entropy, is_the_same_for_rows_of_few_and_of_many_classes) {
+TEST(softmax_cross_entropy, agrees_with_double_precision_below_and_above_64_classes) {
   std::mt19937 random(5);
   std::normal_distribution<float> numbers(0, 3);
   for (std::size_t const classes : {63U, 64U, 65U, 3000U}) {

@@ -122,7 +122,7 @@ TEST(windows_golden, pools_and_local_response_normalisation_agree_with_pytorch) 
 
 TEST(windows_golden, norms_and_their_running_statistics_agree_with_pytorch) { compare("norms", norms); }
 
-TEST(windows_golden, has_a_test_for_every_case_of_the_file) {
+TEST(windows_golden, has_the_expected_number_of_golden_cases) {
   EXPECT_EQ(read_golden_cases("layers_windows.txt").size(), 6U);
 }
 

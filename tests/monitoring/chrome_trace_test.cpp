@@ -39,7 +39,7 @@ std::vector<io::json_value> events_of(io::json_document const& trace) {
   return events;
 }
 
-TEST(chrome_trace, draws_the_kernels_of_a_step_in_sequence) {
+TEST(chrome_trace, contains_the_kernels_of_a_step_in_sequence) {
   io::json_document const trace = io::parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
   ASSERT_EQ(events.size(), profiled.size());
@@ -54,7 +54,7 @@ TEST(chrome_trace, draws_the_kernels_of_a_step_in_sequence) {
   }
 }
 
-TEST(chrome_trace, describes_each_operation_and_its_speed) {
+TEST(chrome_trace, reports_the_implementation_and_speed_of_each_operation) {
   io::json_document const trace = io::parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
   io::json_value const what = events.at(0).at("args");
@@ -66,7 +66,7 @@ TEST(chrome_trace, describes_each_operation_and_its_speed) {
   EXPECT_FALSE(events.at(1).at("args").find("GFLOP/s"));
 }
 
-TEST(chrome_trace, draws_backward_after_forward_for_any_order_of_rows) {
+TEST(chrome_trace, places_backward_after_forward_for_any_order_of_rows) {
   std::vector<plan_row> const turned(profiled.rbegin(), profiled.rend());
   io::json_document const trace = io::parse_json(chrome_trace(turned));
   auto const events = events_of(trace);
@@ -81,7 +81,7 @@ TEST(chrome_trace, has_no_events_without_data) {
   EXPECT_TRUE(events_of(trace).empty());
 }
 
-TEST(chrome_trace, refuses_a_time_that_is_nan) {
+TEST(chrome_trace, refuses_a_time_that_is_infinite) {
   std::vector<plan_row> const broken{
       {.step = "x", .implementation = "y", .seconds = std::numeric_limits<double>::infinity(), .calls = 1}};
   EXPECT_THROW(chrome_trace(broken), numeric_error);

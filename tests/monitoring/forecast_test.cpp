@@ -10,7 +10,7 @@ using namespace cohort;
 constexpr scaling_costs costs{
     .step_seconds = 0.01, .bytes = 4e6, .link = {.latency = 1e-3, .bytes_per_second = 1e9}};
 
-TEST(forecast, is_a_table_of_ranks) {
+TEST(forecast, prints_step_time_throughput_and_efficiency_per_number_of_ranks) {
   EXPECT_EQ(forecast(costs, 32, std::vector{1, 2, 16}),
             "forecast for ranks with separate processors: 10.00 ms of compute a step, 4.0 MB exchanged, "
             "1.000 ms a "
@@ -21,7 +21,7 @@ TEST(forecast, is_a_table_of_ranks) {
             "     16      47.50      10779      21.1 %          50.0 %\n");
 }
 
-TEST(forecast, shows_also_the_estimate_of_deeplearning4j) {
+TEST(forecast, estimates_the_efficiency_of_deeplearning4j) {
   scaling_costs shared = costs;
   shared.sharing = route::to_all;
   shared.elements = 1'000'000;
@@ -34,7 +34,7 @@ TEST(forecast, shows_also_the_estimate_of_deeplearning4j) {
   EXPECT_NE(text.find("66.7 %\n"), std::string::npos) << text;
 }
 
-TEST(forecast, contains_the_period_of_exchanges_that_are_not_per_step) {
+TEST(forecast, prints_the_period_of_exchanges_after_several_steps) {
   scaling_costs averaged = costs;
   averaged.every = 5;
   std::string const text = forecast(averaged, 32, std::vector{2});

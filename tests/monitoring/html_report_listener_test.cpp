@@ -37,7 +37,7 @@ std::string text_of_file(std::string const& path) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
-/// The JSON text of a page, which has the other scripts and no element of a name.
+/// The JSON text of a page. Checks the markup before and after it.
 std::string text_of_run(std::string const& page) {
   std::string_view const begin = "<script type=\"application/json\" id=\"run\">";
   std::size_t const from = page.find(begin) + begin.size(), to = page.find("</script>", from);
@@ -228,7 +228,7 @@ std::string page_of_scores(std::vector<float> const& scores, std::vector<int> co
                              {{.name = "label", .values = {labels.data(), {examples}}, .classes = classes}}));
 }
 
-TEST(html_report, has_counts_of_each_pair_of_classes_and_bins_of_probabilities) {
+TEST(html_report, contains_a_confusion_matrix_and_calibration_bins) {
   std::vector<float> const scores{9, 0, 0, 0, 9, 0, 0, 9, 0, 0, 0, 0};
   run_of_page const shown(page_of_scores(scores, {0, 1, 2, 0}, 3));
   io::json_value const confusion = shown["classes"].at("confusion"),
@@ -244,7 +244,7 @@ TEST(html_report, has_counts_of_each_pair_of_classes_and_bins_of_probabilities) 
   EXPECT_EQ(numbers_of(shown["classes"].at("rows").at(2)), (std::vector<double>{1, 0, -1, 0, 0, 1 / 3.0}));
 }
 
-TEST(html_report, has_curves_of_the_8_classes_with_the_smallest_areas) {
+TEST(html_report, contains_roc_curves_of_the_8_classes_with_the_smallest_areas) {
   constexpr int classes = 10, count = 40;
   std::vector<float> scores;
   std::vector<int> labels;
@@ -268,7 +268,7 @@ TEST(html_report, has_curves_of_the_8_classes_with_the_smallest_areas) {
   }
 }
 
-TEST(html_report, limits_points_of_curves_and_classes_of_matrices) {
+TEST(html_report, limits_the_points_of_curves_and_omits_large_confusion_matrices) {
   constexpr int classes = 41, count = 4100;
   std::vector<float> scores;
   std::vector<int> labels;
@@ -286,7 +286,7 @@ TEST(html_report, limits_points_of_curves_and_classes_of_matrices) {
   }
 }
 
-TEST(html_report, refuses_classes_of_a_regression_after_the_first_step) {
+TEST(html_report, refuses_classified_data_for_a_regression_after_the_first_step) {
   scratch_folder const folder;
   training run = trainer<reference<float>>(regression);
   html_report_listener report(folder / "run.html", {.classified = properties(2)});
@@ -335,7 +335,7 @@ TEST(html_report, is_rewritten_and_refreshed_until_the_run_ends) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.html"}));
 }
 
-TEST(html_report, waits_between_two_writes) {
+TEST(html_report, is_written_only_after_the_minimum_interval) {
   scratch_folder const folder;
   training run = made();
   html_report_listener report(folder / "run.html", {.seconds = 2});
@@ -428,7 +428,7 @@ TEST(html_report, is_written_by_rank_0_and_shows_the_exchange_of_several_ranks) 
   EXPECT_EQ(shown["phases_of_ranks"].size(), 2U);
 }
 
-TEST(html_report, counts_from_the_first_step_of_a_resumed_run) {
+TEST(html_report, excludes_the_first_step_of_a_resumed_run_from_bytes_per_step) {
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<reference<float>>(tiny, world, allreduce{});
@@ -471,7 +471,7 @@ TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {
   EXPECT_EQ(curves_of(shown["speed"])["samples/s"], 12);
 }
 
-TEST(html_report, divides_an_update_by_the_weights_before_it) {
+TEST(html_report, shows_the_ratio_of_an_update_to_the_previous_weights) {
   scratch_folder const folder;
   training run = trainer<reference<float>>(regression);
   html_report_listener report(folder / "run.html", {.ratios_every = 2, .seconds = 0});
@@ -484,7 +484,7 @@ TEST(html_report, divides_an_update_by_the_weights_before_it) {
   EXPECT_NEAR(curves_of(run_of_page(report.page())["updates"])["dense_1.weights"], 0.1, 1e-6);
 }
 
-TEST(html_report, counts_the_epochs_of_earlier_fits) {
+TEST(html_report, includes_the_epochs_of_earlier_fits) {
   scratch_folder const folder;
   training run = made();
   run.fit(examples(), {.batch = 2, .epochs = 2});

@@ -114,7 +114,7 @@ std::set<std::int64_t> steps_of(std::map<std::string, std::map<std::int64_t, flo
   return steps;
 }
 
-TEST(tensorboard_listener, shows_curves_and_histograms_of_a_short_run) {
+TEST(tensorboard_listener, writes_curves_and_histograms_of_a_short_run_by_default) {
   scratch_folder const folder;
   tensorboard_listener board(folder.path());
   train({&board});  // 2 epochs of 4 steps
@@ -125,7 +125,7 @@ TEST(tensorboard_listener, shows_curves_and_histograms_of_a_short_run) {
     EXPECT_EQ(steps_of(values, std::string(tag) + "dense_1.weights"), (std::set<std::int64_t>{4})) << tag;
 }
 
-TEST(tensorboard_listener, shows_points_from_the_first_step_of_a_resumed_run_and_of_a_stream) {
+TEST(tensorboard_listener, writes_early_points_of_a_resumed_run_more_often) {
   scratch_folder const folder;
   auto run = trainer<reference<float>>(tiny);
   std::array const inputs{0.F, 1.F};
@@ -139,7 +139,7 @@ TEST(tensorboard_listener, shows_points_from_the_first_step_of_a_resumed_run_and
   EXPECT_EQ(steps_of(values, "parameters/dense_1.weights"), (std::set<std::int64_t>{5141}));
 }
 
-TEST(tensorboard_listener, accepts_scalars_of_the_program) {
+TEST(tensorboard_listener, writes_scalars_that_the_program_adds) {
   scratch_folder const folder;
   tensorboard_listener board(folder.path());
   board.scalar("validation/accuracy", 0, 0.5);  // before the first step
@@ -169,7 +169,7 @@ training trained_in_one_step() {
   return run;
 }
 
-TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
+TEST(tensorboard_listener, writes_no_gradients_of_a_step_without_an_update) {
   scratch_folder const folder;
   training run = trained_in_one_step();
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 1});
@@ -195,7 +195,7 @@ double hyperparameter_of(scratch_folder const& folder, std::string const& name) 
   return number;
 }
 
-TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_rate_of_each_period) {
+TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_learning_rate_of_each_period) {
   scratch_folder const folder;
   auto run = trainer<reference<float>>(tiny, {.optimizer = {sgd{.learning_rate = 0.5}}});
   run.state().rate_plateau.factor = 0.25;
@@ -217,7 +217,7 @@ TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_rate_of_each_pe
   EXPECT_EQ(values["train/learning_rate"], (points{{2, 0.125F}, {4, 0.125F}}));
 }
 
-TEST(tensorboard_listener, divides_an_update_by_the_weights_before_it) {
+TEST(tensorboard_listener, writes_the_ratio_of_an_update_to_the_previous_weights) {
   scratch_folder const folder;
   training run = trained_in_one_step();
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 2});
@@ -247,7 +247,7 @@ TEST(tensorboard_listener, writes_no_histograms_of_frozen_layers) {
     EXPECT_EQ(values.count(std::string(kind) + "/dense_1.weights"), 0U) << kind;
 }
 
-TEST(tensorboard_listener, compares_runs_by_the_settings_of_fit) {
+TEST(tensorboard_listener, writes_the_settings_of_fit_as_hyperparameters) {
   scratch_folder const folder;
   tensorboard_listener board(folder.path());
   auto run = trainer<reference<float>>(
@@ -297,7 +297,7 @@ TEST(tensorboard_listener, stops_writing_after_an_error_within_an_epoch) {
   EXPECT_EQ(board.file(), nullptr);
 }
 
-TEST(tensorboard_listener, refuses_invalid_intervals) {
+TEST(tensorboard_listener, refuses_invalid_intervals_and_hyperparameters) {
   EXPECT_EQ(refusal_of<setting_error>([] { tensorboard_listener("runs", {.every = 0}); }),
             "invalid interval (tensorboard_listener): expected every ≥ 1 step or automatic, histograms_every "
             "≥ 0 or automatic, got 0 "
@@ -310,7 +310,7 @@ TEST(tensorboard_listener, refuses_invalid_intervals) {
       "a hyperparameter is not finite (tensorboard_listener, dropout): expected a finite number, got nan");
 }
 
-TEST(tensorboard_listener, counts_bytes_from_its_first_step) {
+TEST(tensorboard_listener, computes_bytes_per_step_from_the_first_observed_step) {
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<reference<float>>(tiny, world, allreduce{});

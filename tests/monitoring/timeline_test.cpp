@@ -61,7 +61,7 @@ void expect_no_overlap(std::vector<drawn> const& all) {
     }
 }
 
-/// The trace of rank 0, of one epoch of 8 steps or of the steps kept.
+/// Trains an epoch of 8 steps and returns the trace of the last `newest` steps; empty on ranks other than 0.
 template <class Strategy>
 std::string traced(communicator& world, Strategy const& how, std::int64_t newest, int accumulate = 1) {
   bright_thirds const examples(32 * world.size());
@@ -73,7 +73,7 @@ std::string traced(communicator& world, Strategy const& how, std::int64_t newest
   return text;
 }
 
-TEST(timeline, has_each_step_of_each_rank_without_overlap) {
+TEST(timeline, contains_every_step_of_every_rank_without_overlap) {
   launch<threads>(3, [](communicator& world) {
     std::string const text = traced(world, allreduce{}, 100);
     if (world.rank() > 0) return;
@@ -94,7 +94,7 @@ TEST(timeline, has_each_step_of_each_rank_without_overlap) {
   });
 }
 
-TEST(timeline, keeps_the_newest_steps_in_their_order) {
+TEST(timeline, keeps_the_newest_steps_in_order) {
   launch<threads>(2, [](communicator& world) {
     std::string const text = traced(world, allreduce{}, 3);
     if (world.rank() > 0) return;
@@ -120,7 +120,7 @@ TEST(timeline, aligns_ranks_in_time) {
   });
 }
 
-TEST(timeline, draws_one_span_for_micro_batches_and_each_mean_once) {
+TEST(timeline, contains_a_single_compute_span_for_micro_batches) {
   launch<threads>(2, [](communicator& world) {
     std::string const text = traced(world, parameter_averaging{.every = 3, .overlap = true}, 100, 2);
     if (world.rank() > 0) return;

@@ -27,12 +27,12 @@ TEST(parameter_constraint, max_norm_scales_only_units_above_the_maximum) {
   EXPECT_EQ(constrained(bounded, {6, -7, 3}, 3), (values{5, -5, 3}));  // a bias
 }
 
-TEST(parameter_constraint, unit_norm_keeps_zeros) {
+TEST(parameter_constraint, unit_norm_scales_units_to_norm_1_and_keeps_zeros) {
   EXPECT_EQ(constrained(constraint::unit_norm{}, {6, 8, 0, 0, 0.3F, 0.4F}, 3),
             (values{0.6F, 0.8F, 0, 0, 0.6F, 0.8F}));
 }
 
-TEST(parameter_constraint, non_negative_is_elementwise) {
+TEST(parameter_constraint, non_negative_replaces_negative_elements_by_zero) {
   EXPECT_EQ(constrained(constraint::non_negative{}, {-1, 0, 2, -1e-40F, 3}, 2), (values{0, 0, 2, 0, 3}));
 }
 
@@ -52,7 +52,7 @@ TEST(parameter_constraint, refuses_incomplete_units) {
   EXPECT_THROW(constrained(bounded, {1, 2, 3}, 0), cohort::shape_error);
 }
 
-TEST(parameter_constraint, is_restored_from_its_name) {
+TEST(parameter_constraint, is_restored_from_the_name_and_the_maximum) {
   for (parameter_constraint const& how :
        {parameter_constraint(), bounded, parameter_constraint(constraint::unit_norm{}),
         parameter_constraint(constraint::non_negative{})}) {

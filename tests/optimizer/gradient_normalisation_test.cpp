@@ -60,7 +60,7 @@ TEST(gradient_normalisation, computes_each_variant) {
   expect(clipped, {{3 * scale, 4 * scale}, {12 * scale}, {0, -8 * scale}});
 }
 
-TEST(gradient_normalisation, is_bitwise_neutral_below_the_threshold) {
+TEST(gradient_normalisation, does_not_change_gradients_below_the_threshold) {
   std::vector<values> const before{{0.1F, -0.7F}, {1e-30F}, {3, 4}};
   for (gradient_normalisation const& how : {gradient_normalisation(normalise::clip_elementwise{100}),
                                             gradient_normalisation(normalise::clip_l2_per_layer{100}),

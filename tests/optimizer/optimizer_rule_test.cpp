@@ -90,7 +90,7 @@ std::vector<optimizer_rule> changed_rules() {
   return all;
 }
 
-TEST(optimizer_rule, is_restored_from_its_json) {
+TEST(optimizer_rule, round_trips_through_json) {
   for (optimizer_rule const& rule : changed_rules()) {
     cohort::io::json_writer out;
     cohort::detail::rule_codec().write(out, rule);
@@ -130,7 +130,7 @@ TEST(optimizer_rule, accepts_a_schedule_for_its_momentum) {
   }
 }
 
-TEST(optimizer_rule, names_its_fields_in_order) {
+TEST(optimizer_rule, lists_fields_in_order) {
   auto const fields = optimizer_rule(adam{}).fields();
   ASSERT_EQ(fields.size(), 4U);
   EXPECT_EQ(fields.items[0], (named_number{"beta1", 0.9}));
@@ -145,7 +145,7 @@ TEST(optimizer_rule, refuses_unknown_names_and_fields) {
     EXPECT_THROW(read(json), cohort::data_error) << json;
 }
 
-TEST(optimizer_rule, refuses_an_epsilon_of_zero_and_names_the_field) {
+TEST(optimizer_rule, refuses_an_epsilon_of_zero_and_reports_the_field) {
   int with_epsilon = 0;
   auto const check = [&](auto rule) {
     if constexpr (requires { rule.epsilon; }) {

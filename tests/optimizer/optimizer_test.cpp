@@ -16,7 +16,7 @@ static_assert(of_biases.rule == of_weights.rule);
 static_assert(of_weights.penalty == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.penalty == penalties{});
 static_assert(!of_weights.frozen && of_weights.constraint == cohort::parameter_constraint());
 
-TEST(optimizer_settings, distinguish_weights_and_biases) {
+TEST(optimizer_settings, use_separate_rules_for_weights_and_biases) {
   optimizer_settings const apart{
       .rule = cohort::adam{}, .bias_rule = cohort::sgd{.learning_rate = 0.5}, .bias_l1 = 0.25};
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).rule, cohort::optimizer_rule(cohort::adam{}));
@@ -26,7 +26,7 @@ TEST(optimizer_settings, distinguish_weights_and_biases) {
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).penalty, penalties{});
 }
 
-TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
+TEST(optimizer_settings, apply_the_last_matching_row_that_sets_a_field) {
   using namespace cohort;
   optimizer_settings settings{.rule = adam{},
                               .l2 = 0.5,
@@ -47,7 +47,7 @@ TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   EXPECT_EQ(biases("body").rule, optimizer_rule(momentum{}));
 }
 
-TEST(optimizer_settings, exclude_ranks_and_layers_from_weight_decay) {
+TEST(optimizer_settings, exclude_parameters_from_weight_decay_by_dimensions_and_layer) {
   using namespace cohort;
   optimizer_settings const settings{
       .rule = adamw{.decay = 0.1},

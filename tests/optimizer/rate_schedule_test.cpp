@@ -85,7 +85,7 @@ TEST(rate_schedule, has_the_values_of_pytorch) {
     EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
 }
 
-TEST(rate_schedule, keeps_its_last_value_after_its_end) {
+TEST(rate_schedule, keeps_the_last_value_after_the_end) {
   EXPECT_EQ(rate_schedule(schedule::polynomial{.length = 10}).value(0, 11), 0);
   EXPECT_EQ(rate_schedule(schedule::cosine{.length = 10, .floor = 0.01}).value(0, 15), 0.01);
   EXPECT_EQ(rate_schedule(schedule::one_cycle{.final = 0.02, .length = 10}).value(0, 15), 0.02);
@@ -129,7 +129,7 @@ TEST(rate_schedule, lists_the_length_of_each_finite_part) {
   EXPECT_EQ(extents_of(pieces), texts{"map from 1001 steps"});
 }
 
-TEST(rate_schedule, supports_eight_parts) {
+TEST(rate_schedule, supports_maps_of_eight_values) {
   rate_schedule const full =
       schedule::map{.values = {{0, 8}, {1, 7}, {2, 6}, {3, 5}, {4, 4}, {5, 3}, {6, 2}, {7, 1}}};
   EXPECT_NO_THROW(full.check());
@@ -137,7 +137,7 @@ TEST(rate_schedule, supports_eight_parts) {
   EXPECT_EQ(full.value(0, 100), 1);
 }
 
-TEST(rate_schedule, starts_with_x_at_0_and_never_waits_for_its_warm_up) {
+TEST(rate_schedule, advances_the_schedule_during_the_warm_up) {
   rate_schedule const both =
       schedule::warm_up{.length = 4,
                         .rate = schedule::exponential{.initial = 1, .factor = 0.5, .by = unit::step},
@@ -153,7 +153,7 @@ rate_schedule read(std::string const& json) {
   return rate;
 }
 
-TEST(rate_schedule, is_restored_from_its_json) {
+TEST(rate_schedule, round_trips_through_json) {
   std::set<std::string> seen;
   for (rate_schedule const& rate : examples()) {
     cohort::io::json_writer out;
@@ -206,7 +206,7 @@ void refuses(rate_schedule const& rate, std::string const& field) {
   }
 }
 
-TEST(rate_schedule, refuses_invalid_numbers_and_names_the_field) {
+TEST(rate_schedule, refuses_invalid_numbers_and_reports_the_field) {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   double const infinity = std::numeric_limits<double>::infinity();
   refuses(-0.1, "value");
@@ -240,7 +240,7 @@ TEST(rate_schedule, refuses_a_map_that_does_not_increase_from_0) {
   refuses(schedule::map{.values = {{0, 0.1}, {5, -0.1}}}, "value_1");
 }
 
-TEST(rate_schedule, of_a_momentum_stays_below_one) {
+TEST(rate_schedule, of_a_momentum_must_stay_below_1) {
   EXPECT_NO_THROW(rate_schedule(0.99).check("momentum", true));
   for (rate_schedule const& bad :
        {rate_schedule(1), rate_schedule(schedule::exponential{.initial = 0.5, .factor = 1.1}),

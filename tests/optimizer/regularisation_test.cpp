@@ -6,7 +6,7 @@
 
 namespace regularisation_test {
 
-TEST(penalties, are_none_by_default_and_never_negative) {
+TEST(penalties, are_zero_by_default_and_refused_if_negative) {
   EXPECT_EQ(cohort::penalties{}.l1, 0);
   EXPECT_EQ(cohort::penalties{}.l2, 0);
   EXPECT_NO_THROW((cohort::penalties{.l1 = 1, .l2 = 2}).check());

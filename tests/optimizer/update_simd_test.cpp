@@ -360,7 +360,7 @@ TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
     EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
 }
 
-TYPED_TEST(update_simd, computes_adam_for_adamw_without_decay) {
+TYPED_TEST(update_simd, adamw_without_decay_equals_adam) {
   using T = TypeParam;
   for (isa const which : usable()) {
     optimizer_rule const plain = cohort::adam{}, decaying = cohort::adamw{.decay = 0};
@@ -375,7 +375,7 @@ TYPED_TEST(update_simd, computes_adam_for_adamw_without_decay) {
 }
 
 // The momentum of each step is the schedule's value at that step or epoch.
-TYPED_TEST(update_simd, follows_a_schedule_of_momentum) {
+TYPED_TEST(update_simd, applies_a_momentum_schedule) {
   using T = TypeParam;
   optimizer_rule const rule =
       cohort::momentum{.learning_rate = 1, .momentum = schedule::map{.values = {{0, 0}, {1, 0.5}}}};
@@ -391,7 +391,7 @@ TYPED_TEST(update_simd, follows_a_schedule_of_momentum) {
   EXPECT_EQ(a.w[3], static_cast<T>(expected - 1.5));
 }
 
-TYPED_TEST(update_simd, refuses_an_optimizer_without_its_norms) {
+TYPED_TEST(update_simd, refuses_lars_and_lamb_without_their_norms) {
   using T = TypeParam;
   for (optimizer_rule const& rule : {optimizer_rule(cohort::lars{}), optimizer_rule(cohort::lamb{})}) {
     arrays<T> a(rule, 16, 1);
@@ -402,7 +402,7 @@ TYPED_TEST(update_simd, refuses_an_optimizer_without_its_norms) {
 }
 
 // Tests several learning rates, and an n that is larger than a block of the pass.
-TYPED_TEST(update_simd, measures_a_step_of_lamb_without_applying_it) {
+TYPED_TEST(update_simd, computes_the_squared_norm_of_a_lamb_step_without_applying_it) {
   using T = TypeParam;
   std::size_t const n = 1200 / 16 * 16;
   optimizer_rule const adam = cohort::adamw{.learning_rate = 1, .epsilon = 1e-6},
@@ -426,7 +426,7 @@ TYPED_TEST(update_simd, measures_a_step_of_lamb_without_applying_it) {
   }
 }
 
-TYPED_TEST(update_simd, sums_squares_of_a_sum_in_double) {
+TYPED_TEST(update_simd, computes_square_sums_of_summed_parts_in_double) {
   using T = TypeParam;
   std::size_t const n = 16 * 300;
   std::vector<T> a(n), b(n), c(n);

@@ -140,7 +140,7 @@ TEST(batch_statistics, weigh_parts_by_their_example_weights) {
   EXPECT_NEAR(at("norm.running_variance")[1], 0.9 + 0.1 * spread, 1e-15);
 }
 
-TEST(batch_statistics, are_never_negative_and_lose_nothing_far_from_zero) {
+TEST(batch_statistics, are_combined_accurately_even_far_from_zero) {
   using moments = batch_statistics::moments;
   random_stream const draw(3, "moments");
   std::uint64_t drawn = 0;

@@ -99,7 +99,7 @@ TEST(context, announces_each_bucket_during_backward_when_it_is_complete) {
   EXPECT_EQ(seen[0].elements + seen[1].elements, t.store->elements());
 }
 
-TEST(context, reports_in_forward_when_parameters_are_first_used) {
+TEST(context, calls_finish_late_in_forward_before_the_first_late_parameter_is_used) {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -160,7 +160,7 @@ TEST(context, sums_the_gradients_of_micro_batches) {
   for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(sum[i], once[i] + others[i]);
 }
 
-TEST(context, shares_one_memory_with_other_contexts_in_turn) {
+TEST(context, shares_memory_with_contexts_of_other_plans) {
   graph const net = branched();
   trial<B> small(net, {.batch = 2}), large(net, {.batch = 5}, 1, small.store);
   auto const run = [](trial<B>& t) {
@@ -182,7 +182,7 @@ TEST(context, shares_one_memory_with_other_contexts_in_turn) {
   EXPECT_EQ(memory.sums.capacity(), large.plan->memory().accumulation);
 }
 
-TEST(context, has_gradients_that_are_linear_in_their_scale) {
+TEST(context, scales_gradients_linearly) {
   trial<B> t(branched(), {.batch = 3});
   t.step();
   auto const mean = t.all_gradients();
@@ -192,7 +192,7 @@ TEST(context, has_gradients_that_are_linear_in_their_scale) {
   for (std::size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(sum[i], 3 * mean[i], 1e-14);
 }
 
-TEST(context, agrees_for_two_batch_sizes_on_one_store) {
+TEST(context, computes_equal_gradients_in_a_whole_batch_or_in_parts) {
   graph const net = branched();
   trial<B> whole(net, {.batch = 6});
   trial<B> part(net, {.batch = 2}, 1, whole.store);
@@ -211,7 +211,7 @@ TEST(context, agrees_for_two_batch_sizes_on_one_store) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-14);
 }
 
-TEST(context, may_share_a_gradient_arena_with_another) {
+TEST(context, accumulates_gradients_in_an_arena_shared_with_another_context) {
   graph const net = branched();
   trial<B> t(net, {.batch = 3});
   t.step();
@@ -272,7 +272,7 @@ TEST(context, accepts_fewer_examples_at_inference_and_f32_inputs) {
   EXPECT_EQ(t.output(), all);
 }
 
-TEST(context, keeps_every_output_until_the_end) {
+TEST(context, preserves_every_output_of_a_forward_pass) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({2, 6, 6}, "x");
     x | conv2d{.filters = 3, .kernel = 3};
@@ -329,7 +329,7 @@ TEST(context, refuses_labels_out_of_range) {
   }
 }
 
-TEST(context, names_the_first_step_that_is_not_finite) {
+TEST(context, reports_the_first_layer_with_a_non_finite_output) {
   trial<B> t(branched(), {.batch = 3});
   t.forward();
   EXPECT_EQ(t.run->first_non_finite(), "");
@@ -348,7 +348,7 @@ TEST(context, names_the_first_step_that_is_not_finite) {
   EXPECT_EQ(t.run->first_non_finite(), "the input");
 }
 
-TEST(context, records_a_profile_on_request) {
+TEST(context, profiles_only_steps_while_profiling_is_enabled) {
   trial<B> t(branched(), {.batch = 3});
   t.step();
   t.run->profile(true);

@@ -21,7 +21,7 @@ TEST(folding, composes_channel_maps_in_order) {
   EXPECT_TRUE(thrice.then(twice).factor == 6 && thrice.then(twice).offset == -7);
 }
 
-TEST(folding, of_a_norm_computes_scale_and_shift) {
+TEST(folding, of_a_norm_or_scale_computes_factor_and_offset) {
   std::vector<double> const parameters{3, 5, 7, 15};  // scale, shift, mean, variance
   channel_map const map = batch_norm{.epsilon = 1}.at_inference(parameters);
   EXPECT_DOUBLE_EQ(map.factor, 3.0 / 4);
@@ -65,7 +65,7 @@ TEST(folding, keeps_layers_whose_outputs_are_requested) {
   EXPECT_EQ(steps({2, 3}), "conv2d_1 + batch_norm_1; relu_1; ");
 }
 
-TEST(folding, follows_the_parameters) {
+TEST(folding, updates_folded_weights_when_parameters_change) {
   each_case([](char const* name, graph const& net, std::string const&) {
     SCOPED_TRACE(name);
     trial<B> one(net, {.batch = 2, .training = false});
@@ -86,7 +86,7 @@ TEST(folding, follows_the_parameters) {
   });
 }
 
-TEST(folding, shares_working_copies_between_batches_of_several_sizes) {
+TEST(folding, shares_working_copies_between_plans_of_different_batch_sizes) {
   graph const net = convolution_and_norm();
   trial<B> one(net, {.batch = 2, .training = false});
   std::size_t const bytes = one.store->copy_bytes();

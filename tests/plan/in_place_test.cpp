@@ -81,7 +81,7 @@ TEST(in_place, values_with_later_consumers_are_not_overwritten) {
   }
 }
 
-TEST(in_place, a_chain_equals_one_that_is_not_in_place) {
+TEST(in_place, a_chain_equals_the_chain_computed_out_of_place) {
   auto const chain = [](auto activation) {
     return [activation](tensor x) {
       return x | activation | dropout{.name = "d"} | activation | gaussian_noise{.name = "n"} | activation;

@@ -43,7 +43,7 @@ TEST(lowering, keeps_a_rectifier_with_other_consumers_before_the_pool) {
   EXPECT_EQ(steps(describe, true).find("conv2d_1 + relu_1; max_pool_1; "), 0U) << steps(describe, true);
 }
 
-TEST(lowering, fuses_no_activation_whose_layer_is_read_by_others) {
+TEST(lowering, fuses_no_activation_if_the_layer_has_other_consumers) {
   auto const describe = [](builder& net) {
     tensor const x = net.input({4}) | dense{.units = 4};
     (x | relu{}) + x;
@@ -94,7 +94,7 @@ TEST(lowering, fuses_a_sum_into_the_first_capable_layer_with_both_summands_avail
             "dense_1 of 0 to 1; add_1 of 1 1 to 2; ");
 }
 
-TEST(lowering, fuses_no_sum_that_repeats_a_summand) {
+TEST(lowering, fuses_no_sum_that_broadcasts_a_summand) {
   auto const fuses_everything = [](kind const&, kind const&) { return true; };
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4, 3, 3}) | conv2d{.filters = 4, .kernel = 1};

@@ -11,7 +11,7 @@ using namespace cohort;
 
 /// One thread's peak is within a factor of 4 of the rate that this test measures for the same operations. A
 /// busy machine slows down one of the two, so there are several attempts.
-TEST(machine_peaks, equal_the_rates_of_the_timed_operations) {
+TEST(machine_peaks, are_within_a_factor_of_4_of_timed_operations) {
   using clock = std::chrono::steady_clock;
   double ratio = 0;
   for (int attempt = 0; attempt < 20 && !(ratio > 0.25 && ratio < 4); ++attempt) {
@@ -31,7 +31,7 @@ TEST(machine_peaks, equal_the_rates_of_the_timed_operations) {
 }
 
 /// Every instruction set counts its operations. The counts are equal except for the vector width.
-TEST(machine_peaks, counts_operations_of_each_instruction_set) {
+TEST(machine_peaks, count_operations_of_each_instruction_set) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > machine_isa()) continue;
     float out[16]{};

@@ -36,7 +36,7 @@ struct unheard_of {
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 
-TEST(make_plan, runs_rows_in_order_with_the_rectifier_after_the_pool) {
+TEST(make_plan, lists_steps_in_order_with_the_relu_after_the_max_pool) {
   std::vector<std::string> rows;
   for (plan_row const& row : planned(small(), {.batch = 2})->rows())
     rows.push_back((row.direction == plan_pass::forward ? "+" : "-") + row.step + ' '
@@ -77,14 +77,14 @@ TEST(make_plan, refuses_to_train_without_a_loss) {
   EXPECT_NO_THROW(planned(net, {.training = false}));
 }
 
-TEST(make_plan, names_a_layer_of_an_unsupported_kind) {
+TEST(make_plan, reports_a_layer_of_an_unsupported_kind) {
   graph const net = graph::build(
       [](builder& b) { return b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
   expect_parts(refused<backend_error>([&] { planned(net, {}); }),
                {"reference<double>", "odd one", "unheard_of"});
 }
 
-TEST(make_plan, refuses_excess_memory_and_shows_the_largest_batch_that_fits) {
+TEST(make_plan, refuses_excess_memory_and_reports_the_largest_batch_that_fits) {
   graph const net = small();
   std::size_t const ten = planned(net, {.batch = 10})->memory().total();
   EXPECT_NO_THROW(planned(net, {.batch = 10, .max_bytes = ten}));
@@ -129,7 +129,7 @@ TEST(make_plan, refuses_outputs_that_are_not_layers) {
   EXPECT_EQ(planned(net, {.training = false, .outputs = {1}})->outputs()[0], net.view()[1].output);
 }
 
-TEST(make_plan, prints_a_table) {
+TEST(make_plan, prints_a_table_of_steps_and_memory) {
   std::string const text = text_of(*planned(small(), {.batch = 2}));
   expect_parts(
       text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ", ", total "});

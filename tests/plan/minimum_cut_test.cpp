@@ -29,7 +29,7 @@ std::vector<char> cut(std::size_t nodes, std::vector<edge> const& edges) {
   return made.sink_side(0, nodes - 1);
 }
 
-TEST(minimum_cut, cuts_the_edge_of_least_capacity_and_the_last_of_equal_ones) {
+TEST(minimum_cut, cuts_the_edge_of_least_capacity_and_the_last_among_equal_edges) {
   EXPECT_EQ(cut(4, {{0, 1, 5}, {1, 2, 2}, {2, 3, 7}}), (std::vector<char>{0, 0, 1, 1}));
   EXPECT_EQ(cut(4, {{0, 1, 3}, {1, 2, 3}, {2, 3, 3}}), (std::vector<char>{0, 0, 0, 1}));
 }

@@ -101,7 +101,7 @@ TEST(parameter_set, frozen_batch_norm_uses_its_running_statistics) {
   }
 }
 
-TEST(parameter_set, freezes_nothing_after_the_first_plan) {
+TEST(parameter_set, refuses_to_freeze_after_the_first_plan) {
   trial<B> made(deep(), {.batch = 1});
   EXPECT_THROW(made.store->freeze([](std::size_t) { return true; }), setting_error);
 }

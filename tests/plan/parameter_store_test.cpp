@@ -43,7 +43,7 @@ TEST(parameter_store, lists_parameters_in_the_order_of_layers) {
   EXPECT_EQ(t.store->copy_bytes(), 0U);
 }
 
-TEST(parameter_store, initialises_only_by_seed_layer_and_parameter) {
+TEST(parameter_store, initialises_each_parameter_from_the_seed_and_the_layer_settings) {
   trial<reference<double>> const t(small(), {.batch = 1}, 5);
   std::vector<double> expected(27);
   t.store->initialise(5);
@@ -92,7 +92,7 @@ TEST(parameter_store, refreshes_working_copies_of_frozen_layers_only_when_parame
   EXPECT_EQ(first(trained), 3);
 }
 
-TEST(parameter_store, refreshes_working_copies_of_some_parameters) {
+TEST(parameter_store, refreshes_working_copies_of_a_range_of_parameters) {
   trial<reference<float>> const t(small(), {.batch = 1});
   auto& store = *t.store;
   int const low = store.copy(0, *store.fixed_layout(0), true),
@@ -129,7 +129,7 @@ TEST(parameter_store, reads_and_writes_the_flat_view) {
 
 /// A tensor in the arenas' device memory is not copied through the processor: only kernels and copies unlock
 /// the memory.
-TEST(parameter_store, reads_and_writes_dense_tensors_outside_the_arenas) {
+TEST(parameter_store, reads_and_writes_dense_tensors_on_the_device) {
   trial<device_passes<float>> const t(small(), {.batch = 1});
   arena_passes& passes = t.store->passes();
   for (int p = 0; p < t.parameters(); ++p) {

@@ -87,7 +87,7 @@ std::vector<gradient_normalisation> normalisations() {
           normalise::clip_global_norm{10}};
 }
 
-TYPED_TEST(parameter_update_of, normalised_gradients_follows_the_definition) {
+TYPED_TEST(parameter_update_of, normalised_gradients_equals_separate_normalisation) {
   using T = TypeParam;
   ASSERT_EQ(normalisations().size(), gradient_normalisation::rows.size());
   for (gradient_normalisation const& how : normalisations()) {
@@ -134,7 +134,7 @@ TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
   }
 }
 
-TYPED_TEST(parameter_update_of, parameters_updated_in_sequence_are_bitwise_equal) {
+TYPED_TEST(parameter_update_of, ranges_in_sequence_is_bitwise_equal_to_a_whole_update) {
   using T = TypeParam;
   optimizer_settings const settings{.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3};
   for (int const workers : {1, 2, 3}) {
@@ -231,7 +231,7 @@ TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
   }
 }
 
-TYPED_TEST(parameter_update_of, a_layers_row_overrides_the_network) {
+TYPED_TEST(parameter_update_of, a_layer_row_overrides_the_settings_of_the_network) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -300,7 +300,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_no
     EXPECT_EQ(frozen.parameters()[p], silent.parameters()[p]) << p;
 }
 
-TEST(parameter_update, applies_a_factor_to_its_rates) {
+TEST(parameter_update, scales_learning_rates_by_a_factor) {
   fixture<double> all;
   auto const before = all.parameters();
   parameter_update updates(all.store, {.rule = sgd{.learning_rate = 2}});
@@ -320,7 +320,7 @@ std::string refusal_of(std::vector<layer_override> rows) {
   return {};
 }
 
-TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_plans_train) {
+TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_layers_frozen_too_late) {
   EXPECT_EQ(
       refusal_of({{.layer = "dense_3", .l2 = 1}, {.layer = "dense_9", .l2 = 1}}),
       "no layer with parameters has this name (layers[1]): expected one of dense_1, dense_2, dense_3, got "

@@ -35,21 +35,21 @@ graph blocks() {
   });
 }
 
-TEST(recomputation, is_bitwise_neutral) {
+TEST(recomputation, preserves_results_bitwise) {
   changes_no_bit<reference<float>>();
   changes_no_bit<reference<double>>();
 }
 
-TEST(recomputation, is_bitwise_neutral_for_random_networks) { changes_no_bit_of_drawn_networks<B>(40); }
+TEST(recomputation, preserves_results_of_random_networks_bitwise) { changes_no_bit_of_drawn_networks<B>(40); }
 
-TEST(recomputation, keeps_less_memory) {
+TEST(recomputation, reduces_activation_memory) {
   graph const net = residual();
   std::size_t const kept = activations<B>(net, {});
   EXPECT_LT(activations<B>(net, {.cheap = true}), 0.75 * static_cast<double>(kept));
   EXPECT_LT(activations<B>(blocks(), {.blocks = {"first_*", "second_*"}}), activations<B>(blocks(), {}));
 }
 
-TEST(recomputation, recomputes_a_block_from_its_inputs_and_keeps_what_others_read) {
+TEST(recomputation, recomputes_the_inner_layers_of_a_block_but_stores_outputs_with_other_readers) {
   EXPECT_EQ(remade(blocks(), {.blocks = {"first_*"}}), (std::vector<std::string>{"first_in", "first_relu"}));
   EXPECT_EQ(remade(blocks(), {.blocks = {"first_*", "second_*"}}),
             (std::vector<std::string>{"second_in", "second_gelu", "first_in", "first_relu"}));
@@ -57,7 +57,7 @@ TEST(recomputation, recomputes_a_block_from_its_inputs_and_keeps_what_others_rea
       << "each a block of its own, whose output others read";
 }
 
-TEST(recomputation, logs_nothing_if_everything_is_kept) {
+TEST(recomputation, reports_nothing_if_nothing_is_recomputed) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -69,7 +69,7 @@ TEST(recomputation, logs_nothing_if_everything_is_kept) {
   EXPECT_EQ(text_of(*t.plan).find("recomputation"), std::string::npos);
 }
 
-TEST(recomputation, runs_layers_that_sum_over_workers_once) {
+TEST(recomputation, does_not_recompute_layers_that_sum_over_workers) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .name = "c_1"}
            | synchronised_batch_norm{.name = "c_norm"} | gelu{.name = "c_gelu"}
@@ -79,7 +79,7 @@ TEST(recomputation, runs_layers_that_sum_over_workers_once) {
   EXPECT_EQ(remade(net, {.blocks = {"c_*"}}), (std::vector<std::string>{"c_gelu", "c_1"}));
 }
 
-TEST(recomputation, reports_its_cost) {
+TEST(recomputation, reports_the_flops_bytes_and_kernels_of_recomputation) {
   trial<B> const t(residual(), {.batch = 8, .recompute = {.cheap = true}});
   recomputation_cost const cost = t.plan->recomputed();
   double flops = 0, moved = 0, all = 0;
@@ -99,7 +99,7 @@ TEST(recomputation, reports_its_cost) {
                                   " % of the step's bytes), to save ", "\n"});
 }
 
-TEST(recomputation, refuses_blocks_that_name_no_layer) {
+TEST(recomputation, refuses_blocks_that_match_no_layer) {
   expect_parts(
       refused<setting_error>([] {
         remade(blocks(), {.blocks = {"first_*", "third_*"}});

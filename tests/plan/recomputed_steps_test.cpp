@@ -20,14 +20,14 @@ std::vector<step_traffic> chain(std::vector<int> read, double cost = 1, std::siz
           {.reads = {2}, .backward_reads = std::move(read), .value = 3, .output_bytes = 100, .cost = cost}};
 }
 
-TEST(recomputed_steps, read_inputs_that_are_kept_anyway) {
+TEST(recomputed_steps, read_inputs_that_are_stored_anyway) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).recomputed, both);
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).bytes_saved, 200U);
   EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).recomputed, both) << "the second by way of the first";
   EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).bytes_saved, 100U);
 }
 
-TEST(recomputed_steps, are_none_if_nothing_is_saved) {
+TEST(recomputed_steps, are_none_if_no_memory_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({3}), 4).recomputed, none) << "one tensor is kept in any case";
   EXPECT_EQ(choose_recomputed(chain({}), 4).recomputed, none);
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, 101), 4).recomputed, none) << "each costs more than it saves";
@@ -35,7 +35,7 @@ TEST(recomputed_steps, are_none_if_nothing_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).recomputed, none) << "none may run again";
 }
 
-TEST(recomputed_steps, begin_at_the_smallest_cut) {
+TEST(recomputed_steps, begin_with_the_minimum_cut) {
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).recomputed, last);
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_saved, 90U);
 }
@@ -46,7 +46,7 @@ TEST(recomputed_steps, may_read_the_batch_in_external_memory) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, (std::vector<char>{1, 1, 1}));
 }
 
-TEST(recomputed_steps, include_their_workspaces) {
+TEST(recomputed_steps, save_the_workspaces_of_recomputed_steps) {
   auto steps = chain({1});
   steps[2].workspace_bytes = 1000;
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, both);

@@ -60,7 +60,7 @@ TEST(roofline, is_a_column_of_a_profiles_table) {
   EXPECT_EQ(text_of(rows).find("roofline"), std::string::npos);
 }
 
-TEST(roofline, is_divided_among_workers) {
+TEST(roofline, divides_peaks_among_workers) {
   machine_peaks const one = peaks.of_one(4);
   EXPECT_DOUBLE_EQ(one.flops, 25e9);
   EXPECT_DOUBLE_EQ(one.bytes_per_second, 5e9);

@@ -106,7 +106,7 @@ TEST(standalone_operation, needs_no_reorders_if_layouts_are_equal) {
   EXPECT_EQ(run(true, {"blocks"}, made), (names{"forward", "weights"}));
 }
 
-TEST(standalone_operation, has_its_working_copies_at_inference) {
+TEST(standalone_operation, runs_no_reorder_of_parameters_during_inference) {
   backend_operation<scribe> made = in_blocks();
   made.forward[0].operands[1].layout = {"for inference"};
   EXPECT_EQ(run(false, {"blocks"}, made), names{"forward"});

@@ -45,7 +45,7 @@ TEST(targets, of_another_type_or_shape_are_refused) {
   EXPECT_EQ(refused<shape_error>(hinge{}, std::vector<float>(6, 1), {2, 3}), "") << "f32 in a network of f64";
 }
 
-TEST(targets, out_of_the_losss_range_are_refused_and_the_example_is_named) {
+TEST(targets, out_of_range_are_refused_and_the_example_is_reported) {
   auto const with = [](double value) { return std::vector<double>{0, 1, 0.5, 0, value, 0}; };
   EXPECT_EQ(refused<data_error>(binary_cross_entropy{}, with(2), {2, 3}),
             "a target is out of range (target 0, example 1 of the batch): expected 0 to 1, got 2");

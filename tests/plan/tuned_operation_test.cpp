@@ -80,7 +80,7 @@ TEST(tuned_operation, runs_the_autotuners_choice_and_shows_it_in_the_plan) {
                                       "other loops, tuned: other", "plain loops"}));
 }
 
-TEST(tuned_operation, is_not_requested_without_an_autotuner) {
+TEST(tuned_operation, uses_the_default_without_an_autotuner) {
   trial<several_ways> const t(two_dense(6), {.batch = 2});
   for (std::string const& name : implementations_of(*t.plan)) EXPECT_EQ(name, "plain loops");
 }
@@ -141,7 +141,7 @@ TEST(tuned_operation, fails_if_the_default_candidate_cannot_run) {
   several_ways::has_rule = true;
 }
 
-TEST(tuned_operation, needs_an_autotuner_of_its_backend) {
+TEST(tuned_operation, refuses_an_autotuner_of_another_backend) {
   struct of_nobody final : tuning {
     std::size_t choose(std::string const&, std::span<std::string const>, stopwatch const&) override {
       return 0;

@@ -41,8 +41,8 @@ TEST(stateful_predictions, are_bitwise_equal_to_a_prediction_of_the_whole_sequen
   }
 }
 
-/// A stream whose calls have many numbers of steps does not grow.
-TEST(stateful_predictions, keep_the_plans_of_the_last_numbers_of_steps) {
+/// A stream caches a plan per number of steps of a call, at most max_plans.
+TEST(stateful_predictions, cache_a_limited_number_of_plans) {
   constexpr int long_steps = 60;
   training const model = trainer<B>(forecaster(long_steps), {.seed = 3});
   std::vector<float> const x = drawn_rows(long_steps, "x");
@@ -69,7 +69,7 @@ TEST(stateful_predictions, accept_a_single_step_without_an_axis_of_steps) {
             other.advance(tensor_view{x.data(), {2, 1, 2}}).values);
 }
 
-TEST(stateful_predictions, begin_again_after_reset) {
+TEST(stateful_predictions, restart_the_sequences_after_reset) {
   training const model = trainer<B>(forecaster(steps));
   std::vector<float> const x = drawn_rows(2, "x");
   tensor_view const step{x.data(), {2, 1, 2}};
@@ -101,7 +101,7 @@ TEST(stateful_predictions, a_masked_step_keeps_the_state) {
 
 /// Tests inputs of indices, a layer that returns only its last step, and a second input of features without
 /// steps.
-TEST(stateful_predictions, classify_what_was_read_so_far) {
+TEST(stateful_predictions, support_indices_last_step_layers_and_inputs_without_steps) {
   graph const net = graph::build([](builder& b) {
     tensor const words = b.input({5}), features = b.input({3});
     tensor const read = words | embedding{.vocabulary = 9, .width = 4} | lstm{.units = 6}
@@ -118,7 +118,7 @@ TEST(stateful_predictions, classify_what_was_read_so_far) {
   EXPECT_EQ(stream.advance(std::vector<tensor_view>{{words + 4, {1, 1}}, beside}).values, whole.values);
 }
 
-TEST(stateful_predictions, use_the_parameters_of_a_model_file_and_rescale) {
+TEST(stateful_predictions, use_the_parameters_and_normalisation_of_a_model_file) {
   std::string const path = testing::TempDir() + "stateful_predictions.safetensors";
   training model = trainer<B>(forecaster(steps), {.seed = 8});
   model.normalise({.inputs = {{channel_scaling{2, 1}, channel_scaling{0.5, -1}}},
@@ -146,14 +146,14 @@ TEST(stateful_predictions, use_later_changes_of_the_parameters) {
   EXPECT_EQ(stream.advance(step).values, wanted.advance(step).values);
 }
 
-/// Reason why a network cannot be continued.
+/// Reason why stateful_predictions refuses a network.
 template <class Describe>
 std::string refusal(Describe describe) {
   training const model = trainer<B>(graph::build(describe));
   return refusal_of<setting_error>([&] { stateful_predictions{model}; });
 }
 
-TEST(stateful_predictions, name_a_layer_that_needs_all_steps) {
+TEST(stateful_predictions, refuse_layers_that_need_all_steps) {
   auto const text =
       [](std::string const& layer, std::string const& why) {
         return "this layer cannot continue a sequence step by step (" + layer

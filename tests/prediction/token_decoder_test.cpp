@@ -49,7 +49,7 @@ std::vector<std::int32_t> some_tokens(int count) {
   return made;
 }
 
-TEST(token_decoder, has_the_outputs_of_the_network) {
+TEST(token_decoder, agrees_with_the_predictions_of_the_network) {
   for (bool const rotates : {false, true})
     for (int const workers : {1, 3}) {
       training const net = made_of(transformer(rotates), workers);
@@ -96,7 +96,7 @@ TEST(token_decoder, reads_changed_parameters_after_reset) {
     EXPECT_NEAR(after[word], whole.values[(window - 1) * words + word], 2e-6);
 }
 
-TEST(token_decoder, computes_the_same_with_every_instruction_set) {
+TEST(token_decoder, agrees_with_plain_sums_on_every_instruction_set) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   auto const drawn = [&](std::size_t count) {
@@ -131,7 +131,7 @@ TEST(token_decoder, computes_the_same_with_every_instruction_set) {
   }
 }
 
-/// A layer of a program, which says by in_place that it computes each element separately.
+/// A user-defined layer whose member in_place declares that it computes each element separately.
 struct doubling {
   static constexpr std::string_view kind_name = "doubling";
   static constexpr bool in_place = true;
@@ -195,7 +195,7 @@ TEST(token_decoder, runs_every_layer_that_computes_each_step_separately) {
   }
 }
 
-TEST(token_decoder, generates_the_tokens_of_whole_predictions) {
+TEST(token_decoder, generates_the_same_tokens_as_without_a_cache) {
   training const net = made_of(transformer(false));
   std::vector<std::int32_t> const prompt = some_tokens(4);
   for (sampling const& rules : {sampling{.temperature = 0}, sampling{.temperature = 0.7},
@@ -208,7 +208,7 @@ TEST(token_decoder, generates_the_tokens_of_whole_predictions) {
     }
 }
 
-TEST(token_decoder, names_the_layer_that_it_does_not_support) {
+TEST(token_decoder, reports_unsupported_layers_and_inputs) {
   auto const refused = [](graph const& net) {
     training const made = trainer<reference<float>>(net);
     return refusal_of<setting_error>([&] { (void)token_decoder(made); });

@@ -15,7 +15,7 @@ TEST(hash, continues_an_earlier_hash) {
   EXPECT_EQ(cohort::detail::fnv1a("bar", cohort::detail::fnv1a("foo")), cohort::detail::fnv1a("foobar"));
 }
 
-TEST(hash, distinguishes_names_by_purpose) {
+TEST(hash, distinguishes_the_boundary_between_two_names) {
   EXPECT_NE(cohort::detail::purpose_of("fc", "1weights"), cohort::detail::purpose_of("fc1", "weights"));
   EXPECT_EQ(cohort::detail::purpose_of("fc1"), cohort::detail::fnv1a("fc1"));
 }

@@ -27,7 +27,7 @@ TEST(random_permutation, contains_every_number_once) {
   }
 }
 
-TEST(random_permutation, is_a_function_of_its_stream) {
+TEST(random_permutation, depends_only_on_the_stream_and_the_size) {
   std::int64_t const size = 100;
   EXPECT_EQ(elements({{7, "test"}, size}), elements({{7, "test"}, size}));
   EXPECT_NE(elements({{7, "test"}, size}), elements({{8, "test"}, size}));

@@ -29,7 +29,7 @@ TEST(random_stream, returns_the_same_value_in_any_order) {
   EXPECT_EQ(forwards, backwards);
 }
 
-TEST(random_stream, differs_in_each_part_of_its_key) {
+TEST(random_stream, returns_different_values_for_different_keys) {
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     for (char const* purpose : {"order", "dropout", "weights"})

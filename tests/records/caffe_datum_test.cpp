@@ -35,7 +35,7 @@ caffe_datum parsed(std::string const& bytes) {
   return caffe_datum::parse(std::as_bytes(std::span(bytes.data(), bytes.size())), "train_lmdb, record 3");
 }
 
-TEST(caffe_datum, has_bytes_numbers_or_an_encoded_image) {
+TEST(caffe_datum, reads_bytes_numbers_or_an_encoded_image) {
   std::string const pixels = message({});
   caffe_datum const of_bytes = parsed(pixels);
   EXPECT_EQ(of_bytes.extents(), (shape{3, 2, 1}));
@@ -51,14 +51,14 @@ TEST(caffe_datum, has_bytes_numbers_or_an_encoded_image) {
   EXPECT_EQ(parsed(file).data, "\xff\xd8jpeg");
 }
 
-TEST(caffe_datum, may_have_a_negative_label) {
+TEST(caffe_datum, accepts_negative_labels_of_32_bits) {
   EXPECT_EQ(parsed(message({.label = -1})).label, -1);
   EXPECT_EQ(parsed(message({.label = -2147483648})).label, -2147483647 - 1);
   expect_parts(refused<data_error>([] { parsed(message({.label = 2147483648})); }),
                {"label", "expected -2147483648 to 2147483647", "got 2147483648"});
 }
 
-TEST(caffe_datum, refuses_messages_that_contradict_themselves) {
+TEST(caffe_datum, refuses_inconsistent_or_truncated_messages) {
   auto const says = [](fields const& of) { return refused<data_error>([&] { parsed(message(of)); }); };
   expect_parts(says({.data = "abcde"}),
                {"differs from its extents", "train_lmdb, record 3", "3x2x1 elements", "got 5"});

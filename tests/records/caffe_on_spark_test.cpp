@@ -46,7 +46,7 @@ std::vector<std::byte> bytes_of(std::string_view hex) {
 }
 caffe_on_spark_key parse(std::string_view hex) { return caffe_on_spark_key::parse(bytes_of(hex), "keys"); }
 
-TEST(caffe_on_spark_key, has_id_and_label) {
+TEST(caffe_on_spark_key, reads_id_and_label) {
   caffe_on_spark_key const key = parse(pair_of_texts);
   EXPECT_EQ(key.id, "cat.jpg");
   EXPECT_EQ(key.label, "3");
@@ -58,7 +58,7 @@ TEST(caffe_on_spark_key, has_id_and_label) {
   EXPECT_EQ(parse(old_pair).label, "12");
 }
 
-TEST(caffe_on_spark_key, has_extents) {
+TEST(caffe_on_spark_key, reads_extents) {
   caffe_on_spark_key const key = parse(six);
   EXPECT_EQ(key.id, "00000012");
   EXPECT_EQ(key.label, "5");

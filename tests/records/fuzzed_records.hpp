@@ -17,7 +17,7 @@
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size)
     __attribute__((weak));
 
-/// What the fuzzers of record formats share.
+/// Functions shared by the fuzzers of record formats.
 namespace fuzzed_records {
 
 inline void require(bool holds) {

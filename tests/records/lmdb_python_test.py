@@ -33,7 +33,7 @@ class databases(unittest.TestCase):
         wanted = [f"{key.decode()} {len(value)} {crc32c(value):08x}" for key, value in sorted(entries.items())]
         self.assertEqual(self.read(), wanted)
 
-    def test_have_the_same_entries(self):
+    def test_are_read_with_the_written_keys_and_values(self):
         numbers = random.Random(7)
         entries = {f"{number:08d}_image".encode(): numbers.randbytes(numbers.choice((0, 1, 100, 1900, 2100, 4096, 9000)))
                    for number in range(700)}

@@ -120,7 +120,7 @@ TEST(lmdb, refuses_entries_that_overlap) {
                {"its tree is damaged", "entries that do not overlap"});
 }
 
-TEST(lmdb, stops_at_a_tree_that_contains_itself) {
+TEST(lmdb, refuses_a_tree_with_a_cycle) {
   std::string bytes = database();
   std::size_t const leaf = 2 * page;
   put<std::uint16_t>(bytes, leaf + 10, 1);  // a branch page whose nodes lead to itself
@@ -129,7 +129,7 @@ TEST(lmdb, stops_at_a_tree_that_contains_itself) {
   expect_parts(refused<data_error>([&] { opened(bytes); }), {"its tree is damaged", "at most 4 pages"});
 }
 
-TEST(lmdb_file, is_the_file_in_a_folder) {
+TEST(lmdb_file, is_data_mdb_in_a_folder) {
   std::string const folder = fresh_path("database");
   std::filesystem::create_directory(folder);
   EXPECT_EQ(lmdb_file(folder), folder + "/data.mdb");

@@ -47,7 +47,7 @@ TEST(npy_rows, accept_scalars_and_empty_arrays) {
   EXPECT_EQ(record_set({saved({}, {0, 2})}, npy_rows(), {.cache = ""}).size(), 0);
 }
 
-TEST(npy_rows, refuse_arrays_that_are_not_rows) {
+TEST(npy_rows, refuse_scalars_empty_rows_and_non_contiguous_arrays) {
   auto const says = [](std::string const& path) {
     return refused<data_error>([&] { record_set({path}, npy_rows(), {.cache = ""}); });
   };

@@ -56,7 +56,7 @@ dataset examples(record_set const& records, record_decoding const& how = {}) {
       how);
 }
 
-TEST(decoded_records, are_examples_for_any_number_of_readers) {
+TEST(decoded_records, contain_every_example_with_any_number_of_readers) {
   dataset const data = examples(numbered(20));
   ASSERT_EQ(data.size(), 20);
   for (int readers : {1, 3}) {
@@ -84,7 +84,7 @@ TEST(decoded_records, stop_at_a_bad_record) {
                 "got 'x'"});
 }
 
-TEST(decoded_records, skip_a_bad_record_by_weight_zero) {
+TEST(decoded_records, give_a_skipped_record_weight_zero) {
   auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
   std::vector<std::string> lines;
   dataset const data =

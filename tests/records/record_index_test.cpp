@@ -44,7 +44,7 @@ TEST(record_index, of_rows_stores_one_offset_per_field) {
   EXPECT_FALSE(detail::decoded_index(detail::encoded_index(wrong))) << "rows of 4 bytes end beyond 2^63";
 }
 
-TEST(record_index, is_not_read_from_damaged_bytes) {
+TEST(record_index, is_refused_if_the_bytes_are_damaged) {
   std::string const good = detail::encoded_index(two_records());
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(detail::decoded_index(good.substr(0, length))) << length;

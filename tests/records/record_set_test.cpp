@@ -77,7 +77,7 @@ TEST(record_set, reports_a_file_that_changed) {
                {"became shorter", "2.tar", "600 bytes"});
 }
 
-TEST(record_set, reads_many_files_from_several_threads) {
+TEST(record_set, reads_many_files_from_threads_with_few_open_files) {
   std::vector<std::string> paths;
   for (int k = 0; k < 300; ++k) {
     paths.push_back(fresh_path("many" + std::to_string(k) + ".tar"));

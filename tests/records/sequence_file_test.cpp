@@ -44,7 +44,7 @@ std::string read(record_set const& records, std::int64_t i, char const* field) {
   return {reinterpret_cast<char const*>(found.data()), found.size()};
 }
 
-TEST(sequence_file, has_keys_and_values) {
+TEST(sequence_file, reads_keys_and_values) {
   std::string const long_value(300, 'v');
   record_set const records = opened(head(text_class, bytes_class, big(1) + text("a") + text("b"))
                                     + record(text("first"), counted("one")) + big(0xffffffff) + sync

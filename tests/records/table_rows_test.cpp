@@ -57,7 +57,7 @@ std::vector<float> numbers_of(dataset const& data, std::int64_t i) {
   return made;
 }
 
-TEST(table_rows, have_the_examples_of_the_table_in_memory) {
+TEST(table_rows, yield_the_same_examples_as_the_table_in_memory) {
   std::string const path = written("people.csv", people(0, 100));
   data_table const whole = read_table(path);
   table_encoder const encoder(whole, {.target = "answer"});
@@ -204,7 +204,7 @@ TEST(table_rows, are_passed_in_blocks_that_cover_the_table) {
   }
 }
 
-TEST(table_rows, continue_after_a_damaged_block_if_asked) {
+TEST(table_rows, continue_after_a_damaged_block_with_an_error_handler) {
   std::string const path = written("damaged.csv", "x,y\n1,2\n3,4,5\n6,7\n8,nine\n");
   table_rows const rows({path}, {.format = {.number_columns = {"x", "y"}}, .cache = "", .block_bytes = 1});
   std::vector<float> read;
@@ -257,7 +257,7 @@ TEST(table_rows, report_changed_rows_in_a_file_of_the_same_size) {
   EXPECT_EQ(blocks, 0);
 }
 
-TEST(table_rows, drop_blocks_by_the_size_of_their_examples) {
+TEST(table_rows, limit_cached_blocks_by_the_size_of_the_decoded_examples) {
   std::string text = "t\n";
   for (int i = 0; i < 400; ++i) text += "text" + std::to_string(1000 + i) + "\n";  // 400 numbers for each row
   std::string const path = written("wide.csv", text);
@@ -326,7 +326,7 @@ TEST(table_rows, refuse_a_text_in_a_column_of_numbers) {
   expect_parts(later, {"a field is not a number (", "odd.csv:7:1, column x)", "got \"1,234.5\""});
 }
 
-TEST(table_rows, accept_the_usual_spellings_of_missing_numbers) {
+TEST(table_rows, accept_none_as_a_missing_number) {
   table_rows const rows({written("gap.csv", measured(400, 5, "None"))},
                         {.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 256});
   table_encoder const encoder(rows.read(0, 400),

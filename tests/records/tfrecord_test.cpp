@@ -61,7 +61,7 @@ TEST(tfrecord, refuses_damaged_files) {
   expect_parts(says("\x1f\x8b and more than twelve bytes"), {"is compressed", "gzip"});
 }
 
-TEST(tfrecord, checks_a_record_when_it_is_read) {
+TEST(tfrecord, verifies_the_checksum_of_a_record_when_it_is_read) {
   for (std::size_t at = 12; at < abc.size(); ++at) {
     std::string wrong = abc;
     wrong[at] ^= 1;
@@ -81,7 +81,7 @@ std::string entry(std::string const& name, std::uint32_t kind, detail::protobuf_
   return made.text();
 }
 
-TEST(tf_example, has_its_features_by_name) {
+TEST(tf_example, parses_features_by_name) {
   detail::protobuf_writer texts, packed, numbers, features, example;
   texts.bytes(1, "first");
   texts.bytes(1, std::string("\0x", 2));

@@ -28,7 +28,7 @@ std::string text(record_set const& records, std::int64_t record, std::string_vie
   return {reinterpret_cast<char const*>(found.data()), found.size()};
 }
 
-TEST(webdataset, groups_consecutive_files_of_one_name) {
+TEST(webdataset, groups_consecutive_files_of_the_same_name) {
   std::string const long_text(1500, 'x');
   auto const records = opened(member("a/1.jpg", long_text) + member("a/1.cls", "7") + member("a/2.cls", "8")
                               + member("./a/2.seg.png", "") + member("b.jpg", "picture") + end());
@@ -47,13 +47,13 @@ TEST(webdataset, groups_consecutive_files_of_one_name) {
     EXPECT_EQ(records.has(record, records.field(field)), has) << record << field;
 }
 
-TEST(webdataset, begins_a_new_record_if_a_name_returns) {
+TEST(webdataset, begins_a_new_record_if_a_name_recurs) {
   auto const records = opened(member("a.x", "1") + member("b.x", "2") + member("a.x", "3") + end());
   ASSERT_EQ(records.size(), 3);
   EXPECT_EQ(records.key(2), "a");
 }
 
-TEST(webdataset, has_fields_in_lower_case_and_skips_names_without_a_dot) {
+TEST(webdataset, converts_fields_to_lower_case_and_skips_names_without_a_dot) {
   auto const records = opened(member("README", "x") + member("a.b/1.JPG", "1") + member("a.b/1.Cls", "2")
                               + member("a.b/2.jpg", "3") + member("a.b/LICENSE", "x") + end());
   ASSERT_EQ(records.size(), 2);
@@ -62,7 +62,7 @@ TEST(webdataset, has_fields_in_lower_case_and_skips_names_without_a_dot) {
   EXPECT_EQ(text(records, 0, "cls"), "2");
 }
 
-TEST(webdataset, refuses_more_fields_than_a_data_set_has) {
+TEST(webdataset, refuses_more_than_256_fields) {
   std::string archive;
   for (int k = 0; k <= 256; ++k) archive += member("frame_0." + std::to_string(1000 + k) + ".png", "");
   expect_parts(refused<cohort::data_error>([&] { opened(archive + end()); }),

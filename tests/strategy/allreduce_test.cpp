@@ -42,19 +42,19 @@ TEST_P(allreduce_over_several_threads, trains_on_rank_local_examples) {
 TEST_P(allreduce_over_several_threads, evaluates_rank_local_examples) {
   on_all(examples_of_their_own_are_evaluated_together);
 }
-TEST_P(allreduce_over_several_threads, refuses_data_sets_that_differ) {
+TEST_P(allreduce_over_several_threads, refuses_different_data_sets_without_local_sharding) {
   on_all(data_sets_that_differ_are_refused);
 }
 TEST_P(allreduce_over_several_threads, trains_on_streams_of_different_lengths) {
   on_all(ranks_without_data_and_with_fewer_batches_train_on<>);
 }
-TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
+TEST_P(allreduce_over_threads, sends_the_documented_number_of_bytes) {
   on_all(sends_the_bytes_that_its_contract_says);
 }
 TEST_P(allreduce_over_threads, learns_with_a_low_precision_wire) {
   on_all(few_bits_on_the_wire_lead_where_all_do);
 }
-TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
+TEST_P(allreduce_over_threads, accumulates_several_evaluations_in_a_report) {
   on_all(a_report_may_see_several_passes);
 }
 TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_or_none) {
@@ -66,12 +66,12 @@ TEST_P(allreduce_over_several_threads, stops_all_ranks_for_a_non_finite_number) 
 TEST_P(allreduce_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all([](communicator& world) { one_rank_stops_all(world, false); });
 }
-TEST_P(allreduce_over_several_threads, refuses_ranks_that_disagree) {
+TEST_P(allreduce_over_several_threads, refuses_ranks_with_different_settings) {
   on_all(ranks_that_disagree_refuse_to_begin);
 }
 TEST_P(allreduce_over_threads, evaluates_in_shards) { on_all(evaluation_is_that_of_one_rank); }
 
-TEST(allreduce, is_bitwise_neutral_for_one_rank) {
+TEST(allreduce, equals_local_training_bitwise_with_a_single_rank) {
   bright_thirds const examples(103);
   training plain = single_rank<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
@@ -261,7 +261,7 @@ TEST(allreduce, reports_the_cause_of_a_failed_step_to_other_ranks) {
   EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
-TEST(allreduce, skips_a_step_with_a_low_precision_wire_too) {
+TEST(allreduce, skips_a_non_finite_step_with_a_low_precision_wire) {
   launch<threads>(2, [&](communicator& world) {
     bright_thirds examples(48 * world.size());
     dataset const data = examples.data();
@@ -286,7 +286,7 @@ TEST(allreduce, describes_its_wire_type_and_refuses_unsupported_types) {
   });
 }
 
-TEST(allreduce, refuses_a_negative_period) {
+TEST(allreduce, refuses_a_negative_resync_period) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, allreduce{.resync = -1}, {}), setting_error);
   });

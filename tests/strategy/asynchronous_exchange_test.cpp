@@ -91,7 +91,7 @@ TEST_P(asynchronous_exchange, conserves_the_gradient_sum_with_top_k) {
 }
 
 /// The votes of a step reach all ranks in the same later step, once.
-TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
+TEST_P(asynchronous_exchange, delivers_votes_after_all_ranks_have_sent_the_step) {
   on_all([](communicator& world) {
     constexpr int steps = 2 * longest_lead + 10, told = 5, late = steps - 2;
     int const lead = world.size() > 1 ? longest_lead : 0;
@@ -124,7 +124,7 @@ TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
 
 /// One of two ranks continues after a synchronisation as soon as it can, while the other may still be
 /// receiving messages sent before the synchronisation.
-TEST(asynchronous_exchange, applies_no_message_during_the_synchronisation_before_it) {
+TEST(asynchronous_exchange, applies_later_messages_only_after_the_synchronisation) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);
     agreement agreed;
@@ -184,7 +184,7 @@ TEST(asynchronous_exchange, continues_while_another_rank_is_stalled) {
   });
 }
 
-TEST(asynchronous_exchange, names_a_stalled_rank) {
+TEST(asynchronous_exchange, reports_a_stalled_rank_and_step) {
   std::binary_semaphore gate(0);
   auto const beginning = std::chrono::steady_clock::now();
   auto const run = [&](communicator& world) {

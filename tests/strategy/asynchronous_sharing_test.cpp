@@ -260,12 +260,12 @@ TEST(unbounded_sharing, is_bitwise_equal_on_eight_ranks_at_the_end_of_epochs) {
   launch<threads>(8, {.deadline = seconds(60)}, unbounded_sharing_ends_epochs_with_the_same_bits);
 }
 
-TEST(unbounded_sharing, reports_all_its_exchanges) {
+TEST(unbounded_sharing, reports_dense_and_sparse_exchanges) {
   launch<threads>(
       2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, unbounded_sharing()); });
 }
 
-TEST(unbounded_sharing, names_a_stalled_rank) {
+TEST(unbounded_sharing, reports_a_stalled_rank_and_step) {
   std::binary_semaphore gate(0);
   struct standing_still final : listener {
     std::binary_semaphore* gate = nullptr;

@@ -39,7 +39,7 @@ TEST(exchange_meter, measures_a_transfer_from_its_first_start_to_its_last_end) {
   EXPECT_EQ(meter.last().transfer.end, late);
 }
 
-TEST(exchange_meter, hides_nothing_if_nothing_was_pending) {
+TEST(exchange_meter, reports_nothing_hidden_without_pending_transfers) {
   detail::exchange_meter meter;
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
   meter.finish();
@@ -102,7 +102,7 @@ TEST(exchange_meter, measures_allreduce_with_every_wire) {
   });
 }
 
-TEST(exchange_meter, counts_the_exchanges_of_averaging_and_hides_those_that_overlap) {
+TEST(exchange_meter, counts_the_exchanges_of_averaging_with_and_without_overlap) {
   launch<threads>(2, [](communicator& world) {
     for (bool const overlap : {false, true}) {
       auto const all = measured_by(
@@ -115,7 +115,7 @@ TEST(exchange_meter, counts_the_exchanges_of_averaging_and_hides_those_that_over
   });
 }
 
-TEST(exchange_meter, is_silent_for_one_rank) {
+TEST(exchange_meter, reports_no_transfers_for_a_single_rank) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(measured_by(world, allreduce{}).size(), 1U);
     EXPECT_EQ(measured_by(world, parameter_averaging{}).size(), 1U);

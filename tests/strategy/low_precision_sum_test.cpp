@@ -96,7 +96,7 @@ void conserves(element_type wire, double sums_lose) {
     });
 }
 
-TEST(low_precision_sum, keeps_all_rounding_errors) {
+TEST(low_precision_sum, stores_all_rounding_errors) {
   conserves<float, reference<float>>(element_type::bf16, 0x1p-9);
   conserves<double, reference<double>>(element_type::bf16, 0x1p-9);
   conserves<double, reference<double>>(element_type::f32, 0x1p-24);

@@ -31,7 +31,7 @@ static_assert(detail::bytes_of_merging(6, 10, 0).in_sequence(6) == 3 * 60 + 10 +
 static_assert(detail::bytes_of_merging(1024, 1'000, 400).in_sequence(1024) == 10 * 196 + 10 * 196);
 
 /// Rank r sends element r. The merged message contains all elements, and the same bytes on every rank.
-TEST(message_tree, broadcasts_one_message_with_few_sends) {
+TEST(message_tree, merges_the_messages_of_all_ranks_in_logarithmic_rounds) {
   tensor_table const tensors{{"weights", 200}};
   for (int ranks = 1; ranks <= 9; ++ranks)
     launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& threads_world) {

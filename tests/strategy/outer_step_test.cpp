@@ -17,17 +17,17 @@ INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_threads, testing::Values(1, 2, 
 class outer_steps_over_several_threads : public outer_steps_over_threads {};
 INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_several_threads, testing::Values(2, 3, 4));
 
-TEST_P(outer_steps_over_threads, follow_their_formula) { on_all(outer_steps_are_those_by_hand); }
+TEST_P(outer_steps_over_threads, follow_the_documented_formula) { on_all(outer_steps_are_those_by_hand); }
 TEST_P(outer_steps_over_threads, are_bitwise_equal_on_all_ranks) {
   on_all(every_kind_of_averaging_has_the_same_bits_everywhere);
 }
-TEST_P(outer_steps_over_threads, show_the_consensus_between_outer_steps) {
+TEST_P(outer_steps_over_threads, save_the_consensus_between_outer_steps) {
   on_all(what_is_shown_between_meetings_is_what_a_meeting_brings);
 }
 TEST_P(outer_steps_over_threads, stop_all_ranks_if_a_stop_request_is_detected_late) {
   on_all(one_rank_stops_all_that_hear_late);
 }
-TEST_P(outer_steps_over_several_threads, end_with_a_stream) {
+TEST_P(outer_steps_over_several_threads, train_on_streams_of_different_lengths) {
   on_all(overlapped_averaging_ends_with_a_stream);
 }
 TEST_P(outer_steps_over_several_threads, detect_non_finite_numbers_one_period_later) {
@@ -47,7 +47,7 @@ constexpr auto normed = network<[](builder& net) {
          | dense{.units = 4, .name = "kept"} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-TEST(outer_step, does_not_change_running_statistics_and_frozen_layers) {
+TEST(outer_step, applies_neither_to_running_statistics_nor_to_frozen_layers) {
   bright_thirds const examples(60);
   launch<threads>(2, [&](communicator& world) {
     training_settings settings = plain_sgd();
@@ -93,7 +93,7 @@ TEST(outer_step, continues_from_parameters_loaded_between_two_fits) {
   });
 }
 
-TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
+TEST(outer_step, of_bmuf_equals_local_training_bitwise_with_a_single_rank) {
   bright_thirds const examples(103);
   training plain = single_rank<narrow>(small, with_state());
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
@@ -105,7 +105,7 @@ TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
   });
 }
 
-TEST(outer_step, is_part_of_the_strategys_description) {
+TEST(outer_step, is_described_by_the_strategy) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(parameter_averaging{}.on(world)->describe(),
               "parameter averaging every 5 steps, optimizer state averaged");
@@ -119,7 +119,7 @@ TEST(outer_step, is_part_of_the_strategys_description) {
   });
 }
 
-TEST(outer_step, keeps_constraints) {
+TEST(outer_step, preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, [&](communicator& world) {
     for (bool const overlap : {false, true}) {
@@ -137,7 +137,7 @@ TEST(outer_step, keeps_constraints) {
   });
 }
 
-TEST(strategies, refuse_a_state_of_another_strategy) {
+TEST(strategies, refuse_invalid_arrays_of_a_state) {
   std::vector<std::byte> const bytes(64);
   launch<self>([&](communicator& world) {
     auto const averaging = parameter_averaging{.outer = outer::diloco{}, .overlap = true}.on(world);

@@ -153,7 +153,7 @@ struct gradients final : listener {
   }
 };
 
-TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
+TEST(overlap_next_forward, provides_listeners_with_complete_gradients) {
   bright_thirds const examples(103);
   launch<threads>(2, [&](communicator& world) {
     for (int const workers : {1, 3}) {
@@ -174,7 +174,7 @@ TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
 }
 
 /// Worker 1 has no rows of the batch whose forward finishes the late parts.
-TEST(overlap_next_forward, ends_in_the_first_forward_of_a_training_loop) {
+TEST(overlap_next_forward, completes_the_update_in_the_first_forward_of_a_training_loop) {
   bright_thirds const examples(32);
   batch_view const data(tensor_view(examples.pixels.data(), shape{32, 1, 8, 8}),
                         tensor_view(examples.labels.data(), shape{32}));
@@ -203,7 +203,7 @@ TEST(overlap_next_forward, ends_in_the_first_forward_of_a_training_loop) {
   });
 }
 
-TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
+TEST(overlap_next_forward, is_bitwise_equal_to_allreduce_in_double_precision) {
   launch<threads>(3, [](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums,
               run_of<wide>(world, {.overlap_next_forward = true}, 2).checksums);
@@ -221,7 +221,7 @@ TEST(overlap_next_forward, has_no_late_bucket_if_layouts_differ) {
 }
 
 /// Frozen layers in the middle keep their parameters.
-TEST(overlap_next_forward, is_bitwise_neutral_with_frozen_layers) {
+TEST(overlap_next_forward, is_bitwise_equal_to_allreduce_with_frozen_layers) {
   bright_thirds const examples(103);
   launch<threads>(2, [&](communicator& world) {
     auto const trained = [&](bool overlap_next_forward) {
@@ -367,7 +367,7 @@ TEST(overlap_next_forward, reports_the_cause_of_a_failure_to_other_ranks) {
 }
 
 /// If a rank fails between two steps, the other ranks are notified, and this rank's last step is complete.
-TEST(overlap_next_forward, ends_after_a_complete_step) {
+TEST(overlap_next_forward, completes_the_last_step_when_a_rank_fails) {
   bright_thirds const examples(64);
   struct failing final : listener {
     void on_step(training& run, step_report const& done) override {
@@ -431,7 +431,7 @@ TEST(overlap_next_forward, resumes_bitwise_from_a_checkpoint) {
   });
 }
 
-TEST(overlap_next_forward, is_part_of_its_description_and_refused_with_a_low_precision_wire) {
+TEST(overlap_next_forward, is_described_and_refused_with_a_low_precision_wire) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{.overlap_next_forward = true}.on(world)->describe(),
               "allreduce, resync 100, overlap with the next forward");

@@ -131,7 +131,7 @@ TEST(settings_of_the_pages, match_their_description_for_averaging) {
             "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9");
 }
 
-TEST(settings_of_the_pages, match_their_description_for_sharing) {
+TEST(settings_of_the_pages, have_distinct_descriptions_for_sharing) {
   auto const denser = cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}};
   auto const as_deeplearning4j = cohort::threshold_sharing{.threshold = cohort::threshold::adaptive{},
                                                            .residual = cohort::residual::clip{},
@@ -150,7 +150,7 @@ TEST(settings_of_the_pages, match_their_description_for_sharing) {
 }
 
 /// Settings of Caffe's LeNet, and the equivalent from Deeplearning4j.
-TEST(settings_of_the_pages, match_their_description_in_coming_from) {
+TEST(settings_of_the_pages, are_valid_in_coming_from) {
   using namespace cohort;
   auto const rate = [](double base) {
     return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};

@@ -47,13 +47,14 @@ TEST_P(averaging_over_several_threads, counts_no_steps_without_examples) {
 TEST_P(averaging_over_several_threads, refuses_collective_operations_between_averagings_over_a_stream) {
   on_all(what_ranks_do_together_waits_for_a_meeting);
 }
-TEST_P(averaging_over_threads, weighs_by_examples_and_uses_all_of_them) {
+TEST_P(averaging_over_threads, weighs_parameters_by_the_number_of_examples) {
   on_all(averaging_weighs_by_examples<>);
 }
-TEST_P(averaging_over_threads, in_place_weighs_by_examples) { on_all(averaging_weighs_by_examples<broad>); }
+TEST_P(averaging_over_threads, in_place_weighs_parameters_by_the_number_of_examples) {
+  on_all(averaging_weighs_by_examples<broad>);
+}
 /// Constraints without an effect force averaging in the canonical view, which has no padding.
-TEST_P(averaging_over_threads,
-       of_running_statistics_and_frozen_layers_as_they_lie_is_that_of_the_canonical_view) {
+TEST_P(averaging_over_threads, in_place_with_frozen_layers_equals_averaging_in_the_canonical_view) {
   static constexpr auto lying = network<[](builder& net) {
     return net.input({1, 8, 8}) | dense{.units = 320} | batch_norm{} | relu{}
            | dense{.units = 64, .name = "kept"} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
@@ -103,7 +104,7 @@ TEST_P(averaging_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all([](communicator& world) { one_rank_stops_all(world, true); });
 }
 
-TEST(parameter_averaging, is_bitwise_neutral_for_one_rank) {
+TEST(parameter_averaging, equals_local_training_bitwise_with_a_single_rank) {
   bright_thirds const examples(103);
   training plain = single_rank<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});

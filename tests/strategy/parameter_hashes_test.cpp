@@ -90,7 +90,7 @@ gathered of(std::vector<std::vector<std::uint64_t>> const& hashes) {
   return all;
 }
 
-TEST(divergence, reports_the_largest_group_and_the_first_parameter) {
+TEST(divergence, reports_the_largest_group_and_the_first_differing_parameter) {
   std::vector<std::uint64_t> const good{1, 2, 3}, late{1, 2, 4}, early{1, 5, 3};
   detail::divergence const one = detail::find_divergence(of({late, good, good, early, good}), 5);
   EXPECT_EQ(one.most, (std::vector<int>{1, 2, 4}));
@@ -101,7 +101,7 @@ TEST(divergence, reports_the_largest_group_and_the_first_parameter) {
   EXPECT_EQ(two.parameter, 2U);
 }
 
-TEST(divergence, lists_ranks) {
+TEST(divergence, lists_up_to_16_ranks) {
   EXPECT_EQ(detail::text_of_ranks(std::vector<int>{3}), "rank 3");
   EXPECT_EQ(detail::text_of_ranks(std::vector<int>{0, 2}), "ranks 0, 2");
   EXPECT_EQ(detail::text_of_ranks(std::vector<int>(20, 7)),

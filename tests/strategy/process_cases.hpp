@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What strategies guarantee between processes as between threads.
+// Requirements on strategies over processes, the same as over threads.
 #include <cohort/communicator/launch.hpp>
 #include <string>
 #include <string_view>

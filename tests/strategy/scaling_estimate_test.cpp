@@ -82,7 +82,7 @@ TEST(scaling_estimate, of_one_rank_is_the_step_itself) {
   }
 }
 
-TEST(scaling_estimate, improves_with_the_link_and_never_exceeds_one) {
+TEST(scaling_estimate, efficiency_improves_with_the_link_and_never_exceeds_1) {
   for (scaling_costs of : {ring, halving, doubling, to_all, merged})
     for (int ranks = 2; ranks <= 40; ++ranks) {
       of.link = slow;
@@ -98,7 +98,7 @@ TEST(scaling_estimate, improves_with_the_link_and_never_exceeds_one) {
     }
 }
 
-TEST(scaling_estimate, uses_the_route_of_the_messages) {
+TEST(scaling_estimate, by_size_uses_the_route_selected_by_message_size) {
   scaling_costs of = to_all;
   of.sharing = route::by_size;
   for (std::uint64_t const elements : {1'000'000ULL, 100'000'000ULL})

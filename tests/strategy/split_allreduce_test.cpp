@@ -26,7 +26,7 @@ void sums_all(communicator& world, std::size_t count) {
   }
 }
 
-TEST(split_allreduce, sums_arrays_below_and_above_its_bound) {
+TEST(split_allreduce, sums_arrays_below_and_above_the_split_size) {
   constexpr std::size_t bound = detail::split_allreduce::max_unsplit_bytes / sizeof(float);
   for (int ranks : {1, 2, 3, 4})
     launch<threads>(ranks, [&](communicator& world) {

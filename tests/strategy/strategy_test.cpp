@@ -79,7 +79,7 @@ class threshold_sketch final : public strategy {
   agreement never_{};  // these sketches vote on nothing
 };
 
-TEST(strategy, supports_threshold_sharing_by_its_hooks) {
+TEST(strategy, hooks_support_user_defined_threshold_sharing) {
   bright_thirds const examples(120), held(60, 2);
   launch<threads>(3, [&](communicator& world) {
     auto sharing = std::make_unique<threshold_sketch>(world, 0.05);
@@ -134,7 +134,7 @@ class delayed_averaging_sketch final : public strategy {
   agreement never_{};
 };
 
-TEST(strategy, supports_delayed_averaging_by_its_hooks) {
+TEST(strategy, hooks_support_user_defined_delayed_averaging) {
   bright_thirds const examples(120), held(60, 2);
   launch<threads>(2, [&](communicator& world) {
     auto delayed = std::make_unique<delayed_averaging_sketch>(world);
@@ -210,7 +210,7 @@ class bounded_staleness_sketch final : public strategy {
   agreement never_{};
 };
 
-TEST(strategy, supports_bounded_staleness_by_its_hooks) {
+TEST(strategy, hooks_support_user_defined_bounded_staleness) {
   bright_thirds const examples(120), held(60, 2);
   for (std::int64_t const bound : {0, 2})
     launch<threads>(3, [&](communicator& world) {

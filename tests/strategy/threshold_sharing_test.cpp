@@ -71,7 +71,7 @@ TEST_P(sharing_over_threads, skips_a_step_whose_examples_have_weight_zero) {
     a_step_without_weight_is_left_out(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, sends_the_bytes_of_its_contract) {
+TEST_P(sharing_over_threads, sends_the_documented_number_of_bytes) {
   on_all(sharing_sends_the_bytes_of_its_contract);
 }
 TEST_P(sharing_over_threads, stops_all_ranks_for_a_non_finite_number) {
@@ -86,7 +86,7 @@ TEST_P(sharing_over_several_threads, trains_on_uneven_data) {
     sharing_trains_on_uneven_data(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, fulfils_its_contract_with_staleness) {
+TEST_P(sharing_over_threads, keeps_ranks_equal_and_learns_with_staleness) {
   on_all([](communicator& world) {
     for (share const what : {share::gradient, share::update}) {
       threshold_sharing const how = late_sharing(what);
@@ -98,7 +98,7 @@ TEST_P(sharing_over_threads, fulfils_its_contract_with_staleness) {
     }
   });
 }
-TEST_P(sharing_over_threads, fulfils_its_contract_with_one_message_per_process) {
+TEST_P(sharing_over_threads, keeps_ranks_equal_and_learns_with_a_single_message_per_process) {
   on_all([](communicator& world) {
     for (auto const& how :
          {process_sharing(sharing()), process_sharing(update_sharing()), process_sharing(late_sharing()),
@@ -121,7 +121,7 @@ TEST(threshold_sharing, is_bitwise_equal_on_eight_ranks) {
     });
 }
 
-TEST(threshold_sharing, reports_what_it_has_sent) {
+TEST(threshold_sharing, reports_threshold_density_bytes_and_times) {
   bright_thirds const examples(96);
   launch<threads>(2, [&](communicator& world) {
     threshold_sharing how = sharing();
@@ -149,7 +149,7 @@ TEST(threshold_sharing, reports_what_it_has_sent) {
   });
 }
 
-TEST(threshold_sharing, reports_all_its_exchanges) {
+TEST(threshold_sharing, reports_dense_and_sparse_exchanges) {
   for (threshold_sharing const& how : {sharing(), update_sharing()})
     launch<threads>(2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, how); });
 }
@@ -160,7 +160,7 @@ constexpr auto million = network<[](builder& net) {
 }>();
 static_assert(static_cast<std::uint64_t>(million.parameter_count()) > detail::codec_threads::least_elements);
 
-TEST(threshold_sharing, writes_messages_by_as_many_threads_as_a_rank_has_workers) {
+TEST(threshold_sharing, encodes_large_messages_with_the_workers_of_a_rank) {
   bright_thirds const examples(24);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     for (auto const& [net, workers, wanted] :
@@ -181,7 +181,7 @@ TEST(threshold_sharing, writes_messages_by_as_many_threads_as_a_rank_has_workers
   });
 }
 
-TEST(threshold_sharing, is_reported_every_interval) {
+TEST(threshold_sharing, is_reported_by_the_performance_listener_in_every_interval) {
   bright_thirds const examples(96);
   launch<threads>(2, [&](communicator& world) {
     std::vector<std::string> said;
@@ -201,7 +201,7 @@ TEST(threshold_sharing, is_reported_every_interval) {
   });
 }
 
-TEST(threshold_sharing, starts_with_dense_exchange) {
+TEST(threshold_sharing, exchanges_densely_during_the_warm_up) {
   bright_thirds const examples(96), held(40, 2);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const after = [&](auto const& how) {
@@ -217,7 +217,7 @@ TEST(threshold_sharing, starts_with_dense_exchange) {
   });
 }
 
-TEST(threshold_sharing, starts_with_complete_steps) {
+TEST(threshold_sharing, of_updates_agrees_with_allreduce_during_the_warm_up) {
   bright_thirds const examples(96);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     threshold_sharing how = update_sharing();
@@ -231,7 +231,7 @@ TEST(threshold_sharing, starts_with_complete_steps) {
 }
 
 /// As in Deeplearning4j, the ranks' steps are summed. The sum equals one step on the examples of all ranks.
-TEST(threshold_sharing, accumulates_steps) {
+TEST(threshold_sharing, sums_the_updates_of_all_ranks) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const trained = [&](auto const& how, double rate) {
@@ -297,7 +297,7 @@ TEST(threshold_sharing, of_steps_preserves_constraints) {
   });
 }
 
-TEST(threshold_sharing, trains_every_tensor_however_small) {
+TEST(threshold_sharing, trains_even_the_smallest_tensors) {
   bright_thirds const examples(96);
   launch<threads>(2, [&](communicator& world) {
     for (bool const each : {false, true}) {

@@ -10,7 +10,7 @@ namespace top_k_sharing_test {
 
 using namespace cohort_test;
 
-TEST(top_k_sharing, fulfils_the_contract_of_sharing) {
+TEST(top_k_sharing, keeps_ranks_equal_and_learns) {
   for (int ranks : {1, 2, 3})
     for (route const way : {route::to_all, route::merged})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {

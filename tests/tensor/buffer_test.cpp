@@ -20,7 +20,7 @@ using cohort::buffer;
 static_assert(cohort::round_to_alignment(0) == 0 && cohort::round_to_alignment(1) == 64
               && cohort::round_to_alignment(64) == 64 && cohort::round_to_alignment(65) == 128);
 
-TEST(buffer, is_aligned_and_zero_at_first) {
+TEST(buffer, is_aligned_and_zero_initialised) {
   for (std::size_t bytes : {1, 63, 64, 1000}) {
     buffer const memory(bytes);
     EXPECT_EQ(memory.bytes(), bytes);
@@ -41,7 +41,7 @@ TEST(buffer, that_is_large_starts_on_a_huge_page_and_is_zeroed) {
   }
 }
 
-TEST(buffer, moves_with_its_memory) {
+TEST(buffer, keeps_the_memory_when_moved) {
   buffer first(64);
   std::byte* const where = first.data();
   buffer const second = std::move(first);

@@ -24,7 +24,7 @@ TEST(view, slices_rows_along_the_first_axis) {
   EXPECT_EQ(all.rows(4, 0).bytes(), 0U);
 }
 
-TEST(view, has_its_element_type_and_writes_through) {
+TEST(view, infers_the_element_type_and_writes_through) {
   std::vector<std::int32_t> labels(3);
   mutable_tensor_view const view(labels.data(), shape{3});
   EXPECT_EQ(view.type, element_type::i32);

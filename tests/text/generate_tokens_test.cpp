@@ -44,7 +44,7 @@ TEST(generate_tokens, continues_the_text_that_the_network_was_trained_on) {
   EXPECT_EQ(generate_tokens(net, prompt, {.count = 0}), std::vector<std::int32_t>{});
 }
 
-TEST(generate_tokens, continues_a_stream_of_steps) {
+TEST(generate_tokens, continues_a_stateful_stream) {
   training const net = taught();
   std::vector<std::int32_t> const prompt = {0, 1, 2}, more = {3};
   stateful_predictions stream(net);
@@ -58,7 +58,7 @@ TEST(generate_tokens, continues_a_stream_of_steps) {
 }
 
 /// Up to the length of the network's window, a stream draws the same tokens as the window.
-TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
+TEST(generate_tokens, draws_the_same_tokens_from_a_stream_and_from_a_window) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2, 0};
   stateful_predictions stream(net);

@@ -50,7 +50,7 @@ TEST(sampling, sharpens_by_temperature) {
   expect_shares({.temperature = 0}, {0, 1, 0, 0});
 }
 
-TEST(sampling, keeps_the_most_probable_tokens) {
+TEST(sampling, restricts_tokens_by_top_k_and_top_p) {
   expect_shares({.top_k = 2}, {0, 0.5 / 0.75, 0, 0.25 / 0.75});
   expect_shares({.top_k = 100}, {0.1, 0.5, 0.15, 0.25});
   expect_shares({.top_p = 0.45}, {0, 1, 0, 0});
@@ -64,12 +64,12 @@ TEST(sampling, prefers_the_lower_of_equally_probable_tokens) {
   EXPECT_EQ(drawn_token(equal, {.top_k = 1}, random_stream(1, "x"), 7), 0);
 }
 
-TEST(sampling, never_draws_an_impossible_token) {
+TEST(sampling, never_draws_a_token_of_probability_zero) {
   std::vector<float> const given = {0, 1e-30F, 0};
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(drawn_token(given, {}, random_stream(1, "x"), i), 1);
 }
 
-TEST(sampling, refuses_invalid_numbers) {
+TEST(sampling, refuses_invalid_rules_and_probabilities) {
   EXPECT_EQ(refused({0.5F}, {.temperature = -1}),
             "a sampling rule is out of range (sampling.temperature): expected a finite number of at least 0, "
             "got -1");

@@ -77,7 +77,7 @@ TEST(token_crops, begin_at_another_offset_in_each_epoch_and_read_no_token_twice)
   EXPECT_EQ(*offsets.rbegin(), length - 1);
 }
 
-TEST(token_crops, are_a_function_of_seed_and_epoch) {
+TEST(token_crops, depend_only_on_seed_and_epoch) {
   auto const first = [](std::uint64_t seed, std::int64_t epoch) {
     return part_of(token_crops(counting(1000), {.length = 100, .vocabulary = 1000, .seed = seed}), 2, 1,
                    epoch);

@@ -64,7 +64,7 @@ TEST_F(token_streams, skip_a_header) {
   EXPECT_EQ(all_of(token_stream::map(path, token_type::u16, 4)), (tokens{1, 2}));
 }
 
-TEST_F(token_streams, have_parts_that_share_memory) {
+TEST_F(token_streams, return_parts_of_their_tokens) {
   token_stream const stream(tokens{10, 11, 12, 13, 14});
   EXPECT_EQ(all_of(stream.part(1, 2)), (tokens{11, 12}));
   EXPECT_EQ(all_of(stream.part(3, 100)), (tokens{13, 14}));

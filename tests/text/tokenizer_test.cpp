@@ -51,7 +51,7 @@ std::string vocabulary_json(std::vector<std::string> const& more) {
   return text + "}";
 }
 
-TEST(tokenizer, of_bytes_keeps_any_text) {
+TEST(tokenizer, of_bytes_round_trips_any_text) {
   tokenizer const t = tokenizer::bytes();
   EXPECT_EQ(t.size(), 256);
   EXPECT_EQ(t.encode("a\xff"), (tokens{97, 255}));
@@ -59,7 +59,7 @@ TEST(tokenizer, of_bytes_keeps_any_text) {
   EXPECT_EQ(t.encode(""), tokens{});
 }
 
-TEST(tokenizer, of_characters_numbers_characters_in_order) {
+TEST(tokenizer, of_characters_numbers_characters_by_code_point) {
   tokenizer const t = tokenizer::characters("beä a\n");
   EXPECT_EQ(t.size(), 6);  // newline, space, a, b, e, ä
   EXPECT_EQ(t.encode("äb\n"), (tokens{5, 3, 0}));
@@ -69,7 +69,7 @@ TEST(tokenizer, of_characters_numbers_characters_in_order) {
   EXPECT_EQ(t.find("be"), std::nullopt);
 }
 
-TEST(tokenizer, of_characters_names_the_character_that_it_does_not_know) {
+TEST(tokenizer, of_characters_reports_unknown_characters) {
   tokenizer const t = tokenizer::characters("abc");
   EXPECT_EQ(message_of<data_error>([&] { t.encode("abxc"); }),
             "the text contains a character that is not a token (byte 2): expected characters of the text "
@@ -142,7 +142,7 @@ TEST(tokenizer, merges_in_the_order_of_training) {
   EXPECT_EQ(t.decode(t.encode(every_byte())), every_byte());
 }
 
-TEST(tokenizer, agrees_with_another_implementation) {  // tests/golden/byte_pairs.py
+TEST(tokenizer, agrees_with_an_independent_implementation) {  // tests/golden/byte_pairs.py
   scratch_folder const folder;
   std::string const path = std::string(COHORT_SOURCE_DIR) + "/tests/golden/byte_pairs.json";
   std::string const text = io::read_text(path);
@@ -161,7 +161,7 @@ TEST(tokenizer, agrees_with_another_implementation) {  // tests/golden/byte_pair
   }
 }
 
-TEST(tokenizer, names_the_place_of_a_mistake_in_gpt2_files) {
+TEST(tokenizer, reports_the_position_of_an_error_in_gpt2_files) {
   scratch_folder const folder;
   std::string const vocabulary = folder / "vocab.json", merges = folder / "merges.txt";
   io::write_file(vocabulary, vocabulary_json({"ab", "<|endoftext|>"}));
@@ -183,7 +183,7 @@ TEST(tokenizer, names_the_place_of_a_mistake_in_gpt2_files) {
                              + ":1:15, $.b): expected a number that no other token has, got 0");
 }
 
-TEST(tokenizer, is_saved_in_one_file) {
+TEST(tokenizer, round_trips_through_a_file) {
   scratch_folder const folder;
   std::string const path = folder / "tokens.json";
   for (tokenizer const& t : {tokenizer::bytes(), tokenizer::characters("aä€😀\n"),
@@ -235,7 +235,7 @@ TEST(tokenizer, refuses_bytes_in_another_order) {
               }).ends_with("$.tokens[97]): expected the byte 97, got the string \"b\""));
 }
 
-TEST(tokenizer, survives_every_truncation_and_many_changes_of_its_file) {
+TEST(tokenizer, reads_or_refuses_randomly_truncated_or_changed_files) {
   scratch_folder const folder;
   std::string const path = folder / "tokens.json";
   tokenizer::byte_pairs("low lower low lower", 260).save(path);

@@ -36,7 +36,7 @@ TEST(unicode, rejects_bytes_that_are_not_utf8) {
     EXPECT_EQ(utf8_at(bytes, 0).bytes, 0U) << bytes;
 }
 
-TEST(unicode, knows_letters_numbers_and_white_space) {
+TEST(unicode, classifies_letters_numbers_and_white_space) {
   for (char32_t const code : {U'a', U'Z', U'ß', U'я', U'中', U'ª'})
     EXPECT_EQ(class_of(code), character_class::letter);
   for (char32_t const code : {U'0', U'9', U'²', U'Ⅷ', U'٣'})

@@ -299,7 +299,7 @@ trained_vectors train(int ranks, word2vec_settings const& how) {
   return made[0];
 }
 
-TEST(word2vec, over_ranks_equals_one_rank_and_repeats_its_bits) {
+TEST(word2vec, over_several_ranks_agrees_with_a_single_rank_and_is_reproducible) {
   for (word2vec_settings const& how : {with(sgd{.learning_rate = 0.1}), with(adagrad{.learning_rate = 0.05}),
                                        with(sgd{.learning_rate = 0.1}, 0)}) {
     trained_vectors const one = train(1, how);
@@ -320,7 +320,7 @@ TEST(word2vec, over_ranks_equals_one_rank_and_repeats_its_bits) {
   }
 }
 
-TEST(word2vec, continues_from_a_file_as_if_uninterrupted) {
+TEST(word2vec, resumes_bitwise_from_a_file) {
   scratch_folder const folder;
   corpus const data;
   for (word2vec_settings const& how :
@@ -447,7 +447,7 @@ TEST(word2vec, builds_an_optimal_huffman_tree) {
   EXPECT_EQ(leaves, 1);
 }
 
-TEST(word2vec, draws_noise_by_the_power_of_the_counts) {
+TEST(word2vec, samples_noise_words_by_a_power_of_the_counts) {
   std::vector<std::int64_t> const counts{16, 1, 1};
   detail::noise_words const noise(counts);
   EXPECT_EQ(noise.at(0), 0);
@@ -458,7 +458,7 @@ TEST(word2vec, draws_noise_by_the_power_of_the_counts) {
   EXPECT_EQ(noise.at(std::nextafter(1.0, 0.0)), 2);
 }
 
-TEST(word2vec, splits_long_sentences) {
+TEST(word2vec, splits_sentences_after_1000_words) {
   word_vocabulary const words({"a", "b"}, {1500, 1000});
   word2vec_settings how = small;
   how.subsample = 0;

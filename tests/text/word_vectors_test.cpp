@@ -35,7 +35,7 @@ numbers values_of(word_vectors const& all) {
   return values;
 }
 
-TEST(word_vectors, find_neighbours_by_the_angle) {
+TEST(word_vectors, find_neighbours_by_cosine_similarity) {
   auto const found = corners.nearest("east", 3);
   EXPECT_EQ(words_of(found), (texts{"northeast", "north", "up"})) << "of equal angles the earlier word";
   EXPECT_NEAR(found[0].similarity, std::sqrt(0.5), 1e-12);
@@ -52,7 +52,7 @@ TEST(word_vectors, complete_analogies_without_the_words_of_the_question) {
   EXPECT_EQ(words_of(all.analogy("man", "king", "woman", 2)), (texts{"queen", "child"}));
 }
 
-TEST(word_vectors, are_copied_with_their_index) {
+TEST(word_vectors, find_words_after_copies_and_moves) {
   word_vectors copy = corners, other({"x"}, 1, {1});
   other = copy;
   word_vectors const moved = std::move(copy);

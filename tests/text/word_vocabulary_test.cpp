@@ -37,7 +37,7 @@ TEST(word_vocabulary, encodes_lines_as_sentences_without_unknown_words) {
   EXPECT_EQ(words.encode(""), tokens{});
 }
 
-TEST(word_vocabulary, is_copied_with_its_index) {
+TEST(word_vocabulary, finds_words_after_copies_and_moves) {
   auto made = std::make_unique<word_vocabulary>(texts{"x", "y"}, std::vector<std::int64_t>{2, 1});
   word_vocabulary copy = *made, other({"z"}, {1});
   other = *made;

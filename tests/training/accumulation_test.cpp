@@ -39,7 +39,7 @@ std::vector<double> trained(dataset const& data, int workers, int pieces, graph 
   return parameters_of(made);
 }
 
-TEST(accumulation, changes_results_by_rounding_only) {
+TEST(accumulation, equals_the_whole_batch_up_to_rounding) {
   bright_thirds const examples(57);  // the last batch has 7 examples, so micro-batches are unequal or empty
   dataset const plain = examples.data();
   dataset const weighted = weighted_by_class(arrays(std::span<float const>(examples.pixels), {1, 8, 8},
@@ -126,7 +126,7 @@ struct packing final : strategy {
   }
 };
 
-TEST(accumulation, announces_each_bucket_once_and_complete) {
+TEST(accumulation, announces_each_bucket_once_after_all_micro_batches) {
   bright_thirds const examples(20);
   for (int workers : {1, 2}) {
     auto owned = std::make_unique<packing>();
@@ -168,7 +168,7 @@ TEST(accumulation, notifies_listeners_once_per_update) {
   EXPECT_EQ(told.examples, (std::vector<int>{10, 10, 5}));
 }
 
-TEST(accumulation, skips_a_step_if_one_micro_batch_is_not_finite) {
+TEST(accumulation, stops_without_an_update_if_a_micro_batch_is_not_finite) {
   for (int bad : {0, 9, 19}) {
     bright_thirds examples(20);
     dataset const data = examples.data();  // checked at construction; modified afterwards

@@ -70,7 +70,7 @@ void expect_rank_1_named(std::vector<std::string> const& thrown, std::string con
     }
 }
 
-TEST(activity_scope, a_rank_that_hangs_in_an_evaluation_is_named) {
+TEST(activity_scope, reports_a_rank_that_hangs_in_an_evaluation) {
   bright_thirds const examples(48);
   expect_rank_1_named(
       messages(3,
@@ -83,7 +83,7 @@ TEST(activity_scope, a_rank_that_hangs_in_an_evaluation_is_named) {
       "evaluating after step 1");
 }
 
-TEST(activity_scope, a_rank_that_hangs_while_it_saves_is_named) {
+TEST(activity_scope, reports_a_rank_that_hangs_while_saving) {
   struct hanging_sink {
     std::atomic<bool> const* released;
     void write(char const*, int) {
@@ -104,7 +104,7 @@ TEST(activity_scope, a_rank_that_hangs_while_it_saves_is_named) {
                       "saving after step 1");
 }
 
-TEST(activity_scope, every_rank_of_sharing_names_a_rank_that_hangs_in_its_data) {
+TEST(activity_scope, reports_a_rank_that_hangs_in_the_data_set_on_every_rank_of_sharing) {
   bright_thirds const examples(96);
   for (bool const updates : {false, true}) {
     threshold_sharing how;

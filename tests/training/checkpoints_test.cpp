@@ -208,7 +208,7 @@ std::string model_of(training& run) {
   return out.str();
 }
 
-TEST(checkpoints, resume_the_loss_of_a_plateau_even_in_the_middle_of_an_epoch) {
+TEST(checkpoints, restore_the_plateau_state_even_in_the_middle_of_an_epoch) {
   bright_thirds const examples(53);
   training_settings settings = with_state(2);
   settings.plateau = reduce_on_plateau{.factor = 0.5, .patience = 0, .threshold = 0.4, .cooldown = 1};
@@ -592,7 +592,7 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_on_the_same_examples) {
   }
 }
 
-TEST(checkpoints, of_other_numbers_of_ranks_are_compared_with_the_data_set) {
+TEST(checkpoints, resumed_on_fewer_ranks_refuse_another_data_set) {
   bright_thirds const examples(203);
   scratch_folder const folder;
   launch<threads>(4, [&](communicator& world) { interrupt_an_epoch(world, examples.data(), folder.path()); });
@@ -658,7 +658,7 @@ TEST(checkpoints, with_rank_local_examples_need_as_many_ranks_within_an_epoch) {
             std::string::npos);
 }
 
-TEST(checkpoints, end_an_interrupted_epoch_if_the_data_set_changes) {
+TEST(checkpoints, allow_another_data_set_after_end_epoch) {
   bright_thirds const examples(103), others(104);
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {

@@ -68,7 +68,7 @@ std::vector<T> dense_of(parameter_set const& from, std::size_t p, std::byte cons
   return values;
 }
 
-TEST(cifar_settings, build_the_full_network) {
+TEST(cifar_settings, set_the_initial_values_and_rules_of_the_full_network) {
   training const made = trainer<reference<float>>(whole, page_settings());
   auto const table = made.parameters().table();
   ASSERT_EQ(table.size(), 2U * 11);
@@ -98,7 +98,7 @@ TEST(cifar_settings, build_the_full_network) {
   }
 }
 
-TEST(cifar_settings, compute_the_first_step) {
+TEST(cifar_settings, update_parameters_as_computed_by_hand) {
   using B = reference<double>;
   constexpr int count = 4;
   std::vector<float> pixels;

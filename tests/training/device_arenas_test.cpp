@@ -32,14 +32,14 @@ std::string trained(training_settings const& settings, fit_settings const& how =
   return made.checksum();
 }
 
-TEST(device_arenas, are_updated_by_every_rule) {
+TEST(device_arenas, are_updated_like_host_arenas_by_every_rule) {
   for (optimizer_rule const& rule : detail::default_rules) {
     training_settings const settings{.optimizer = {.rule = rule, .l1 = 1e-5, .l2 = 1e-4}, .seed = 3};
     EXPECT_EQ(trained<away>(settings), trained<narrow>(settings)) << rule.name();
   }
 }
 
-TEST(device_arenas, are_normalised_and_constrained) {
+TEST(device_arenas, are_normalised_and_constrained_like_host_arenas) {
   for (gradient_normalisation const& how : {gradient_normalisation(normalise::clip_global_norm{0.1}),
                                             gradient_normalisation(normalise::renormalize_l2_per_layer{}),
                                             gradient_normalisation(normalise::clip_l2_per_parameter{0.05}),
@@ -69,7 +69,7 @@ std::vector<double> last_gradient_of(int workers) {
   return made.last_gradient("dense_1");
 }
 
-TEST(device_arenas, have_the_last_gradient) {
+TEST(device_arenas, provide_the_last_gradient) {
   for (int workers : {1, 3}) EXPECT_EQ(last_gradient_of<away>(workers), last_gradient_of<narrow>(workers));
   EXPECT_NE(last_gradient_of<away>(1).at(0), 0);
 }
@@ -139,7 +139,7 @@ TEST(device_arenas, report_the_position_of_a_non_finite_number) {
   EXPECT_EQ(trouble_of<away>(), trouble_of<narrow>());
 }
 
-TEST(device_arenas, predict) {
+TEST(device_arenas, predict_like_host_arenas) {
   bright_thirds const examples(5);
   tensor_view const images(examples.pixels.data(), shape{5, 1, 8, 8});
   auto const predicted = [&](training const& by) {

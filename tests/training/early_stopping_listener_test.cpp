@@ -96,7 +96,7 @@ TEST(early_stopping, treats_nan_as_no_improvement) {
   EXPECT_EQ(stopping.best_epoch(), 2);
 }
 
-TEST(early_stopping, counts_anew_in_a_further_fit_after_a_stop) {
+TEST(early_stopping, restarts_the_count_in_a_further_fit_after_a_stop) {
   early_stopping_listener stopping(told({3, 2, 2, 1, 1, 1, 1, 4}), {.patience = 2, .lines = {}});
   training run = trainer<narrow>(small);
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
@@ -204,7 +204,7 @@ struct checksums final : listener {
   void on_epoch(training& run, epoch_report const&) override { after.push_back(run.checksum()); }
 };
 
-TEST(early_stopping, restores_the_best_parameters_bit_for_bit) {
+TEST(early_stopping, restores_the_best_parameters_bitwise) {
   bright_thirds const examples(24);
   for (int epochs : {50, 4}) {  // ended by a stop, and by the last epoch
     early_stopping_listener stopping(told({1, 3, 2, 2, 2, 2}),
@@ -220,7 +220,7 @@ TEST(early_stopping, restores_the_best_parameters_bit_for_bit) {
   }
 }
 
-TEST(early_stopping, restores_nothing_unless_asked) {
+TEST(early_stopping, restores_no_parameters_by_default) {
   early_stopping_listener stopping(told({1, 3, 2, 2}), {.patience = 9, .lines = {}});
   checksums seen;
   bright_thirds const examples(24);
@@ -262,7 +262,7 @@ TEST(early_stopping, restores_the_best_parameters_in_a_resumed_run) {
   }
 }
 
-TEST(early_stopping, uses_the_numbers_that_fit_computes) {
+TEST(early_stopping, uses_the_validation_metrics_that_fit_computes) {
   bright_thirds const examples(60), held(30, 2);
   early_stopping_listener by_loss(metrics::loss, {.patience = 50, .lines = {}}),
       by_accuracy(metrics::accuracy, {.patience = 50, .lines = {}});
@@ -320,7 +320,7 @@ TEST(early_stopping, stops_all_ranks_in_the_same_step) {
 }
 
 /// One listener is used for several runs, as in a cross-validation with several folds.
-TEST(early_stopping, begins_anew_with_another_run) {
+TEST(early_stopping, restarts_with_another_run) {
   bright_thirds const examples(24);
   recorded said;
   std::vector<double> scores{9, 1, 1};
@@ -395,7 +395,7 @@ TEST(early_stopping, refuses_ranks_with_different_settings) {
   });
 }
 
-TEST(early_stopping, continues_with_another_patience) {
+TEST(early_stopping, continues_a_resumed_run_with_another_patience) {
   bright_thirds const examples(24);
   scratch_folder const folder;
   training first = trainer<narrow>(small);

@@ -61,7 +61,7 @@ std::vector<float> ones_but(std::size_t which, float weight) {
   return all;
 }
 
-TEST(example_weights, are_refused_everywhere_if_negative_or_not_finite) {
+TEST(example_weights, are_refused_by_every_call_if_negative_or_not_finite) {
   float const infinity = std::numeric_limits<float>::infinity();
   for (float const bad : {-1.0F, -1e-30F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
     auto const data = std::make_shared<weighted_images>(ones_but(7, bad));
@@ -89,7 +89,7 @@ TEST(example_weights, are_refused_everywhere_if_negative_or_not_finite) {
   }
 }
 
-TEST(example_weights, of_a_batch_are_named_by_the_index_of_the_example) {
+TEST(example_weights, of_a_batch_are_refused_with_the_index_of_the_example) {
   weighted_images const data(ones_but(2, -1));
   std::vector<std::int64_t> indices(count);
   std::iota(indices.begin(), indices.end(), 100);

@@ -21,7 +21,7 @@ std::vector<measurement> const shared{{"threshold", 0.0012},
                                       {"transfer_seconds", 2.1, true},
                                       {"apply_seconds", 0.002, true}};
 
-TEST(exchange_text, reports_what_sharing_has_sent) {
+TEST(exchange_text, reports_bytes_threshold_and_times_of_sharing) {
   EXPECT_EQ(exchange_text(shared, {}, 100),
             "1.2 MB of 2.8 MB dense (42.6 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; "
             "residual norm 0.812; "
@@ -40,7 +40,7 @@ TEST(exchange_text, covers_the_interval_since_a_given_start) {
             "clipped mass 7; encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
 }
 
-TEST(exchange_text, reports_the_hidden_part_and_the_period) {
+TEST(exchange_text, reports_the_hidden_part_and_the_number_of_exchanges) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"exchanges", 20, true},
                                                    {"message_bytes", 5e6, true},
                                                    {"dense_bytes", 5e6, true},
@@ -88,7 +88,7 @@ TEST(exchange_warning, contains_the_reason_and_a_remedy) {
   EXPECT_EQ(exchange_warning(large).find("at this size"), std::string::npos);
 }
 
-TEST(exchange_warning, is_silent_if_ranks_compute_longer_than_they_wait) {
+TEST(exchange_warning, is_empty_if_compute_takes_as_long_as_the_exchange) {
   interval_cost even = small_messages;
   even.compute_seconds = even.exchange_seconds;
   EXPECT_EQ(exchange_warning(even), "");

@@ -53,7 +53,7 @@ struct noisy_lines {
   }
 };
 
-TEST(find_learning_rate, ignores_the_noise_of_small_batches) {
+TEST(find_learning_rate, suggests_a_usable_rate_despite_noisy_batches) {
   constexpr auto line = network<[](builder& net) {
     return net.input({1}) | dense{.units = 16} | relu{} | dense{.units = 1} | mean_squared_error{};
   }>();
@@ -77,7 +77,7 @@ TEST(find_learning_rate, suggests_no_rate_if_the_loss_grows) {
       find_learning_rate(run, examples.data(), {.from = 30, .to = 3000, .steps = 9, .batch = 200}).suggested);
 }
 
-TEST(find_learning_rate, leaves_the_run_unchanged) {
+TEST(find_learning_rate, does_not_change_the_run) {
   bright_thirds const examples(60);
   auto const trained = [&](int ranks, auto how, bool searches) {
     std::vector<std::string> sums(static_cast<std::size_t>(ranks));
@@ -119,7 +119,7 @@ TEST(find_learning_rate, is_independent_of_the_number_of_ranks) {
   EXPECT_LT(largest_difference(losses(1), losses(3)), 1e-10);
 }
 
-TEST(find_learning_rate, keeps_the_ratio_of_rates_and_ends_at_numbers_that_are_not_finite) {
+TEST(find_learning_rate, considers_rates_of_layers_and_stops_if_the_loss_is_not_finite) {
   bright_thirds const examples(60);
   training_settings settings = plain_sgd();
   settings.optimizer.layers = {{.layer = "dense_2", .rule = sgd{.learning_rate = 0.2}}};

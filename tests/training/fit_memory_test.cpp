@@ -47,7 +47,7 @@ TEST(fit_memory, is_logged_once_for_all_ranks) {
       << lines[0][0];
 }
 
-TEST(fit_memory, names_the_largest_rank) {
+TEST(fit_memory, reports_the_largest_rank) {
   texts const lines = logged({1, 2, 1})[0];
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_NE(lines[0].find("; each of 2 workers: "), std::string::npos) << lines[0];

@@ -42,7 +42,7 @@ TEST(host_files, refuse_lists_that_differ_and_ranks_without_a_file_on_every_rank
   }
 }
 
-TEST(host_files, are_gathered_over_the_ranks) {
+TEST(host_files, are_divided_among_the_ranks_and_refused_if_lists_differ) {
   texts const files{"one", "two, with a comma", "", "four"};
   std::mutex mutex;
   std::multiset<std::string> seen;

@@ -74,7 +74,7 @@ void expect_near(gradients const& all, double largest) {
   EXPECT_GE(updates, 2U);  // the first updates of a strategy with staleness come later
 }
 
-TEST(last_gradient, is_the_gradient_of_a_training_loop) {
+TEST(last_gradient, equals_the_gradient_of_a_training_loop) {
   int kind = 0;
   for_every_strategy([&](auto const& how) {
     ++kind;
@@ -91,7 +91,7 @@ TEST(last_gradient, includes_all_micro_batches) {
   expect_near(gradients_of(small, 1, no_exchange(), 2, 3), 1e-5);
 }
 
-TEST(last_gradient, of_a_layer_has_all_of_its_parameters) {
+TEST(last_gradient, of_a_layer_contains_all_parameters) {
   bright_thirds const examples(8);
   training run = trainer<reference<double>>(small);
   run.fit(examples.data(), {.batch = 8, .epochs = 1});
@@ -135,7 +135,7 @@ TEST(last_gradient, distinguishes_a_parameter_from_a_layer_of_the_same_name) {
   EXPECT_EQ(run.last_gradient("a.weights.weights").size(), 15U);
 }
 
-TEST(last_gradient, names_the_known_parameters) {
+TEST(last_gradient, reports_the_known_parameters_and_calls_before_the_first_step) {
   training run = trainer<reference<float>>(small);
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)run.last_gradient("dense_3"); }),
             "the network has no parameter and no layer with parameters of this name "

@@ -87,7 +87,7 @@ TEST_F(listeners, losses_are_weighted_and_steps_that_are_not_finite_do_not_count
   EXPECT_EQ(said.lines.back(), "step 1: loss none");
 }
 
-TEST_F(listeners, must_not_be_null) {
+TEST_F(listeners, are_refused_if_null) {
   std::array const numbers{0.F, 1.F};
   std::array const labels{1};
   score_listener score(2, {});
@@ -125,7 +125,7 @@ TEST_F(listeners, performance_reports_the_median_and_the_share_of_waiting) {
           "steps 97 to 100: 2.500 ms a step (median), 25.0 % of the time waiting for data, 2000 samples/s"}));
 }
 
-TEST_F(listeners, performance_reports_waits_and_warns_if_they_exceed_the_step) {
+TEST_F(listeners, performance_reports_exchange_waits_and_warns_if_they_exceed_compute) {
   recorded said;
   performance_listener performance(2, said.to());
   step_report each{
@@ -254,7 +254,7 @@ TEST_F(listeners, progress_restarts_when_an_interrupted_epoch_is_repeated) {
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 2 of 2 (100 %), loss 1.0000, 1 samples/s, 0 s left"}));
 }
 
-TEST_F(listeners, progress_of_a_resumed_epoch_estimates_from_its_own_steps) {
+TEST_F(listeners, progress_of_a_resumed_epoch_estimates_the_remaining_time_from_new_steps) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 2});
   steps(progress, 900, 2, {.steps_in_epoch = 1000, .examples = 1, .weight = 1, .loss = 1, .step_seconds = 1});

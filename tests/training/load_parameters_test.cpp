@@ -66,7 +66,7 @@ TEST(load_parameters, replaces_normalisation_and_encoder) {
   EXPECT_THROW(run.encoder(), setting_error);
 }
 
-TEST(load_parameters, changes_nothing_after_an_error) {
+TEST(load_parameters, changes_no_parameter_or_normalisation_after_an_error) {
   scratch_folder const folder;
   save(folder / "model");
   constexpr auto other = network<[](builder& net) {

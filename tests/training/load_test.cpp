@@ -36,7 +36,7 @@ training trained() {
 
 tensor_view inputs() { return {examples.data(), {4, 3}}; }
 
-TEST(load_trained, needs_only_the_file) {
+TEST(load_trained, restores_network_and_parameters_from_the_file_alone) {
   scratch_file const file;
   training before = trained();
   before.save(file.path);

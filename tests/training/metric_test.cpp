@@ -51,7 +51,7 @@ double is_first(tensor_view output, tensor_view) {
   return scores[0] > scores[1] && scores[0] > scores[2] ? 1 : 0;
 }
 
-TEST(metrics, of_classes_equal_the_reports) {
+TEST(metrics, of_classes_equal_the_evaluation_reports) {
   bright_thirds const examples(60), held(31, 2);
   training run = trainer<narrow>(small, quick);
   fit_report const report =
@@ -72,7 +72,7 @@ TEST(metrics, of_classes_equal_the_reports) {
   EXPECT_NEAR(report.history["validation loss"].back(), seen.log_loss().value(), 1e-6);
 }
 
-TEST(metrics, of_numbers_equal_the_reports) {
+TEST(metrics, of_numbers_equal_the_evaluation_reports) {
   planes const examples(64);
   training run = trainer<wide>(plane, {.optimizer = {sgd{.learning_rate = 0.3}}});
   fit_report const report = run.fit(examples.data(), {.batch = 16,

@@ -118,7 +118,7 @@ TEST(normalise, rescales_the_batches_of_single_steps) {
   EXPECT_LT(run.loss_of(*first), 1);
 }
 
-TEST(normalise, fits_over_all_ranks) {
+TEST(normalise, computes_the_maps_over_all_ranks) {
   houses const seen(101);
   normalisation const whole = fit_normalisation(seen.data(), both);
   auto const close = [](channel_scaling const& a, channel_scaling const& b) {
@@ -289,7 +289,7 @@ TEST(normalise, refuses_a_model_of_another_network) {
             0U);
 }
 
-TEST(normalise, names_a_model_file_with_invalid_maps) {
+TEST(normalise, reports_invalid_maps_of_a_model_file) {
   scratch_folder const folder;
   training run = trainer<narrow>(line, settings);
   model_content content(run.network());
@@ -307,7 +307,7 @@ TEST(normalise, names_a_model_file_with_invalid_maps) {
   EXPECT_EQ(run.normalisation().inputs[0].size(), 2U);
 }
 
-TEST(normalise, is_the_same_on_every_rank) {
+TEST(normalise, is_refused_if_ranks_differ) {
   houses const seen(60);
   EXPECT_EQ(refusal_of<setting_error>([&] {
               launch<threads>(2, [&](communicator& world) {
@@ -339,7 +339,7 @@ TEST(normalise, keeps_the_former_maps_if_numbers_cannot_be_rescaled) {
   EXPECT_EQ(run.normalisation(), former);
 }
 
-TEST(normalise, does_not_change_during_fit) {
+TEST(normalise, is_refused_during_fit) {
   houses const seen(40);
   struct changing final : listener {
     dataset data;
@@ -358,7 +358,7 @@ data_table cities(int rows) {
   return parse_table(text, "flats.csv");
 }
 
-TEST(normalise, leaves_the_indices_of_embeddings_unchanged) {
+TEST(normalise, does_not_rescale_the_indices_of_embeddings) {
   data_table const flats = cities(50);
   table_encoder const encoder(flats, {.target = "rent", .regression = true, .indexed = {"city"}});
   graph const net = graph::build([&](builder& b) {

@@ -30,7 +30,7 @@ TEST(predictions, refuse_an_example_that_does_not_exist) {
             "there is no such example (predictions): expected an index of the 0 examples, got 0");
 }
 
-TEST(predictions, name_the_accepted_types_of_an_input) {
+TEST(predictions, report_the_accepted_types_of_an_input) {
   constexpr auto sum = network<[](builder& net) { return net.input({2}) | dense{.units = 1}; }>();
   std::array const doubles{1.0, 2.0};
   std::array const labels{1, 2};

@@ -63,7 +63,7 @@ TEST(predictor, predicts_each_example_independently_of_its_batch) {
     }
 }
 
-TEST(predictor, names_the_given_shape_in_its_error) {
+TEST(predictor, reports_the_expected_and_the_given_shape) {
   training const made = trainer<fast>(small, {.seed = 7});
   std::vector<float> const numbers(80 * 64);
   auto const refusal = [&](shape dims) -> std::string {
@@ -83,7 +83,7 @@ TEST(predictor, names_the_given_shape_in_its_error) {
   EXPECT_EQ(refusal({80, 1, 8, 8}), "accepted");
 }
 
-TEST(predictor, names_the_given_element_type_in_its_error) {
+TEST(predictor, reports_the_expected_and_the_given_element_type) {
   training const made = trainer<fast>(small, {.seed = 7});
   auto const refusal = [&]<class T>(T) -> std::string {
     std::vector<T> const numbers(2 * 64);
@@ -117,7 +117,7 @@ struct watched {
   }
 };
 
-TEST(predictor, creates_a_plan_while_others_predict) {
+TEST(predictor, creates_a_plan_without_blocking_other_predictions) {
   watched w;
   std::mutex mutex;
   std::condition_variable changed;
@@ -163,7 +163,7 @@ TEST(predictor, creates_each_plan_once_and_retries_after_a_failure) {
   EXPECT_EQ(made, 2);
 }
 
-TEST(predictor, follows_the_parameters) {
+TEST(predictor, uses_changed_parameters) {
   watched w;
   auto const before = w.predict(3).values;
   w.handle.parameters->initialise(8);

@@ -99,7 +99,7 @@ TEST(preflight_fit, reports_different_intervals_of_checkpoints_and_evaluations) 
   });
 }
 
-TEST(preflight_fit, names_the_first_layer_that_differs) {
+TEST(preflight_fit, reports_the_first_layer_that_differs) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     auto const net = [](bool is_longer) {
       return graph::build([=](builder& b) {
@@ -122,7 +122,7 @@ TEST(preflight_fit, names_the_first_layer_that_differs) {
   });
 }
 
-TEST(preflight_fit, names_the_layer_that_only_one_of_three_ranks_has_at_the_end) {
+TEST(preflight_fit, reports_a_last_layer_that_only_a_single_rank_has) {
   launch<threads>(3, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     graph const usual =
         graph::build([](builder& b) { return b.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; });
@@ -138,7 +138,7 @@ TEST(preflight_fit, names_the_layer_that_only_one_of_three_ranks_has_at_the_end)
   });
 }
 
-TEST(preflight_fit, names_no_layer_if_only_a_number_of_an_initialiser_differs) {
+TEST(preflight_fit, reports_no_layer_if_only_a_number_of_an_initialiser_differs) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     init::normal const weights{.deviation = world.rank() == 1 ? 0.1 : 0.5};  // the text omits the number
     graph const net = graph::build([&](builder& b) {

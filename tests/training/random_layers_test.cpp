@@ -39,7 +39,7 @@ TEST(random_layers, train_equally_for_any_number_of_workers_and_ranks) {
 
 TEST(random_layers, are_deterministic_for_a_seed) { EXPECT_EQ(alone(24, 1), alone(24, 1)); }
 
-TEST(random_layers, evaluate_and_predict_deterministically) {
+TEST(random_layers, evaluate_deterministically_and_do_not_prevent_learning) {
   bright_thirds const examples(103);
   training made = trainer<wide>(noisy, plain_sgd());
   made.fit(examples.data(), {.batch = 24, .epochs = 2});

@@ -13,15 +13,17 @@ constexpr double rounding = 1e-12;
 TEST(recurrent_training, is_exact_over_ranks_workers_micro_batches_and_padding) {
   trains_alike_in_parts<wide>(rounding);
 }
-TEST(recurrent_training, repeats_its_bits) { repeats_its_bits<reference<float>>(); }
-TEST(recurrent_training, averages_parameters_by_their_steps) {
+TEST(recurrent_training, is_bitwise_reproducible) { repeats_its_bits<reference<float>>(); }
+TEST(recurrent_training, weighs_averaged_parameters_by_numbers_of_steps) {
   averages_parameters_by_their_steps<wide>(rounding);
 }
 TEST(recurrent_training, learns_under_every_strategy) { learns_under_every_strategy<reference<float>>(); }
-TEST(recurrent_training, resumes_with_the_same_bits) { resumes_under_every_strategy<reference<float>>(); }
+TEST(recurrent_training, resumes_bitwise) { resumes_under_every_strategy<reference<float>>(); }
 TEST(recurrent_training, ignores_padding) { ignores_padding<reference<float>>(); }
 TEST(recurrent_training, accepts_batches_without_steps) { accepts_batches_without_steps<reference<float>>(); }
-TEST(recurrent_training, recomputes_with_the_same_bits) { recomputes_with_the_same_bits<reference<float>>(); }
-TEST(recurrent_training, passes_gradients_if_frozen) { passes_gradients_if_frozen<reference<float>>(); }
+TEST(recurrent_training, recomputes_bitwise) { recomputes_with_the_same_bits<reference<float>>(); }
+TEST(recurrent_training, propagates_gradients_through_frozen_layers) {
+  passes_gradients_if_frozen<reference<float>>();
+}
 
 }  // namespace recurrent_training_test

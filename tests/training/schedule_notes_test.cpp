@@ -34,7 +34,7 @@ texts notes_of_rate(rate_schedule const& rate, std::vector<int> const& epochs) {
   return notes_of({.optimizer = {sgd{.learning_rate = rate}}}, epochs);
 }
 
-TEST(schedule_notes, name_a_length_in_epochs_that_counts_steps) {
+TEST(schedule_notes, report_a_length_in_epochs_that_counts_steps) {
   EXPECT_EQ(notes_of_rate(schedule::one_cycle{.final = 1e-3, .length = 5, .by = unit::step}, {5}),
             texts{"the schedule one_cycle of the rate ends after 5 of 40 steps and then stays at 0.001; "
                   "length counts steps: "
@@ -44,7 +44,7 @@ TEST(schedule_notes, name_a_length_in_epochs_that_counts_steps) {
   EXPECT_EQ(notes_of_rate(schedule::cosine{.length = 2}, {5}).size(), 1U);
 }
 
-TEST(schedule_notes, name_a_length_in_steps_that_counts_epochs) {
+TEST(schedule_notes, report_a_length_in_steps_that_counts_epochs) {
   EXPECT_EQ(notes_of_rate(schedule::cosine{.length = 40}, {5}),
             texts{"the schedule cosine of the rate ends after 40 epochs, this run after 5; length counts "
                   "epochs: change it, or "
@@ -104,7 +104,7 @@ class image_stream {
                                std::span<std::int32_t const>(examples_->labels), 3);
 };
 
-TEST(schedule_notes, do_not_guess_the_steps_of_a_stream) {
+TEST(schedule_notes, ignore_lengths_in_steps_for_a_stream) {
   auto const of = [](rate_schedule const& rate) {
     return notes_of({.optimizer = {sgd{.learning_rate = rate}}}, {5}, image_stream());
   };
@@ -112,7 +112,7 @@ TEST(schedule_notes, do_not_guess_the_steps_of_a_stream) {
   EXPECT_EQ(of(schedule::cosine{.length = 4000}).size(), 1U);
 }
 
-TEST(schedule_notes, name_the_layer_and_the_momentum) {
+TEST(schedule_notes, report_the_layer_and_the_momentum) {
   optimizer_rule const late =
       momentum{.learning_rate = 0.1, .momentum = schedule::map{.values = {{0, 0.5}, {9, 0.9}}}};
   optimizer_rule const early = sgd{.learning_rate = schedule::polynomial{.length = 1}};

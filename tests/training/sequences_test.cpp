@@ -112,7 +112,7 @@ TEST(sequences, train_exactly_over_workers_ranks_and_micro_batches) {
   }
 }
 
-TEST(sequences, average_parameters_by_their_steps) {
+TEST(sequences, weigh_averaged_parameters_by_numbers_of_steps) {
   // One update per rank and then an average equal one step of plain sgd on the whole batch.
   signs const data(12);
   auto const after = [&](int ranks, auto const& strategy) {
@@ -167,7 +167,7 @@ TEST(sequences, are_evaluated_without_ignored_targets) {
   EXPECT_EQ(report.history["perplexity"].back(), std::exp(report.history["log loss"].back()));
 }
 
-TEST(ignored_targets, are_labels_of_arrays_without_a_number_of_classes) {
+TEST(ignored_targets, are_accepted_in_arrays_without_a_number_of_classes) {
   std::vector<float> const inputs{1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::int32_t> const labels{0, -100, 2, -100};
   arrays const data({{.name = "input", .values = {inputs.data(), shape(4, 2)}}},
@@ -255,7 +255,7 @@ TEST(sequences, are_refused_if_masks_do_not_fit) {
       "after the steps, got one class index per example, i32");
 }
 
-TEST(sequences, without_masks_are_complete) {
+TEST(sequences, without_masks_equal_sequences_with_full_masks) {
   signs const data(6);
   training run = trainer<B>(tagger<>(6), with(1));
   loader batches(data.tagged(6), {.batch = 6});
@@ -291,7 +291,7 @@ TEST(sequences, train_equally_in_micro_batches) {
               at_once, "micro-batches of different numbers of steps");
 }
 
-TEST(sequences, of_indices_are_i32_from_data_to_prediction) {
+TEST(sequences, of_indices_are_accepted_as_i32_in_training_and_prediction) {
   std::int32_t const words[]{1, 2, 3, 2, 1, 3, 3, 1};
   int const lengths[]{3, 1, 4};
   std::int32_t const classes[]{0, 1, 0};
@@ -326,7 +326,7 @@ TEST(sequences, of_indices_are_i32_from_data_to_prediction) {
       "indices (i32), got i32");
 }
 
-TEST(sequences, tag_words_with_a_mask_from_their_indices) {
+TEST(sequences, train_equally_with_a_mask_from_index_0_and_with_an_explicit_mask) {
   // Padding by index 0 is exact as an explicit mask is.
   std::int32_t const words[]{1, 2, 3, 0, 2, 0, 0, 0, 3, 3, 0, 0}, tags[]{0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0};
   std::int32_t const rows[]{1, 2, 3, 2, 3, 3}, row_tags[]{0, 1, 1, 1, 0, 1};

@@ -109,8 +109,7 @@ TEST(training_settings, of_layers_apply_for_any_number_of_workers_and_ranks) {
         << ranks;
 }
 
-TEST(training_settings,
-     of_layers_give_the_same_bits_in_two_runs_and_under_each_strategy_keep_what_is_frozen) {
+TEST(training_settings, of_layers_are_reproducible_and_freeze_layers_under_averaging) {
   auto const twice = [&](auto how, training_settings const& settings) {
     std::string texts[2];
     for (std::string& text : texts)
@@ -151,7 +150,7 @@ TEST(training_settings, send_no_gradients_of_frozen_layers) {
   EXPECT_EQ(all - head, 4U * (4 * 9 + 4 + 10 * 36 + 10));  // 2(P−1)/P · 4n bytes
 }
 
-TEST(training_settings, refuse_unknown_layers_before_anything_is_created) {
+TEST(training_settings, refuse_unknown_layers) {
   training_settings settings = with_layers();
   settings.optimizer.layers.push_back({.layer = "conv1", .frozen = true});
   try {
@@ -250,7 +249,7 @@ TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(lowered[i], 0.25 * plain[i], 1e-14) << i;
 }
 
-TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_optimizers_state) {
+TEST(training_settings, of_layers_are_saved_with_the_optimizers_state) {
   bright_thirds const examples(30);
   training made = trainer<narrow>(small, with_layers());
   made.fit(examples.data(), {.batch = 10, .epochs = 1});

@@ -120,7 +120,7 @@ TEST(shared_parameters, of_an_embedding_and_the_output_layer_train_over_ranks_an
       });
 }
 
-TEST(weight_decay, excludes_low_ranks_and_layers) {
+TEST(weight_decay, excludes_vectors_and_selected_layers) {
   auto const trained = [](training_settings how) {
     how.seed = 7;
     training made = trainer<wide>(language_model(), std::move(how));

@@ -41,7 +41,7 @@ std::vector<float> learned() {
   return parameters_of<float>(made);
 }
 
-TEST(squeeze_and_excite, trains) {
+TEST(squeeze_and_excite, learns_and_agrees_between_backends) {
   std::vector<float> const wanted = learned<reference<float>>();
 #if __has_include(<cohort/onednn.hpp>)
   std::vector<float> const got = learned<onednn>();

@@ -113,7 +113,7 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-9) << i;
 }
 
-TEST(stateful_training, rows_keep_their_states_over_ranks_workers_and_micro_batches) {
+TEST(stateful_training, trains_equally_over_ranks_workers_and_micro_batches) {
   std::vector<double> const one = trained(1, 1, 1, 6);
   EXPECT_EQ(trained(1, 1, 1, 6), one);
   expect_near(trained(1, 4, 1, 6), one);
@@ -122,7 +122,7 @@ TEST(stateful_training, rows_keep_their_states_over_ranks_workers_and_micro_batc
   expect_near(trained(3, 1, 2, 2), one);
 }
 
-TEST(stateful_training, ranks_with_rank_local_texts_have_separate_rows) {
+TEST(stateful_training, trains_on_rank_local_texts_of_different_lengths) {
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<B>(reader(4, true), world, parameter_averaging{.every = 3}, {.seed = 5});
     fit_report const report =
@@ -263,7 +263,7 @@ TEST(stateful_training, refuses_calls_that_do_not_carry_states) {
 }
 
 /// Evaluation and prediction begin each example with zeros, and do not disturb the training's states.
-TEST(stateful_training, evaluates_each_crop_from_zero) {
+TEST(stateful_training, evaluation_does_not_change_the_states) {
   dataset const data = continued_crops(crops(100, 4), 3);
   training one = trainer<B>(reader(4, true), {.seed = 5}), other = trainer<B>(reader(4, true), {.seed = 5});
   loader batches(data, {.batch = 3, .seed = 5, .shuffle = false});

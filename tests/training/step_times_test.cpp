@@ -19,7 +19,7 @@ struct recorder : listener {
   void on_step(training&, step_report const& now) override { steps.push_back(now.times); }
 };
 
-TEST(step_times, of_each_phase_start_at_the_end_of_the_previous_one) {
+TEST(step_times, do_not_decrease_over_the_phases_of_all_steps) {
   bright_thirds const examples(25);
   training made = trainer<reference<float>>(graph::build([](builder& net) {
     return net.input({1, 8, 8}) | dense{.units = 3} | softmax_cross_entropy{};

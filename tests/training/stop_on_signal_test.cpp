@@ -45,7 +45,7 @@ TEST(stop_on_signal, restores_the_former_action_after_a_signal) {
   EXPECT_EQ(action_for_sigterm().sa_handler, former);
 }
 
-TEST(stop_on_signal, counts_signals_that_arrive_together_once) {
+TEST(stop_on_signal, treats_simultaneous_signals_as_a_single_request) {
   stop_on_signal const one;
   std::raise(SIGTERM);
   std::raise(SIGTERM);

@@ -136,7 +136,7 @@ TEST(table_columns, of_encoders_with_different_vocabularies_are_refused) {
   kept.fit(trained.examples(rows));
 }
 
-TEST(table_columns, of_indexed_texts_are_compared_by_vocabulary) {
+TEST(table_columns, of_indexed_texts_are_named_by_the_vocabulary) {
   data_table const rows = parse_table("city,y\nRome,1\nOslo,2\n", "cities.csv");
   table_encoder const encoder(rows, {.target = "y", .regression = true, .indexed = {"city"}, .other = true});
   using names = std::vector<std::string>;
@@ -174,7 +174,7 @@ TEST(table_columns, of_validation_data_must_have_the_order_of_the_training_data)
       << refusal;
 }
 
-TEST(table_columns, of_concatenated_data_sets_must_have_one_order) {
+TEST(table_columns, of_concatenated_data_sets_must_have_the_same_order) {
   std::string const refusal = refusal_of<data_error>([] {
     concat({examples_of(measured()), examples_of(reordered())});
   });

@@ -150,7 +150,7 @@ TEST(train_on, accepts_tensors_and_empty_parts_of_a_batch) {
   EXPECT_LT(largest_difference(trained(2, {1, 19}), alone), 1e-12);
 }
 
-TEST(train_on, accepts_a_different_mask_on_each_rank) {
+TEST(train_on, draws_different_dropout_masks_on_each_rank) {
   bright_thirds const examples(4);
   std::vector<double> losses(2);
   launch<threads>(2, [&](communicator& world) {
@@ -163,7 +163,7 @@ TEST(train_on, accepts_a_different_mask_on_each_rank) {
   EXPECT_NE(losses[0], losses[1]);
 }
 
-TEST(train_on, passes_votes_on) {
+TEST(train_on, delivers_stop_requests_of_other_ranks) {
   bright_thirds const examples(8);
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<narrow>(small, world, allreduce{}, plain_sgd());
@@ -226,7 +226,7 @@ TEST(train_on, refuses_batches_that_do_not_fit) {
   EXPECT_EQ(run.step(), 0);
 }
 
-TEST(train_on, refuses_ranks_that_disagree) {
+TEST(train_on, refuses_ranks_with_different_seeds) {
   bright_thirds const examples(8);
   launch<threads>(2, [&](communicator& world) {
     training run =

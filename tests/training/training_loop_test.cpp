@@ -95,7 +95,7 @@ TEST(training_loop, accumulates_like_fit) {
   EXPECT_LT(largest_difference(in_parts(2, {10, 0}), whole), 1e-13);
 }
 
-TEST(training_loop, shows_the_gradient_of_the_mean_loss) {
+TEST(training_loop, provides_the_gradient_of_the_mean_loss) {
   bright_thirds const examples(12);
   training run = trainer<wide>(small, {.optimizer = {sgd{.learning_rate = 0.5}}, .workers = 2});
   tensor_view const images(examples.pixels.data(), shape{12, 1, 8, 8}),
@@ -128,7 +128,7 @@ TEST(training_loop, shows_the_gradient_of_the_mean_loss) {
   EXPECT_NEAR((loss_with(1e-5) - loss_with(-1e-5)) / 2e-5, gradient[at], 1e-8);
 }
 
-TEST(training_loop, uses_changed_gradients) {
+TEST(training_loop, updates_with_gradients_modified_by_the_program) {
   bright_thirds const examples(12);
   training run = trainer<narrow>(small, {.optimizer = {sgd{.learning_rate = 1}}, .workers = 2});
   std::vector<double> const before = [&] {
@@ -154,7 +154,7 @@ TEST(training_loop, uses_changed_gradients) {
   EXPECT_EQ(changed, 1);
 }
 
-TEST(training_loop, clips_as_the_settings_of_fit_do) {
+TEST(training_loop, clips_gradients_like_the_settings_of_fit) {
   bright_thirds const examples(64);
   for (int const ranks : {1, 2})
     for (int const workers : {1, 3}) {
@@ -334,7 +334,7 @@ constexpr auto synchronised = network<[](builder& net) {
          | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-TEST(training_loop, sums_over_workers_and_ranks_within_layers) {
+TEST(training_loop, is_bitwise_equal_to_fit_with_synchronised_batch_norm) {
   bright_thirds const examples(50);
   auto const trained = [&](bool by_loop) {
     std::vector<std::string> sums(2);

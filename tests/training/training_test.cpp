@@ -63,7 +63,7 @@ class training_on : public testing::Test {};
 using backends = testing::Types<reference<float>, reference<double>, fast>;
 TYPED_TEST_SUITE(training_on, backends);
 
-TYPED_TEST(training_on, trains_and_evaluates) {
+TYPED_TEST(training_on, reaches_an_accuracy_of_95_percent) {
   bright_thirds const examples(300), held(90, 2);
   training made = trainer<TypeParam>(small, with(2));
   EXPECT_LT(made.evaluate(held.data()).accuracy().value(), 0.8);
@@ -115,7 +115,7 @@ TEST(training, agrees_with_one_worker_for_any_number_of_workers) {
     for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], parameters[0][i], 1e-12) << i;
 }
 
-TEST(training, normalises_the_gradient_of_the_whole_rank) {
+TEST(training, clips_the_global_norm_over_all_workers) {
   bright_thirds const examples(103);
   auto const parameters = [&](int workers, gradient_normalisation const& how, optimizer_rule const& rule) {
     training_settings settings = with(workers);
@@ -200,7 +200,7 @@ TEST(training, uses_the_parameters_written_by_a_strategy) {
   for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-5) << i;
 }
 
-TEST(training, names_the_calls_of_the_ranks_if_rank_0_saves_alone) {
+TEST(training, reports_the_calls_of_all_ranks_if_only_rank_0_saves) {
   scratch_folder const folder;
   bright_thirds const examples(20);
   std::vector<std::string> refused(2);
@@ -219,7 +219,7 @@ TEST(training, names_the_calls_of_the_ranks_if_rank_0_saves_alone) {
   EXPECT_EQ(refused, (std::vector{problem + "save" + reason, problem + "evaluate" + reason}));
 }
 
-TEST(training, resumes_from_a_saved_state_as_if_uninterrupted) {
+TEST(training, resumes_bitwise_from_a_saved_state) {
   bright_thirds const examples(103);
   std::string const path = testing::TempDir() + "training_goes_on.safetensors";
   training whole = trainer<fast>(small, with(2));
@@ -341,7 +341,7 @@ TEST(training, passes_the_packed_sum_of_worker_gradients_to_a_strategy) {
   }
 }
 
-TEST(training, stops_a_diverging_run_naming_step_and_layer) {
+TEST(training, stops_a_diverging_run_and_reports_step_and_layer) {
   bright_thirds const examples(60);
   training made = trainer<fast>(small, {.optimizer = {sgd{.learning_rate = 1e30}}, .seed = 7, .workers = 2});
   try {
@@ -354,7 +354,7 @@ TEST(training, stops_a_diverging_run_naming_step_and_layer) {
   }
 }
 
-TEST(training, names_an_input_that_is_not_finite) {
+TEST(training, reports_an_input_that_is_not_finite) {
   bright_thirds examples(20);
   training made = trainer<fast>(small, with(2));
   dataset const data = examples.data();  // checked at construction; modified afterwards
@@ -431,7 +431,7 @@ TEST(training, skips_non_finite_steps_on_request) {
   EXPECT_EQ(made.checksum(), before);
 }
 
-TEST(training, abandons_a_step_that_throws) {
+TEST(training, notifies_a_strategy_of_a_step_that_throws) {
   struct throwing final : strategy {
     std::vector<std::string>& heard;
     explicit throwing(std::vector<std::string>& to) : heard(to) {}
@@ -445,7 +445,7 @@ TEST(training, abandons_a_step_that_throws) {
   EXPECT_EQ(heard, std::vector<std::string>{"no"});
 }
 
-TEST(training, names_the_position_of_an_epoch_that_cannot_continue) {
+TEST(training, refuses_to_continue_an_epoch_on_a_smaller_data_set) {
   struct failing final : listener {
     void on_step(training&, step_report const& done) override {
       if (done.step == 2) throw data_error({.what = "no"});
@@ -567,7 +567,7 @@ TEST(training, notifies_listeners_of_every_step_and_epoch) {
   EXPECT_EQ(told.epochs, 3);
 }
 
-TEST(training, counts_the_bytes_of_steps_without_evaluations) {
+TEST(training, excludes_the_bytes_of_evaluations_from_steps) {
   struct sent_bytes final : listener {
     explicit sent_bytes(dataset data) : data(std::move(data)) {}
     dataset data;
@@ -632,7 +632,7 @@ TEST(training, receives_the_same_batches_from_any_number_of_readers) {
   EXPECT_EQ(accuracies.size(), 1U);
 }
 
-TEST(training, runs_twice_in_one_process) {
+TEST(training, runs_concurrently_on_two_threads_with_equal_results) {
   bright_thirds const examples(103);
   std::string const alone = trained<fast>(with(2));
   std::string left, right;

@@ -157,7 +157,7 @@ TEST(transformer_training, is_exact_over_ranks) {
   }
 }
 
-TEST(transformer_training, repeats_its_bits) {
+TEST(transformer_training, is_bitwise_reproducible) {
   std::vector<double> ignored;
   for (int ranks : {1, 2}) {
     EXPECT_EQ(trained_over_ranks<onednn>(ranks, allreduce{}, ignored),
@@ -167,7 +167,7 @@ TEST(transformer_training, repeats_its_bits) {
   }
 }
 
-TEST(transformer_training, resumes_with_the_same_bits) {
+TEST(transformer_training, resumes_bitwise) {
   scratch_folder const folder;
   training_settings const settings{.optimizer = {adamw{.learning_rate = 1e-3, .decay = 0.1}}, .seed = 3};
   auto const net = [&] { return trainer<onednn>(transformer(), settings); };

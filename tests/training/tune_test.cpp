@@ -54,7 +54,7 @@ TEST_F(tune_in_a_folder, chooses_the_fastest_and_caches_it) {
   EXPECT_EQ(chosen("a", three, {1, 2, 3}), 2U);
 }
 
-TEST_F(tune_in_a_folder, keeps_the_rule_if_the_gain_is_small) {
+TEST_F(tune_in_a_folder, keeps_the_default_candidate_if_the_gain_is_small) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 0.98e-3}), 0U);
   EXPECT_EQ(chosen("b", {"rule", "one", "two"}, {1e-3, 0.96e-3, 0.959e-3}), 2U);
   double const never = std::numeric_limits<double>::infinity();
@@ -88,7 +88,7 @@ TEST_F(tune_in_a_folder, repeats_measurements_if_the_cache_is_damaged_or_outdate
   EXPECT_TRUE(has_timed());
 }
 
-TEST_F(tune_in_a_folder, works_without_a_folder) {
+TEST_F(tune_in_a_folder, measures_again_without_a_folder) {
   folder = "";
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 2e-3}), 0U);
@@ -168,7 +168,7 @@ TEST_F(workers_by_calibration, are_limited_by_the_memory) {
   EXPECT_EQ(settings.threads, 3);
 }
 
-TEST_F(workers_by_calibration, is_one_worker_on_one_processor) {
+TEST_F(workers_by_calibration, are_a_single_worker_on_a_single_processor) {
   training_settings const s = settled({}, 1);
   EXPECT_EQ(s.workers, 1);
   EXPECT_EQ(s.threads, 1);

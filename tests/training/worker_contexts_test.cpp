@@ -39,7 +39,7 @@ TEST(worker_contexts, keep_only_the_memory_of_the_largest_micro_batch) {
   EXPECT_LT(uneven, even + smaller->memory().activations / 4);
 }
 
-TEST(worker_contexts, evaluate_in_the_memory_of_training) {
+TEST(worker_contexts, evaluate_without_changing_the_training) {
   cohort_test::bright_thirds const examples(90);
   struct evaluating final : listener {
     dataset data;

@@ -23,7 +23,7 @@ TEST(column_schema, finds_columns_by_name) {
   EXPECT_FALSE(people.columns[2].has_numbers());
 }
 
-TEST(column_schema, gives_the_settings_that_read_a_file) {
+TEST(column_schema, returns_the_settings_to_read_a_file) {
   table_settings const how =
       format_of(people, {.separator = ';', .columns = {"other"}, .number_columns = {"other"}});
   EXPECT_EQ(how.columns, (strings{"age", "city", "note", "when"}));
@@ -34,7 +34,7 @@ TEST(column_schema, gives_the_settings_that_read_a_file) {
   EXPECT_EQ(how.separator, ';');
 }
 
-TEST(column_schema, names_the_column_that_is_not_valid) {
+TEST(column_schema, reports_the_invalid_column) {
   auto const refusal_of = [](std::vector<column_schema> columns) {
     return refused<setting_error>([&] { table_schema{std::move(columns)}.check(); });
   };

@@ -47,7 +47,7 @@ TEST(exact_sum, rounds_only_once) {
   EXPECT_EQ(std::ldexp(beyond.fraction, beyond.exponent - 2), most);
 }
 
-TEST(exact_sum, adds_squares_of_all_sizes) {
+TEST(exact_sum, adds_squares_of_all_magnitudes) {
   double const least = std::numeric_limits<double>::denorm_min(), most = std::numeric_limits<double>::max();
   for (double const one : {3.0, -0.1, 1e-200, 1e200, least, most}) {
     detail::scaled_number const square = squares_of({one}).rounded();

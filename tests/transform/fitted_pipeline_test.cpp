@@ -49,7 +49,7 @@ strings texts(data_table const& table, std::string const& column) {
   return all;
 }
 
-TEST(fitted_pipeline, filters_and_derives) {
+TEST(fitted_pipeline, filters_rows_and_derives_columns) {
   fitted_pipeline const p =
       fitted({pipeline::filter{"age >= 18 and city != 'Bern'"}, pipeline::derive{"ratio", "income / age"},
               pipeline::derive{"age", "age + 1"}, pipeline::derive{"old", "age > 30"},
@@ -100,7 +100,7 @@ TEST(fitted_pipeline, fills_missing_values) {
             (values{60}));
 }
 
-TEST(fitted_pipeline, rescales) {
+TEST(fitted_pipeline, rescales_columns) {
   fitted_pipeline const p =
       fitted({pipeline::normalise{{"income"}}, pipeline::normalise{{"age"}, rescaling::min_max}});
   data_table const made = p.apply(training());
@@ -129,7 +129,7 @@ TEST(fitted_pipeline, only_shifts_a_column_whose_training_values_are_equal) {
   }
 }
 
-TEST(fitted_pipeline, describes_the_columns_after_each_step) {
+TEST(fitted_pipeline, updates_types_and_bounds_of_the_schema) {
   using enum pipeline::replacement;
   auto const age_after = [](pipeline::replacement with) {
     fitted_pipeline const p = fitted({pipeline::impute{.columns = {"age"}, .with = with, .number = 3}});
@@ -173,7 +173,7 @@ TEST(fitted_pipeline, encodes_categories) {
   EXPECT_EQ(texts(small.apply(training()), "size"), (strings{"small", "small", "small", "small", "small"}));
 }
 
-TEST(fitted_pipeline, drops_keeps_and_renames) {
+TEST(fitted_pipeline, drops_keeps_and_renames_columns) {
   data_table const made =
       fitted({pipeline::drop{{"city"}}, pipeline::rename{"income", "pay"}, pipeline::keep{{"size", "pay"}}})
           .apply(training());
@@ -312,7 +312,7 @@ TEST(fitted_pipeline, refuses_infinity_and_integers_beyond_2_to_the_53) {
             false);
 }
 
-TEST(fitted_pipeline, negative_zero_is_zero) {
+TEST(fitted_pipeline, learns_equal_values_for_zero_and_negative_zero) {
   using enum pipeline::replacement;
   std::string const first = "0,-0,a,small\n", second = "0,0,a,small\n", third = "0,1,a,small\n";
   auto const json = [&](std::string const& rows) {
@@ -339,7 +339,7 @@ TEST(fitted_pipeline, indicators_of_two_columns_need_different_names) {
                {"two indicators would have the same name", "a=b=c"});
 }
 
-TEST(fitted_pipeline, a_category_of_many_values_has_no_indicators) {
+TEST(fitted_pipeline, refuses_indicators_for_more_than_65536_values) {
   table_schema wide{{{.name = "a", .type = column_type::category}}};
   for (std::size_t i = 0; i <= pipeline::one_hot::max_values; ++i)
     wide.columns[0].values.push_back(std::to_string(i));
@@ -380,7 +380,7 @@ TEST(fitted_pipeline, refuses_nul_bytes_in_texts) {
                  {"no NUL bytes"});
 }
 
-TEST(fitted_pipeline, keeps_an_empty_text_as_the_most_frequent_one) {
+TEST(fitted_pipeline, round_trips_with_an_empty_most_frequent_text) {
   table_schema const texts_only{{{.name = "t", .type = column_type::text}}};
   data_table const rows =
       table_of(texts_only, {{std::string()}, {std::string()}, {std::string("a")}}, "rows");
@@ -399,7 +399,7 @@ TEST(fitted_pipeline, reads_more_than_a_million_learned_texts) {
   EXPECT_EQ(fitted_pipeline::from_json(to_json(p)), p);
 }
 
-TEST(fitted_pipeline, names_file_column_and_row_of_a_value_that_does_not_match) {
+TEST(fitted_pipeline, reports_file_column_and_row_of_a_value_that_does_not_match) {
   fitted_pipeline const p =
       fitted({pipeline::categories{.columns = {"city"}}, pipeline::derive{"log", "log(income)"}});
   auto const refusal_of = [&](std::string const& row) {
@@ -670,7 +670,7 @@ TEST(fitted_pipeline, accepts_several_blocks_or_none_on_a_rank) {
   });
 }
 
-TEST(fitted_pipeline, fails_on_all_ranks_and_names_the_rank) {
+TEST(fitted_pipeline, fails_on_all_ranks_and_reports_the_rank) {
   strings why(3);
   launch<threads>(3, [&](communicator& world) {
     data_table const mine = parsed(world.rank() == 1 ? "age,income,city,size\n1,1,x,small\n-4,1,x,small\n"
@@ -729,7 +729,7 @@ std::string suspicious_rows(int first, int count) {
   return text;
 }
 
-TEST(fitted_pipeline, reports_columns_from_which_little_can_be_learned) {
+TEST(fitted_pipeline, reports_constant_columns_and_columns_of_dates) {
   std::vector<transform_step> const steps{pipeline::categories{.columns = {"city", "size"}, .other = "other"},
                                           pipeline::normalise{{"age", "income"}}};
   strings said;

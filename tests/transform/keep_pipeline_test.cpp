@@ -120,7 +120,7 @@ TEST(keep_pipeline, predict_refuses_rows_that_a_filter_removes) {
   }
 }
 
-TEST(keep_pipeline, a_program_saves_a_pipeline_without_the_component_but_applies_it_only_with_it) {
+TEST(keep_pipeline, a_program_without_the_component_saves_models_but_refuses_raw_rows) {
   scratch_folder const folder;
   training run = trainer<narrow>(column);
   keep(run, pipeline_of_rows());
@@ -145,7 +145,7 @@ TEST(keep_pipeline, a_program_saves_a_pipeline_without_the_component_but_applies
   EXPECT_EQ(loaded.predict(rows).values, known.predict(rows).values);
 }
 
-TEST(keep_pipeline, names_the_file_of_a_damaged_pipeline) {
+TEST(keep_pipeline, reports_the_file_of_a_damaged_pipeline) {
   scratch_folder const folder;
   training const run = trainer<narrow>(small);
   model_content content(run.network());

@@ -68,7 +68,7 @@ TEST(keyed_sequences, without_order_keep_the_order_of_the_rows) {
   EXPECT_EQ(x_of(all, 1), (values{50, 40}));
 }
 
-TEST(keyed_sequences, apply_the_steps_before) {
+TEST(keyed_sequences, apply_the_earlier_steps) {
   keyed_sequences const all(
       fitted({pipeline::filter{"x < 100"}, pipeline::normalise{{"x"}, rescaling::min_max}, by_part}),
       log_rows());
@@ -137,7 +137,7 @@ TEST(keyed_sequences, have_targets_per_step_and_numbers) {
             6);  // of the last rows
 }
 
-TEST(keyed_sequences, name_the_row_that_is_not_a_valid_example) {
+TEST(keyed_sequences, report_the_row_that_is_not_a_valid_example) {
   keyed_sequences const all(fitted({by_id}), parsed("a,1,1,,1.5,on\nb,1,1,2,,\n", "new.csv"));
   auto const refusal_of = [&](sequence_examples const& how) {
     return refused<data_error>([&] { all.examples(how); });
@@ -281,7 +281,7 @@ TEST(keyed_sequences, that_are_too_long_on_one_rank_are_refused_on_all) {
   });
 }
 
-TEST(keyed_sequences, find_the_same_key_on_two_ranks) {
+TEST(keyed_sequences, report_the_same_key_and_order_on_two_ranks) {
   strings why(3);
   launch<threads>(3, [&](communicator& world) {
     std::string const name = "log" + std::to_string(world.rank()) + ".csv";

@@ -68,7 +68,7 @@ std::string text_value(std::string const& text, std::size_t row = 0) {
 
 bool is_missing(double value) { return std::isnan(value); }
 
-TEST(row_expression, follows_the_usual_precedence) {
+TEST(row_expression, applies_the_usual_operator_precedence) {
   EXPECT_EQ(number("1 + 2 * 3"), 7);
   EXPECT_EQ(number("(1 + 2) * 3"), 9);
   EXPECT_EQ(number("10 - 4 - 3"), 3);
@@ -148,7 +148,7 @@ TEST(row_expression, returns_missing_for_missing_operands) {
   EXPECT_TRUE(std::isinf(number("1 / 0")));
 }
 
-TEST(row_expression, names_the_position_of_a_mistake) {
+TEST(row_expression, reports_the_position_of_a_mistake) {
   auto const refusal_of = [](std::string const& text) {
     return refused<setting_error>([&] { row_expression(text, "steps[0], filter"); });
   };
@@ -174,7 +174,7 @@ TEST(row_expression, names_the_position_of_a_mistake) {
   expect_parts(refusal_of("a # b"), {"character 3", "got \"# b\""});
 }
 
-TEST(row_expression, checks_types) {
+TEST(row_expression, refuses_operands_of_the_wrong_type) {
   auto const refusal_of = [](std::string const& text) {
     return refused<setting_error>([&] { row_expression(text, "here").type(schema); });
   };
@@ -195,7 +195,7 @@ TEST(row_expression, checks_types) {
   EXPECT_EQ(row_expression("age > 1", "").type(schema), value_type::truth);
 }
 
-TEST(row_expression, limits_its_length_and_depth) {
+TEST(row_expression, refuses_expressions_that_are_too_long_or_nested) {
   auto const refusal_of = [](std::string const& text) {
     return refused<setting_error>([&] { row_expression(text, "here"); });
   };

@@ -49,7 +49,7 @@ TEST(transform_pipeline, has_defaults_for_fields_that_a_text_omits) {
             (transform_pipeline{.schema = {{{.name = "a"}}}, .steps = {pipeline::impute{.columns = {"a"}}}}));
 }
 
-TEST(transform_pipeline, names_the_place_of_a_mistake_in_a_text) {
+TEST(transform_pipeline, reports_the_position_of_a_mistake_in_a_text) {
   auto const refusal_of = [](std::string const& text) {
     return refused<data_error>([&] { transform_pipeline::from_json(text, "p.json"); });
   };
@@ -86,7 +86,7 @@ std::string refusal_of_steps(std::vector<transform_step> steps) {
   return refused<setting_error>([&] { transform_pipeline{everything.schema, std::move(steps)}.check(); });
 }
 
-TEST(transform_pipeline, checks_the_columns_of_its_steps) {
+TEST(transform_pipeline, refuses_steps_with_invalid_columns) {
   using enum pipeline::replacement;
   EXPECT_EQ(refusal_of_steps({pipeline::drop{{"agee"}}}),
             "a step names a column that does not exist (steps[0], drop): expected one of id, age, income, "
@@ -123,7 +123,7 @@ TEST(transform_pipeline, checks_the_columns_of_its_steps) {
   expect_parts(refusal_of_steps({pipeline::group_by_key{{"id"}, "city"}}), {"as the order", "got type text"});
 }
 
-TEST(transform_pipeline, checks_the_form_of_its_steps) {
+TEST(transform_pipeline, refuses_malformed_steps) {
   expect_parts(refusal_of_steps({pipeline::drop{}}), {"steps[0], drop, columns", "at least 1 column"});
   expect_parts(refusal_of_steps({pipeline::drop{{"age", "age"}}}), {"different columns", "\"age\" twice"});
   expect_parts(refusal_of_steps({pipeline::keep{{""}}}), {"the name of a column"});

@@ -8,7 +8,7 @@ namespace transform_settings_test {
 using namespace cohort;
 using strings = std::vector<std::string>;
 
-TEST(transform_report, adds_reports) {
+TEST(transform_report, sums_counts_and_limits_problems) {
   transform_report all{.rows = 5, .removed = 1, .skipped = 2, .problems = strings(9, "a")};
   all.add({.rows = 5, .removed = 1, .skipped = 1, .problems = {"b", "c"}});
   EXPECT_EQ(all.rows, 10);

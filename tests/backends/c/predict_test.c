@@ -246,7 +246,7 @@ static void test_streams_continue_sequences(void) {
   CODE(cohort_close(model), cohort_ok);
 }
 
-/// No handle of a stream is one of a model.
+/// The handles of streams and of models are distinct numbers.
 static void test_handles_of_streams_are_no_models(void) {
   enum { count = 64 };
   cohort_model* model = opened("series", "reference");

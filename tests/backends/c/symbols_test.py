@@ -20,7 +20,7 @@ class symbols(unittest.TestCase):
         exported = {line.split()[-1] for line in lines if line.split()[1] != "A"}
         self.assertEqual(exported, {f"{name}@@COHORT_C_1" for name in declared})
 
-    def test_the_library_has_the_version_of_the_interface(self):
+    def test_the_soname_has_the_abi_version_of_the_header(self):
         number = re.search(r"^#define COHORT_ABI_VERSION (\d+)$", HEADER.read_text(encoding="utf-8"), re.MULTILINE).group(1)
         dynamic = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
         self.assertIn(f"Library soname: [libcohort_c.so.{number}]", dynamic)
@@ -30,7 +30,7 @@ class symbols(unittest.TestCase):
             subprocess.run([*shlex.split(os.environ.get("CXX", "c++")), *language.split(), "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                             "-Wno-long-long", "-fsyntax-only", "-include", HEADER, "/dev/null"], check=True, timeout=60)
 
-    def test_the_program_of_the_page_compiles(self):
+    def test_the_program_of_the_documentation_page_compiles(self):
         page = (ROOT / "docs/predict_from_c_and_python.md").read_text(encoding="utf-8")
         program = re.search(r"^```c\n(.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
         subprocess.run([*shlex.split(os.environ.get("CXX", "c++")), "-xc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",

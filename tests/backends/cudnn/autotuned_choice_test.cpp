@@ -103,7 +103,7 @@ TEST_F(autotuned_choice, skips_an_engine_that_fails) {
 }
 
 /// A stored choice is not timed again.
-TEST_F(autotuned_choice, is_cached_for_the_next_run) {
+TEST_F(autotuned_choice, is_reused_in_the_next_run) {
   scratch_folder const choices;
   cohort_test::bright_thirds const examples(40);
   auto const train = [&] {

@@ -76,19 +76,19 @@ TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
   EXPECT_EQ(machine.blocks, (std::vector{its.chunks, its.totals}));
 }
 
-/// In f32, the squares would lose the variance of elements near 1000.
-TEST_P(channel_sums_on_gpu, find_means_and_variances) {
+/// A variance computed from sums of squares in f32 would have no correct digits for elements near 1000.
+TEST_P(channel_sums_on_gpu, compute_means_and_variances) {
   for (float& one : x) one = 1000.1F + one / 64;
   expect_statistics(1e-8);
 }
 
-/// In f64, the squares of elements near 1e6 would lose it, too.
-TEST_P(channel_sums_on_gpu, find_means_and_variances_far_from_zero) {
+/// Sums of squares in f64 would not suffice for elements near 1e6.
+TEST_P(channel_sums_on_gpu, compute_means_and_variances_far_from_zero) {
   for (float& one : x) one = 1e6F + one;
   expect_statistics(1e-5);
 }
 
-TEST_P(channel_sums_on_gpu, find_no_variance_of_equal_elements) {
+TEST_P(channel_sums_on_gpu, compute_a_zero_variance_of_equal_elements) {
   std::vector<double> chunks = scratch(2);
   x.assign(x.size(), -3.5F);
   std::vector<float> means(channels), variances(channels, 5);

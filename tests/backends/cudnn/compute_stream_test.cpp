@@ -19,7 +19,7 @@ namespace cudnn_compute_stream_test {
 
 using namespace cohort;
 
-TEST(compute_stream, frees_all_gpu_memory) {
+TEST(compute_stream, frees_all_gpu_resources) {
   fake_machine machine;
   {
     auto const stream =
@@ -36,7 +36,7 @@ TEST(compute_stream, frees_all_gpu_memory) {
   EXPECT_TRUE(machine.memory.empty());
 }
 
-TEST(compute_stream, is_used_under_the_gpus_context) {
+TEST(compute_stream, sets_the_context_of_the_gpu_for_each_operation) {
   fake_machine machine;
   static int uses = 0;
   static auto const use = machine.driver.set_context;
@@ -71,7 +71,7 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
   EXPECT_EQ(x, 0);
 }
 
-TEST(compute_stream, is_used_by_any_thread) {
+TEST(compute_stream, works_on_any_thread) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   std::thread([&] { stream.deallocate(stream.allocate(64)); }).join();
@@ -134,7 +134,7 @@ TEST(compute_stream, uploads_without_blocking_while_the_staging_buffer_has_room)
 }
 
 /// Transfers larger than the staging memory are split, in both directions.
-TEST(compute_stream, copies_more_than_its_staging_buffer) {
+TEST(compute_stream, transfers_arrays_larger_than_the_staging_buffer) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   std::vector<unsigned> from(detail::staging_memory::capacity / 4 * 2 + 7), got(from.size());
@@ -169,7 +169,7 @@ TEST(compute_stream, uploads_large_arrays_in_two_alternating_halves) {
 }
 
 /// A wait does not free a piece that another thread received after the wait began.
-TEST(compute_stream, keeps_uploads_made_during_a_wait) {
+TEST(compute_stream, does_not_overwrite_uploads_enqueued_during_a_wait) {
   fake_machine machine;
   static detail::compute_stream* other = nullptr;
   static std::byte* to = nullptr;
@@ -250,7 +250,7 @@ TEST(compute_stream, downloads_asynchronously_into_page_locked_memory) {
 }
 
 /// Recorded work runs at each launch. Work of other threads is not recorded.
-TEST(compute_stream, records_work_of_one_thread) {
+TEST(compute_stream, records_only_the_work_of_the_calling_thread) {
   fake_machine machine;
   float x = 1, y = 1;
   auto const stream =
@@ -282,7 +282,7 @@ TEST(compute_stream, records_work_of_one_thread) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST(compute_stream, records_no_call_that_blocks_or_copies_or_fails) {
+TEST(compute_stream, does_not_record_calls_that_block_copy_or_fail) {
   fake_machine machine;
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");

@@ -77,7 +77,7 @@ TEST_F(engine_of_a_convolution, may_use_tensor_cores_if_tf32_is_requested) {
             "f32, got 3 engines, 3 of them rejected");
 }
 
-TEST_F(engine_of_a_convolution, may_be_one_without_a_workspace) {
+TEST_F(engine_of_a_convolution, may_need_no_workspace) {
   fake_dnn::now.best = {{8, {}}};
   convolution_engine const chosen(dnn, convolution_pass::output, extents());
   EXPECT_EQ(chosen.workspace_bytes(), 0U);
@@ -105,7 +105,7 @@ TEST_F(engine_of_a_convolution, comes_from_another_mode_if_the_heuristics_fail) 
   EXPECT_EQ(number({CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}), 6);
 }
 
-TEST_F(engine_of_a_convolution, may_differ_for_other_shapes) {
+TEST_F(engine_of_a_convolution, depends_on_the_shapes) {
   fake_dnn::now.varies_with_shape = true;
   auto const number = [&](int channels, int filters, int kernel) {
     detail::convolution_extents made{.input = {2, channels, 8, 8},
@@ -128,7 +128,7 @@ TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
 }
 
-TEST_F(engine_of_a_convolution, is_refused_and_the_layer_named) {
+TEST_F(engine_of_a_convolution, is_refused_with_the_name_of_the_layer) {
   fake_dnn::now.best.resize(4);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(),

@@ -129,13 +129,13 @@ TEST_F(convolution_on_gpu, pads_each_side_separately) {
   EXPECT_EQ(fake_dnn::runs.size(), 2U) << "one engine for f32, one for bf16";
 }
 
-TEST_F(convolution_on_gpu, pads_separately_if_no_engine_pads_sides_differently) {
+TEST_F(convolution_on_gpu, pads_in_a_separate_kernel_if_no_engine_pads_sides_differently) {
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});
 }
 
-TEST_F(convolution_on_gpu, names_the_layer_without_an_engine) {
+TEST_F(convolution_on_gpu, reports_the_layer_without_an_engine) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     expect_each_pass({.size = 3, .padding = padding(1, 0, 0, 0)}, false, 1);

@@ -54,7 +54,7 @@ TEST_F(cross_worker_statistics, are_computed_over_all_elements) {
   EXPECT_FLOAT_EQ(statistics[3], static_cast<float>(other_squares / 8 - other_mean * other_mean));
 }
 
-TEST_F(cross_worker_statistics, keep_the_variance_far_from_zero) {
+TEST_F(cross_worker_statistics, have_an_accurate_variance_far_from_zero) {
   // this part: mean 1e6, variance 1; other part: 6 elements of mean 1e6 + 1 and variance 1
   std::vector<float> statistics{1e6F, -1e6F, 1, 1};
   others there({{6 * (1e6 + 1), 6 * (-1e6 + 1), 6}, {6 * 1.25, 6 * 1.25}});
@@ -73,7 +73,7 @@ TEST_F(cross_worker_statistics, scale_gradients_by_the_weight_of_the_worker) {
   EXPECT_EQ(joined, (std::vector<float>{3.5F, 7, 10.5F, 14}));
 }
 
-TEST_F(cross_worker_statistics, have_no_gradient_if_all_weights_are_zero) {
+TEST_F(cross_worker_statistics, give_a_zero_gradient_if_all_weights_are_zero) {
   std::vector<float> const sum{1, 2}, along{3, 4};
   std::vector<float> joined(4, 7);
   others there({{10, 20, 30, 40, 9}});

@@ -302,7 +302,7 @@ void steps_with_different_settings_agree_with_the_reference() {
     }
 }
 
-/// An index outside the vocabulary is named as on the processor, in training and in prediction.
+/// An index outside the vocabulary is reported as on the processor, in training and in prediction.
 template <class B>
 void refuses_an_index_like_the_reference() {
   auto const said = [](auto made, float index) -> std::string {

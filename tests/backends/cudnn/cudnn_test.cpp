@@ -70,7 +70,7 @@ TEST_F(cudnn_backend, agrees_with_the_reference) {
 TEST_F(cudnn_backend, trains_like_the_reference) {
   cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
-/// Its threads add up in pairs of f32 numbers.
+/// The kernels of this GPU compute sums in pairs of f32 numbers instead of f64.
 TEST_F(cudnn_backend, agrees_with_the_reference_on_a_gpu_with_few_f64_units) {
   machine.major = 8, machine.minor = 9;
   cudnn_cases::agrees_with_the_reference<pretended_cudnn>();
@@ -89,7 +89,7 @@ TEST_F(cudnn_backend, refuses_an_index_like_the_reference) {
 }
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
 
-TEST_F(cudnn_backend, multiplies_in_tf32_on_request) {
+TEST_F(cudnn_backend, multiplies_in_tf32_if_selected) {
   fake_dnn::now.varies_with_shape = false;
   graph const net(cudnn_cases::lenet);
   trial<pretended_cudnn_tf32> rounded(net, {.batch = 2});
@@ -118,7 +118,7 @@ TEST_F(cudnn_backend, is_skipped_if_the_gpu_has_no_tf32) {
 
 /// Batches, losses and numbers of examples are copied while the processor continues. At the end of a step it
 /// waits for the check of the gradient, and once more for norms of all parameters.
-TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
+TEST_F(cudnn_backend, waits_for_the_gpu_once_per_step) {
   auto const waits = [&](graph const& net, dataset const& examples, gradient_normalisation const& how = {}) {
     training made = trainer<pretended_cudnn>(net, {.optimizer = {.rule = adam{}, .normalisation = how}});
     machine.waits = 0;
@@ -151,7 +151,7 @@ TEST_F(cudnn_backend, replays_a_recorded_step) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST_F(cudnn_backend, records_a_step_again_if_its_form_changes) {
+TEST_F(cudnn_backend, agrees_with_the_reference_after_changes_of_step_settings) {
   cudnn_cases::steps_with_different_settings_agree_with_the_reference<pretended_cudnn>();
   EXPECT_GT(machine.graph_launches, 0);
 }
@@ -171,7 +171,7 @@ std::set<std::string> steps_of(bool training) {
   return found;
 }
 
-TEST_F(cudnn_backend, runs_sums_and_rectifiers_inside_other_kernels) {
+TEST_F(cudnn_backend, fuses_sums_and_rectifiers_into_other_kernels) {
   EXPECT_EQ(steps_of(true),
             (std::set<std::string>{"conv2d_1 + leaky_relu_1", "conv2d_2", "batch_norm_1 + relu_1", "conv2d_3",
                                    "batch_norm_2 + add_1 + leaky_relu_2", "conv2d_4", "batch_norm_3 + add_2",
@@ -185,7 +185,7 @@ TEST_F(cudnn_backend, runs_sums_and_rectifiers_inside_other_kernels) {
                                    "softmax_cross_entropy_1"}));
 }
 
-TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
+TEST_F(cudnn_backend, includes_engine_workspaces_in_the_memory_forecast) {
   std::size_t activations[2];
   for (bool const large : {false, true}) {
     fake_dnn::now.best = {{8, {}, true, large ? 50'000'000 : 0}};
@@ -212,7 +212,7 @@ TEST_F(cudnn_backend, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   made.fit(few.data(), {.batch = 4});
 }
 
-TEST_F(cudnn_backend, names_a_layer_without_kernels) {
+TEST_F(cudnn_backend, reports_a_layer_without_kernels) {
   try {
     trainer<pretended_cudnn>(with_a_layer_of_a_user);
     FAIL() << "a plan with a layer of a user was made";
@@ -221,7 +221,7 @@ TEST_F(cudnn_backend, names_a_layer_without_kernels) {
   }
 }
 
-TEST_F(cudnn_backend, names_a_broadcasting_layer_that_it_refuses) {
+TEST_F(cudnn_backend, reports_a_broadcasting_layer_without_kernels) {
   auto const net = [](bool sum) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({3, 2, 2}), one = x | dense{.units = 3} | reshape{.extents = {3, 1, 1}};
@@ -233,7 +233,7 @@ TEST_F(cudnn_backend, names_a_broadcasting_layer_that_it_refuses) {
                  {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
 }
 
-TEST_F(cudnn_backend, names_a_batch_norm_of_a_sequence_that_it_refuses) {
+TEST_F(cudnn_backend, reports_a_batch_norm_of_a_sequence_without_kernels) {
   auto const net = [](bool masked) {
     return graph::build([=](builder& b) {
       return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | batch_norm{} | softmax_cross_entropy{};
@@ -284,7 +284,7 @@ TEST_F(cudnn_backend, is_chosen_if_it_has_all_kernels) {
             "backend: cudnn_bf16 on Pretended GPU");
 }
 
-TEST_F(cudnn_backend, names_the_convolution_without_an_engine) {
+TEST_F(cudnn_backend, reports_the_convolution_without_an_engine) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});
@@ -311,7 +311,7 @@ TEST_F(cudnn_backend, is_not_usable_if_its_convolution_is_wrong) {
             "deterministic engine in f32, got 0 engines, 0 of them rejected");
 }
 
-TEST_F(cudnn_backend, explains_why_it_is_not_usable) {
+TEST_F(cudnn_backend, reports_why_it_is_not_usable) {
   EXPECT_TRUE(pretended_cudnn::probe().usable);
   EXPECT_EQ(pretended_cudnn::probe().device, "Pretended GPU");
   machine.compile = NVRTC_ERROR_COMPILATION;

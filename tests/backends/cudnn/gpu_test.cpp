@@ -81,7 +81,7 @@ TEST_F(gpu, is_skipped_without_a_device) {
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
 }
 
-TEST_F(gpu, mentions_that_the_environment_may_hide_it) {
+TEST_F(gpu, reports_cuda_visible_devices_if_no_gpu_is_found) {
   machine.init = CUDA_ERROR_NO_DEVICE;
   cohort_test::with_variable const none("CUDA_VISIBLE_DEVICES", "-1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is -1");

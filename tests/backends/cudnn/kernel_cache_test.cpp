@@ -88,7 +88,7 @@ TEST_F(kernel_cache, rejects_code_of_another_program) {
   EXPECT_EQ(machine.compiled.size(), 2U);
 }
 
-TEST_F(kernel_cache, works_without_a_folder) {
+TEST_F(kernel_cache, compiles_without_a_folder) {
   folder = "/proc/no/such/folder";
   code_for(90);
   folder = "";
@@ -96,7 +96,7 @@ TEST_F(kernel_cache, works_without_a_folder) {
   EXPECT_EQ(machine.compiled.size(), 2U);
 }
 
-TEST_F(kernel_cache, stores_nothing_that_does_not_compile) {
+TEST_F(kernel_cache, does_not_store_kernels_that_do_not_compile) {
   machine.compile = NVRTC_ERROR_COMPILATION;
   EXPECT_THROW(code_for(90), backend_error);
   EXPECT_FALSE(io::list_folder(folder).has_value());

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: slow long
-"""The kernels' machine code keeps within budgets: instructions per element, registers and spilled registers.
+"""The kernels' machine code stays within budgets: instructions per element, registers and spilled registers.
 
 Needs NVRTC and nvdisasm (CUDA's tools, or the pip package nvidia-cuda-nvdisasm); without them, and for
 architectures that NVRTC does not support, the test is skipped. Needs no GPU. The argument --table prints the
@@ -175,7 +175,7 @@ def compiled(capability, tool):
 
 
 class kernel_instructions(unittest.TestCase):
-    def test_keep_within_their_budgets(self):
+    def test_stay_within_register_stack_and_instruction_budgets(self):
         tool = disassembler()
         for capability in CAPABILITIES:
             with self.subTest(capability=capability):

@@ -33,7 +33,7 @@ TEST(kernel_module, launches_a_block_for_each_chunk_of_a_sum) {
   EXPECT_EQ(machine.blocks, blocks{2});
 }
 
-TEST(kernel_module, launches_nothing_for_zero_elements) {
+TEST(kernel_module, does_not_launch_for_zero_elements) {
   fake_machine machine;
   detail::kernel_module const kernels(std::make_shared<detail::gpu>(machine.source()), "");
   kernels.launch(detail::kernels::fill{nullptr, 1.F}, 0, nullptr);
@@ -49,7 +49,7 @@ TEST(kernel_module, compiles_for_the_installed_gpu) {
   EXPECT_EQ(machine.compiled[0].substr(0, 25), "--gpu-architecture=sm_86 ");
 }
 
-TEST(kernel_module, frees_all_gpu_memory) {
+TEST(kernel_module, unloads_the_module_even_if_a_kernel_is_missing) {
   fake_machine machine;
   {
     detail::kernel_module const kernels(std::make_shared<detail::gpu>(machine.source()), "");

@@ -34,7 +34,7 @@ std::vector<float> normal_numbers(std::size_t n, std::uint64_t seed) {
   return numbers;
 }
 
-TEST(kernels, draw_the_words_of_random_streams) {
+TEST(kernels, draw_the_same_philox_words_as_random_streams) {
   random_stream const numbers(7, "counters");
   for (std::uint64_t i = 0; i < 1000; ++i) {
     std::uint64_t const low = numbers.bits(3 * i), high = numbers.bits(3 * i + 1),
@@ -148,7 +148,7 @@ TEST(kernels, drop_the_same_elements_as_the_layers) {
   }
 }
 
-TEST(kernels, add_the_noise_that_the_layer_adds) {
+TEST(kernels, add_the_same_noise_as_the_layer) {
   for (int const elements : {7, 1030}) {
     shape const dims{elements};
     std::vector<float> const x = normal_numbers(examples * static_cast<std::size_t>(elements), 2);
@@ -159,7 +159,7 @@ TEST(kernels, add_the_noise_that_the_layer_adds) {
   }
 }
 
-TEST(kernels, divide_by_multiplication) {
+TEST(kernels, divide_exactly_by_multiplication) {
   using detail::kernels::operator/, detail::kernels::operator%;
   for (unsigned long long const d : {1ULL, 2ULL, 3ULL, 7ULL, 49ULL, 64ULL, 641ULL, 3136ULL, 65'535ULL,
                                      12'845'056ULL, (1ULL << 32) + 1, (1ULL << 40) - 1}) {
@@ -182,7 +182,7 @@ TEST(kernels, divide_by_multiplication) {
 }
 
 /// Channels that fill vectors and channels that do not, in both types.
-TEST(kernels, reorder_elements) {
+TEST(kernels, reorder_images_to_channels_last_and_back) {
   for (std::size_t const channels : {3, 8, 13, 24})
     for (std::size_t const places : {1, 2, 35})
       for (bool const narrow : {false, true}) {
@@ -321,7 +321,7 @@ class warp_of_threads {
 };
 
 /// More blocks than a warp has lanes, the last one shorter than the others.
-TEST(kernels, join_marks_by_warps) {
+TEST(kernels, join_the_marks_of_sent_elements_by_warps) {
   constexpr std::size_t elements = 66 * detail::kernels::block_size + 12'345;
   std::vector<unsigned> sent((elements + 31) / 32), negative(sent.size());
   random_stream const from(5, "marks");
@@ -365,7 +365,7 @@ TEST(kernels, join_marks_by_warps) {
 }
 
 /// Rows shorter and longer than a warp.
-TEST(kernels, sum_softmax_losses_by_warps) {
+TEST(kernels, compute_softmax_losses_by_warps) {
   for (std::size_t const classes : {3, 32, 77}) {
     constexpr std::size_t rows = 5;
     std::vector<float> const x = normal_numbers(rows * classes, 8), weights{1, 0.5F, 2, 0, 1};
@@ -396,7 +396,7 @@ TEST(kernels, sum_softmax_losses_by_warps) {
 }
 
 /// Fewer keys than a warp has lanes, as many, and more; the second example has no key.
-TEST(kernels, attend_by_warps) {
+TEST(kernels, compute_attention_by_warps) {
   for (std::size_t const keys : {3, 32, 77}) {
     std::size_t const queries = keys, rows = 2 * queries;
     std::vector<float> const x = normal_numbers(rows * keys, 8), diff = normal_numbers(rows * keys, 9);
@@ -450,7 +450,7 @@ TEST(kernels, normalise_rows_by_warps) {
   }
 }
 
-TEST(kernels, scale) {
+TEST(kernels, scale_all_elements) {
   std::vector<float> x = normal_numbers(777, 6);
   std::vector<float> const before = x;
   run_on_host(detail::kernels::scale{x.data(), -2.F}, x.size());

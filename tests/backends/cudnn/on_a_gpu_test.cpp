@@ -91,7 +91,7 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
 TEST_F(on_a_gpu, refuses_an_index_like_the_reference) {
   cudnn_cases::refuses_an_index_like_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_measured_times) {
+TEST_F(on_a_gpu, a_tuned_network_learns) {
   training made = trainer<cudnn>(cudnn_cases::normed, {.tune = tune<cudnn>({.batch = 16, .folder = ""})});
   cudnn_cases::bright_thirds const examples(300);
   made.fit(examples.data(), {.batch = 16, .epochs = 5});

@@ -69,7 +69,7 @@ class passes_on_gpu : public testing::Test {
   std::vector<std::byte*> gpu_arenas, host_arenas;
 };
 
-TEST_F(passes_on_gpu, scale) {
+TEST_F(passes_on_gpu, scale_arrays) {
   add_arena(normal_numbers(room, 4));
   for (double const factor : {-0.25, 1.0 / 3}) {
     gpu->scale(gpu_arenas[0], n, factor);
@@ -218,7 +218,7 @@ TEST_F(passes_on_gpu, fill_copy_and_add) {
   expect_same(1, 0, "what was read");
 }
 
-TEST_F(passes_on_gpu, find_non_finite_numbers) {
+TEST_F(passes_on_gpu, detect_non_finite_numbers) {
   add_arenas(1, 1);
   EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room));
   float const infinite = std::numeric_limits<float>::infinity();

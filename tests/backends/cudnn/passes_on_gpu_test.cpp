@@ -35,7 +35,7 @@ TEST_F(passes_on_gpu, allocate_zeroed_memory_and_free_it) {
   EXPECT_EQ(machine.pretended.memory.size(), before);
 }
 
-TEST_F(passes_on_gpu, report_the_free_memory) {
+TEST_F(passes_on_gpu, report_the_free_memory_if_an_allocation_fails) {
   machine.pretended.room = 1000;
   machine.pretended.free_bytes = 900;
   machine.pretended.total_bytes = 5000;

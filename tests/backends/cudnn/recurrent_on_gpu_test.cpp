@@ -111,7 +111,7 @@ TEST_F(recurrent_on_gpu, freezes_like_the_reference) {
 }
 
 /// Numbers at masked steps reach neither the loss nor any gradient, even if they are not finite.
-TEST_F(recurrent_on_gpu, reads_no_masked_steps) {
+TEST_F(recurrent_on_gpu, ignores_masked_steps) {
   graph const net = graph::build([](builder& b) {
     return b.masked_input({5, 2}) | gru{.units = 3} | lstm{.units = 3, .last_step = true}
            | softmax_cross_entropy{};
@@ -127,13 +127,13 @@ TEST_F(recurrent_on_gpu, reads_no_masked_steps) {
   EXPECT_EQ(one.all_gradients(), gradients);
 }
 
-TEST_F(recurrent_on_gpu, copies_no_sequence_between_layers) {
+TEST_F(recurrent_on_gpu, does_not_reorder_sequences_between_layers) {
   trial<pretended_cudnn> const one(classifier(), {.batch = 4});
   for (plan_row const& row : one.plan->rows()) EXPECT_NE(row.implementation, "reorder") << row.step;
 }
 
 /// A pass that was recorded without states would neither read nor write them.
-TEST_F(recurrent_on_gpu, carries_states_after_passes_that_carry_none) {
+TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
   constexpr int units = 3, batch = 2;
   graph const net = graph::build([](builder& b) {
     return b.input({4, 2}) | lstm{.units = units, .last_step = true, .stateful = true};

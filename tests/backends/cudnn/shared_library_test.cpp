@@ -50,7 +50,7 @@ TEST(shared_library, loads_its_functions) {
   EXPECT_STREQ(c.variable("HOME"), std::getenv("HOME"));
 }
 
-TEST(shared_library, is_named_if_it_is_missing) {
+TEST(shared_library, is_reported_if_it_is_missing) {
   std::string const why = refusal_of<of_the_c_library>({"libcohort_is_not_there.so.1", "nor_is_this.so"});
   EXPECT_EQ(why.find("a library cannot be loaded (libcohort_is_not_there.so.1: cannot open"), 0U) << why;
 }

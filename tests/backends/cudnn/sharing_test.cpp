@@ -116,7 +116,7 @@ TEST_F(sharing_on_a_gpu, synchronises_batch_norms_of_a_gpu_and_of_hosts) {
     EXPECT_NEAR(got.parameters[i], wanted.parameters[i], 1e-4) << i;
 }
 
-TEST_F(sharing_on_a_gpu, of_gradients_may_be_late_or_merged) {
+TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec_if_stale_or_merged) {
   threshold_sharing how = often();
   how.settings.max_staleness = 2;
   how.settings.slower_if_stale = true;

@@ -140,7 +140,7 @@ TEST(augmented, crops_the_centre_without_randomness) {
   EXPECT_EQ(epoch_of(middle, 1, 1, 0), seen);
 }
 
-TEST(augmented, augments_images_without_a_copy) {
+TEST(augmented, flips_images_in_memory) {
   std::vector<std::uint8_t> const images = {1, 2, 3, 4};
   std::vector<std::uint8_t> const labels = {0};
   augmented const data(cohort::arrays(images, {1, 2, 2}, labels, 1, 0.5), {.flip = true, .seed = 4});
@@ -315,7 +315,7 @@ int require_equal_planes(cohort::augmentation const& how) {
   return moved;
 }
 
-TEST(augmented, moves_all_images_of_an_example_in_the_same_way) {
+TEST(augmented, applies_the_same_geometric_transform_to_all_images_of_an_example) {
   cohort::augmentation const window{.height = 4, .width = 3, .padding = 2, .place = placing::anywhere},
       flip{.flip = true},
       both{.height = 4, .width = 4, .padding = 1, .place = placing::anywhere, .flip = true};
@@ -383,7 +383,7 @@ class scaled_elements {
   cohort::data_description what_;
 };
 
-TEST(augmented, refuses_to_move_elements_with_separate_scalings) {
+TEST(augmented, refuses_geometric_transforms_of_elements_with_separate_scalings) {
   expect_parts(refused<cohort::shape_error>([] { augmented(scaled_elements(), {.flip = true}); }),
                {"separate scalings", "input", "got 4 scalings"});
   EXPECT_NO_THROW(augmented(scaled_elements(), {.colour = {.contrast = 0.5}}));

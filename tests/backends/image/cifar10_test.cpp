@@ -62,7 +62,7 @@ TEST(cifar10, refuses_invalid_files) {
   expect_parts(refused<cohort::setting_error>([&] { cohort::cifar10::read({}); }), {"at least 1"});
 }
 
-TEST(cifar10, recognises_its_files) {
+TEST(cifar10, reads_the_standard_files_of_a_folder) {
   scratch_folder const at;
   for (int n = 1; n <= 5; ++n)
     write_file(at / ("data_batch_" + std::to_string(n) + ".bin"), records(10'000, 1));

@@ -61,7 +61,7 @@ TEST(recoloured, applies_changes_in_the_given_order) {
   EXPECT_EQ(recoloured(from, {}), from);
 }
 
-TEST(recoloured, leaves_saturation_and_hue_of_grey_images) {
+TEST(recoloured, ignores_saturation_and_hue_of_grey_images) {
   image const grey = picture(1, 5, 5);
   EXPECT_EQ(recoloured(grey, {.saturation = 0.1, .hue = 0.3}), grey);
   EXPECT_NE(recoloured(grey, {.contrast = 0.5}), grey);

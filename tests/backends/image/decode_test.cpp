@@ -67,7 +67,7 @@ TEST(decode, looks_up_palettes_and_ignores_transparency) {
             (std::vector<std::uint8_t>{10, 40}));
 }
 
-TEST(decode, converts_another_gamma_of_a_png) {
+TEST(decode, converts_the_gamma_of_a_png) {
   image linear(1, 1, 256);
   for (std::size_t i = 0; i < 256; ++i) linear.pixels[i] = static_cast<std::uint8_t>(i);
   file_bytes file = png_of(linear);
@@ -120,7 +120,7 @@ TEST(decode, refuses_other_formats_than_jpeg_and_png) {
   expect_parts(refusal_of(file_bytes(2, std::byte{0xff})), {"begins with ff ff"});
 }
 
-TEST(decode, refuses_cmyk_and_16_bits_and_names_them) {
+TEST(decode, refuses_cmyk_and_16_bits_per_channel) {
   std::vector<std::uint8_t> const pixels(4 * 8 * 8, 77);
   expect_parts(refusal_of(jpeg_bytes(pixels, 8, 8, TJPF_CMYK, TJSAMP_444)),
                {"cats/7.jpg", "JPEG", "got CMYK"});
@@ -141,7 +141,7 @@ TEST(decode, refuses_files_truncated_anywhere) {
     expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected an undamaged file, got "});
 }
 
-TEST(decode, returns_the_same_size_or_an_error_for_a_changed_byte) {
+TEST(decode, returns_a_consistent_image_or_an_error_for_a_changed_byte) {
   for (file_bytes const& whole :
        {jpeg_of(picture(3, 24, 24)), jpeg_of(picture(3, 24, 24), 90, TJFLAG_PROGRESSIVE),
         png_of(picture(3, 24, 24)), png_of(picture(1, 24, 24))}) {
@@ -185,7 +185,7 @@ TEST(decode, refuses_too_many_pixels_before_decoding) {
   EXPECT_EQ(decoded(png, "x", {.channels = 1, .max_pixels = 9'000'000}).pixels.size(), 9'000'000U);
 }
 
-TEST(decode, decodes_the_upper_part_of_a_truncated_jpeg_on_request) {
+TEST(decode, decodes_the_upper_part_of_a_truncated_jpeg_with_salvage) {
   image const whole = decoded(jpeg_of(picture(3, 64, 64)), "x");
   file_bytes const file = jpeg_of(picture(3, 64, 64));
   image const half = decoded(cut(file, file.size() - (file.size() - 620) / 2), "x", {.salvage = true});

@@ -142,7 +142,7 @@ TEST(file_batches, are_read_by_several_threads_concurrently) {
   for (auto const& mine : seen) EXPECT_EQ(mine, expected);
 }
 
-TEST(file_batches, name_the_archive_and_file_of_an_error) {
+TEST(file_batches, report_the_archive_and_file_of_an_error) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 20, 20));
   auto const refusal_of = [&](std::map<std::string, file_bytes> const& files) {

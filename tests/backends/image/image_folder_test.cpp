@@ -70,7 +70,7 @@ TEST(image_folder, lists_classes_and_files_in_the_order_of_their_names) {
   EXPECT_EQ(example_of(data, 6).label, 2);
 }
 
-TEST(image_folder, is_scaled_to_one_in_batches) {
+TEST(image_folder, scales_pixels_of_batches_to_0_to_1) {
   scratch_folder const at;
   fill(at);
   cohort::loader loader(image_folder(at.path(), {.channels = 1}),
@@ -152,7 +152,7 @@ TEST(image_folder, refuses_folders_without_images) {
                {"/cat/notes.txt", ".jpg, .jpeg or .png"});
 }
 
-TEST(image_folder, names_a_file_that_cannot_be_decoded_on_access) {
+TEST(image_folder, reports_a_file_that_cannot_be_decoded_on_access) {
   scratch_folder const at;
   fill(at);
   put(at / "cat/3.png", file_bytes(100, std::byte{7}));
@@ -180,7 +180,7 @@ TEST(image_folder, refuses_or_resizes_images_of_different_sizes) {
   EXPECT_EQ(example_of(covered, 1).pixels, cropped(resized(picture(3, 30, 12), 13, 5), {4, 0, 5, 5}));
 }
 
-TEST(image_folder, names_a_file_that_cannot_be_resized) {
+TEST(image_folder, reports_a_file_that_cannot_be_resized) {
   scratch_folder const at;
   put(at / "a/1.png", png_of(picture(3, 1, 3000)));
   put(at / "a/2.png", png_of(picture(1, 66'000, 1)));
@@ -194,7 +194,7 @@ TEST(image_folder, names_a_file_that_cannot_be_resized) {
                 + "): expected extents up to 65536, got 66000x1, to be resized to 32x32");
 }
 
-TEST(image_folder, reads_the_damaged_header_of_the_first_file_on_request) {
+TEST(image_folder, reads_the_damaged_header_of_the_first_file_with_salvage) {
   scratch_folder const at;
   file_bytes file = jpeg_of(picture(3, 6, 8));
   std::size_t const after_app0 = 4 + 16;  // the start of the image, its first segment

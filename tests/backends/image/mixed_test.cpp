@@ -69,7 +69,7 @@ std::vector<float> shares(std::int64_t own, std::int64_t other, double share) {
   return made;
 }
 
-TEST(mixed, describes_distributions_of_the_classes) {
+TEST(mixed, describes_targets_as_class_distributions) {
   mixed const data(plain(), {.mixup = 1});
   tensor_description const& target = data.describe().targets[0];
   EXPECT_EQ(target.example, shape(classes));
@@ -154,7 +154,7 @@ TEST(mixed, draws_shares_of_a_beta_distribution) {
   }
 }
 
-TEST(mixed, mixes_numbers_without_rounding) {
+TEST(mixed, mixes_floats_without_rounding) {
   std::vector<float> const values{0, 1, 0.25F, 0.75F};
   std::vector<std::int64_t> const two{1, 0};
   arrays const data({array_view{.name = "input", .values = {values.data(), shape(2, 1, 1, 2)}}},
@@ -184,7 +184,7 @@ TEST(mixed, trains_a_network_that_is_evaluated_on_plain_examples) {
   EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.9);
 }
 
-TEST(mixed, refuses_data_sets_that_cannot_be_mixed) {
+TEST(mixed, refuses_invalid_settings_and_data_sets_that_cannot_be_mixed) {
   auto const settings = [](mixing how) { return refused<setting_error>([&] { mixed(plain(), how); }); };
   expect_parts(settings({.mixup = -1}), {"mixup", "got -1"});
   expect_parts(settings({.cutmix = std::nan("")}), {"cutmix"});
@@ -225,7 +225,7 @@ class keyed {
   data_description what_;
 };
 
-TEST(mixed, mixes_examples_that_are_valid_until_the_next_one) {
+TEST(mixed, mixes_examples_of_data_sets_that_reuse_memory) {
   mixing const how{.mixup = 1, .cutmix = 1, .seed = 3};
   EXPECT_EQ(epoch_of(mixed(keyed(), how), 1), epoch_of(mixed(plain(), how), 1));
 }

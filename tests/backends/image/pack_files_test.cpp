@@ -85,7 +85,7 @@ TEST(pack_files, writes_the_same_bytes_for_the_same_seed_and_any_number_of_threa
   EXPECT_NE(bytes_of(pack_files(at / "in", at / "3", 4, 8)), first);
 }
 
-TEST(pack_files, mixes_the_folders) {
+TEST(pack_files, mixes_files_of_all_folders_in_archives) {
   scratch_folder const at;
   fill(at / "in");
   int mixed = 0;
@@ -116,7 +116,7 @@ TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   EXPECT_EQ(cohort::io::list_folder(at / "out")->size(), made.size());
 }
 
-TEST(pack_files, refuses_to_mix_packings) {
+TEST(pack_files, refuses_a_folder_with_archives_of_another_packing) {
   scratch_folder const at;
   fill(at / "in");
   std::vector<std::string> const made = pack_files(at / "in", at / "out", 4, 3);
@@ -198,7 +198,7 @@ TEST(pack_files, writes_the_same_bytes_on_any_number_of_ranks) {
   }
 }
 
-TEST(pack_files, fails_on_all_ranks_if_one_fails) {
+TEST(pack_files, fails_on_all_ranks_if_any_rank_fails) {
   scratch_folder const at;
   fill(at / "in");
   EXPECT_NE(refused<cohort::file_error>([&] {

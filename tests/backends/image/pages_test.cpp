@@ -57,7 +57,7 @@ int main(int argc, char** argv) try {
   return 1;
 }
 
-TEST(pages, of_images_run) {
+TEST(pages, run_the_program_for_images) {
   std::string const folder = fresh_path("pages");
   for (char const* const part : {"/train", "/test"})
     for (int i = 0; i < 8; ++i) {

@@ -49,7 +49,7 @@ image slowly_resized(image const& from, int height, int width) {
   return to;
 }
 
-TEST(resize, is_the_exact_mean_at_any_size) {
+TEST(resize, equals_the_exact_mean_for_any_size) {
   cohort::random_stream const chance(3, "sizes");
   for (std::uint64_t round = 0; round < 60; ++round) {
     auto const extent = [&](std::uint64_t which) {
@@ -112,7 +112,7 @@ TEST(resize, interpolates_between_centres_when_enlarging) {
   EXPECT_EQ(resized(two, 1, 4).pixels, (std::vector<std::uint8_t>{0, 50, 150, 200}));
 }
 
-TEST(resize, keeps_the_same_size_and_constant_images) {
+TEST(resize, preserves_constant_images_and_images_of_the_same_size) {
   image const from = noise(3, 9, 8, 4);
   EXPECT_EQ(resized(from, 9, 8), from);
   image flat(3, 100, 37);
@@ -123,7 +123,7 @@ TEST(resize, keeps_the_same_size_and_constant_images) {
 /// Values of PyTorch's interpolate(mode="bilinear", antialias=True) in double, not rounded:
 /// tests/golden/resize.py. Cohort's are the same means, rounded, so they differ by at most half a unit and
 /// the rounding of double.
-TEST(resize, weighs_pixels_like_pytorch) {
+TEST(resize, matches_the_antialiased_bilinear_interpolation_of_pytorch) {
   std::ifstream golden(std::string(COHORT_SOURCE_DIR) + "/tests/golden/resize.txt");
   int height = 0;
   int width = 0;

@@ -29,7 +29,7 @@ TEST(rotated, turns_counter_clockwise) {
   EXPECT_EQ(rotated(rotated(colours, 90), 90), rotated(colours, 180));
 }
 
-TEST(rotated, fills_uncovered_places) {
+TEST(rotated, fills_uncovered_pixels) {
   image const wide = small({10, 20, 30, 40}, 1, 4);
   EXPECT_EQ(rotated(wide, 90, 7), small({7, 16, 16, 7}, 1, 4)) << "half of 25 and half of the fill";
   image const even = rotated(small(std::vector<std::uint8_t>(100, 200), 10, 10), 45, 50);

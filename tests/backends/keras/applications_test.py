@@ -44,7 +44,7 @@ print(sum(int(numpy.prod(w.shape)) for w in model.trainable_variables), "paramet
 
 
 class applications(unittest.TestCase):
-    def test_program(self):
+    def test_the_program_writes_predictions(self):
         with tempfile.TemporaryDirectory() as folder:
             images = pathlib.Path(folder, "images")
             images.write_bytes(bytes(4 * 36))
@@ -53,7 +53,7 @@ class applications(unittest.TestCase):
             self.assertEqual(os.path.getsize(folder + "/made"), 8)
 
     if os.environ.get("COHORT_LONG_TESTS") == "1" and PYTHON:
-        def test_networks_compute_what_keras_computes(self):
+        def test_networks_match_the_outputs_of_keras(self):
             import numpy
             for name, shape in NETWORKS.items():
                 with self.subTest(name), tempfile.TemporaryDirectory() as folder:

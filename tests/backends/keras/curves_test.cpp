@@ -84,7 +84,7 @@ TEST(keras_training, refuses_training_settings_without_equivalent) {
   }
 }
 
-TEST(keras_training, prefers_settings_of_the_caller) {
+TEST(keras_training, omits_the_optimizer_if_the_caller_disables_it) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.name != "RMSprop") continue;
     imported_model const model = from_keras_config(one.config, {.optimizer = false});
@@ -93,7 +93,7 @@ TEST(keras_training, prefers_settings_of_the_caller) {
   }
 }
 
-TEST(keras_training, takes_over_metrics) {
+TEST(keras_training, imports_metrics_unless_disabled) {
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (one.name != "SGD_0") continue;
     ASSERT_EQ(from_keras_config(one.config).metrics.size(), 1U);

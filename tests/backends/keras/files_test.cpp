@@ -71,7 +71,7 @@ TEST(keras_files, of_all_formats_have_the_outputs_of_keras) {
   EXPECT_EQ(file_differences("nested.h5", "nested"), "");
 }
 
-TEST(keras_files, name_the_layers_as_keras) {
+TEST(keras_files, preserve_the_layer_names_of_keras) {
   imported_model const model = load_keras(folder + "tagger.keras");
   std::vector<std::string> names;
   for (int id = 0; id < model.network().view().size(); ++id) names.push_back(model.network().view().name(id));
@@ -107,7 +107,7 @@ TEST(keras_files, of_other_formats_are_refused) {
   EXPECT_EQ(refusal_of("/nowhere/a.h5"), "cannot open the file (/nowhere/a.h5): No such file or directory");
 }
 
-TEST(keras_files, with_missing_or_flipped_bytes_are_refused) {
+TEST(keras_files, are_refused_if_truncated_and_survive_flipped_bytes) {
   for (char const* const name : {"cnn.keras", "cnn.h5", "tagger.keras"}) {
     std::vector<std::byte> const whole = io::read_file(folder + name);
     scratch const file(name);
@@ -178,7 +178,7 @@ std::vector<std::byte> archive_of(std::vector<zip_entry> const& entries) {
   return made;
 }
 
-TEST(keras_archives, with_compressed_entries_are_refused) {
+TEST(keras_archives, with_compressed_damaged_or_duplicate_entries_are_refused) {
   scratch const file("bomb.keras");
   std::string const where = " (" + file.path + ", byte ";
   std::string const entry = "cannot read the zip archive: the entry \"metadata.json\" ";
@@ -264,7 +264,7 @@ std::string const save_again = "save the model again with Keras, or as a .keras 
                       "save the model again, or pass a file of weights that belongs to the configuration",
                   kernel = ", model_weights/conv/conv/kernel:0";
 
-TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
+TEST(keras_hdf5, with_unsupported_array_layouts_are_refused) {
   using array = kernel_in_file;
   array const as_saved;
   EXPECT_EQ(as_saved.refusal(), "imported");
@@ -317,7 +317,7 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
                          "a group or another object", complete));
 }
 
-TEST(keras_hdf5, links_are_not_followed) {
+TEST(keras_hdf5, with_links_are_refused) {
   std::vector<std::byte> const whole = io::read_file(folder + "cnn_keras2.h5");
   std::string const text(reinterpret_cast<char const*>(whole.data()), whole.size());
   // The names of the symbol table with conv/kernel:0 are in the heap; the entry of a soft link has cache
@@ -332,7 +332,7 @@ TEST(keras_hdf5, links_are_not_followed) {
   }
 }
 
-TEST(keras_hdf5, structures_that_are_newer_or_cyclic_are_errors) {
+TEST(keras_hdf5, with_newer_or_cyclic_structures_are_refused) {
   kernel_in_file const as_saved;
   EXPECT_EQ(kernel_in_file().set(8, 2, 1).refusal(),
             hdf5_message("the file has the format of newer HDF5 libraries", "",
@@ -371,7 +371,7 @@ struct drawn_numbers {
   }
 };
 
-TEST(keras_hdf5, that_are_mutated_are_errors_or_models) {
+TEST(keras_hdf5, that_are_mutated_are_refused_or_imported) {
   std::ifstream text(folder + "cnn.json");
   std::string const config((std::istreambuf_iterator<char>(text)), std::istreambuf_iterator<char>());
   drawn_numbers draw{11};
@@ -436,7 +436,7 @@ std::string model_of(std::string const& layers, std::string const& rest) {
          + "}}";
 }
 
-TEST(keras_configurations, that_are_hostile_are_refused) {
+TEST(keras_configurations, that_are_invalid_cyclic_or_too_large_are_refused) {
   std::string const cannot = "cannot import the Keras model: ";
   EXPECT_EQ(
       refusal_of_config("{}"),
@@ -468,7 +468,7 @@ TEST(keras_configurations, that_are_hostile_are_refused) {
             cannot + "the layer's class Own is not of Keras (Keras configuration, layer d): expected a class of keras.layers: rebuild a custom class from such layers, got mine.layers");
 }
 
-TEST(keras_configurations, that_are_mutated_are_errors_or_networks) {
+TEST(keras_configurations, that_are_mutated_are_refused_or_imported) {
   drawn_numbers draw{7};
   int networks = 0, errors = 0;
   for (keras_case const& one : read_keras_cases().cases)
@@ -491,7 +491,7 @@ TEST(keras_configurations, that_are_mutated_are_errors_or_networks) {
   EXPECT_GT(errors, 1000);
 }
 
-TEST(keras_configurations, need_the_length_of_sequences) {
+TEST(keras_configurations, require_the_length_of_sequences) {
   std::string const text = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [
     {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, null, 3]}},
     {"class_name": "LSTM", "module": "keras.layers", "config": {"name": "l", "units": 2}}]}})";

@@ -39,7 +39,7 @@ TEST(keras_hostile, nested_model_without_config_is_refused) {
             "field");
 }
 
-TEST(keras_hostile, models_called_repeatedly_are_bounded) {
+TEST(keras_hostile, nested_models_with_too_many_calls_are_refused) {
   EXPECT_EQ(from_keras_config(repeated(3, 2, "ReLU")).network().view().size(), 1 + 8);
   std::string const relu = config_refusal(repeated(5, 16, "ReLU"));
   EXPECT_NE(
@@ -56,7 +56,7 @@ TEST(keras_hostile, models_called_repeatedly_are_bounded) {
       << identity;
 }
 
-TEST(keras_hostile, orders_of_flattened_images_are_bounded) {
+TEST(keras_hostile, too_large_flattened_images_are_refused) {
   EXPECT_EQ(
       config_refusal(sequential({input_json("x", "[null,32768,1024,16]"), layer_json("f", "Flatten", ""),
                                  layer_json("d", "Dense", R"("units": 1)")})),
@@ -66,7 +66,7 @@ TEST(keras_hostile, orders_of_flattened_images_are_bounded) {
           ": expected at most 2^26 elements of all flattened images together, got (32768, 1024, 16)"));
 }
 
-TEST(keras_hostile, numbers_that_overflow_are_refused) {
+TEST(keras_hostile, too_large_extents_and_factors_are_refused) {
   std::string const image = input_json("x", "[null,8,8,4]"), steps = input_json("x", "[null,8,4]");
   auto const of = [&](std::string const& before, std::string const& class_name, std::string const& config) {
     return config_refusal(sequential({before, layer_json("l", class_name, config)}));

@@ -57,7 +57,7 @@ TEST(keras_layers, refuse_options_without_equivalent) {
   }
 }
 
-TEST(keras_layers, of_all_classes_are_imported_or_named_in_a_refusal) {
+TEST(keras_layers, of_all_classes_are_imported_or_refused_by_name) {
   int imported = 0, refused = 0;
   for (auto const& [name, config] : read_keras_cases().classes) {
     if (config.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A name of a Keras model gives what its layer gives in Keras, with the masks that Keras passes, drops or
-// computes: golden/keras/names.txt and masks.txt.
+// The output of a name of a Keras model equals the output of its layer in Keras, with the masks that Keras
+// passes, drops or computes: golden/keras/names.txt and masks.txt.
 // covers: keras
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ keras_case case_named(std::string const& name) {
   return {};
 }
 
-TEST(keras_names, return_the_outputs_of_the_layers_with_these_names) {
+TEST(keras_names, select_the_outputs_of_the_same_layers_as_in_keras) {
   std::vector<keras_case> const cases = read_keras_cases("names.txt").cases;
   EXPECT_GE(cases.size(), 29U);
   std::set<std::string> refused;
@@ -137,7 +137,7 @@ TEST(keras_masks, of_masking_layers_are_computed_if_the_batch_has_no_mask) {
   EXPECT_EQ(trained(false), trained(true));
 }
 
-TEST(keras_masks, by_padding_value_exclude_normalisation) {
+TEST(keras_masks, by_padding_value_cannot_be_combined_with_normalisation) {
   training run = load_imported<reference<float>>(imported(case_named("masked_1")));
   normalisation how;
   how.inputs = {{{2, 0}, {2, 0}, {2, 0}}};

@@ -130,7 +130,7 @@ std::string keras_1(std::string const& class_name, std::string const& config) {
          + R"(", "config": {"name": "l", "batch_input_shape": [null, 4], )" + config + "}}]}";
 }
 
-TEST(keras_options, of_keras_1_are_not_dropped) {
+TEST(keras_options, of_keras_1_without_equivalent_are_refused) {
   std::string const penalty = R"({"name": "WeightRegularizer", "l1": 0.0, "l2": 0.01})";
   for (char const* const field : {"W_regularizer", "b_regularizer", "W_constraint", "b_constraint"}) {
     std::string const config =
@@ -174,7 +174,7 @@ TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
                            ": expected no such field, or null, got a value"));
 }
 
-TEST(keras_options, of_activations_inside_of_layers_are_not_dropped) {
+TEST(keras_options, that_are_unknown_in_activations_are_refused) {
   auto const of = [](std::string const& config) {
     return config_refusal(
         sequential({input_json("x", "[null,4]"),
@@ -187,7 +187,7 @@ TEST(keras_options, of_activations_inside_of_layers_are_not_dropped) {
                                                    ": expected no such field, or null, got a value"));
 }
 
-TEST(keras_options, of_batch_normalisation_in_training_are_not_dropped) {
+TEST(keras_options, that_are_unknown_in_batch_normalisation_are_refused_for_training) {
   std::string const config = sequential(
       {input_json("x", "[null,4]"), layer_json("n", "BatchNormalization", R"("virtual_batch_size": 8)")});
   EXPECT_EQ(config_refusal(config),
@@ -200,7 +200,7 @@ TEST(keras_options, of_batch_normalisation_in_training_are_not_dropped) {
             "imported");
 }
 
-TEST(keras_options, of_penalties_and_constraints_are_not_dropped) {
+TEST(keras_options, that_are_unknown_in_penalties_and_constraints_are_refused) {
   auto const of = [](std::string const& field, std::string const& class_name, std::string const& config) {
     return config_refusal(sequential(
         {input_json("x", "[null,4]"), layer_json("l", "Dense",
@@ -242,7 +242,7 @@ TEST(keras_masks, apply_to_batch_statistics_since_keras_2_12_except_3_0) {
 
 // ---- losses and optimizers -------------------------------------------------------------------------------
 
-TEST(keras_losses, have_their_options_or_are_refused) {
+TEST(keras_losses, with_unknown_or_unsupported_options_are_refused) {
   auto const of = [](std::string const& class_name, std::string const& config) {
     return config_refusal(sequential(
         {input_json("x", "[null,5,4]"), layer_json("d", "Dense", R"("units": 3, "activation": "softmax")")},
@@ -265,7 +265,7 @@ TEST(keras_losses, have_their_options_or_are_refused) {
                            ": expected no such field, or null, got a value"));
 }
 
-TEST(keras_optimizers, have_their_options_or_are_refused) {
+TEST(keras_optimizers, with_unknown_or_unsupported_options_are_refused) {
   auto const of = [](std::string const& config) {
     return config_refusal(
         sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
@@ -284,7 +284,7 @@ TEST(keras_optimizers, have_their_options_or_are_refused) {
 }
 
 /// Since 2.11, Keras adds ε below the root.
-TEST(keras_optimizers, add_epsilon_where_their_version_did) {
+TEST(keras_optimizers, add_epsilon_as_in_their_keras_version) {
   auto const of = [](std::string const& version) {
     std::string model = sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
                                    R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name":
@@ -323,7 +323,7 @@ std::string metric_json(std::string const& class_name, std::string const& config
          + (config.empty() ? "" : ", " + config) + "}}";
 }
 
-TEST(keras_metrics, have_their_options_or_are_refused) {
+TEST(keras_metrics, with_unknown_or_unsupported_options_are_refused) {
   auto const of = [](std::string const& class_name, std::string const& config) {
     return config_refusal(compiled('[' + metric_json(class_name, config) + ']'));
   };
@@ -386,7 +386,7 @@ TEST(keras_schedules, accept_1_to_2_to_the_power_of_53_steps) {
   EXPECT_NE(of("0").find("expected a whole number of at least 1"), std::string::npos) << of("0");
 }
 
-TEST(keras_schedules, have_their_options_or_are_refused) {
+TEST(keras_schedules, with_unknown_or_unsupported_options_are_refused) {
   auto const of = [](std::string const& class_name, std::string const& config,
                      std::string const& others = {}) {
     return config_refusal(sequential(

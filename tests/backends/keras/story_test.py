@@ -14,7 +14,7 @@ GOLDEN = pathlib.Path(__file__).resolve().parent.parent.parent / "golden" / "ker
 
 
 class story(unittest.TestCase):
-    def test_from_keras_to_onnx_runtime(self):
+    def test_trains_a_keras_model_and_exports_it_to_onnx_runtime(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([os.environ["COHORT_PROGRAM"], GOLDEN / "tagger.keras", folder], capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -77,80 +77,80 @@ class bad_ranks(unittest.TestCase):
             self.assertLess(said[0], DEADLINE + 2, done.text())
             self.assertEqual(done.statuses.get(rank), status, done.text())
 
-    def test_all_goes_well_without_one(self):
+    def test_all_ranks_succeed_without_a_failure(self):
         done = run("nothing")
         self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
         self.assertEqual(sum("has done all steps" in line for _, line in done.lines), RANKS, done.text())
 
-    def test_mpirun_names_a_rank_that_is_killed_and_fails(self):
+    def test_mpirun_reports_a_killed_rank_and_fails(self):
         done = run("dies", reporting=False)
         self.assertNotEqual(done.status, 0)
         self.assertRegex(done.text(), "process rank 1 .*exited on\\s.*signal 9")
 
-    def test_the_others_name_a_rank_that_is_killed(self):
+    def test_other_ranks_report_a_killed_rank(self):
         self.others_say(run("dies", *OTHERS_LIVE),
                         r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")
 
-    def test_the_others_name_a_rank_that_is_killed_before_mpi_has_started(self):
+    def test_other_ranks_report_a_rank_that_is_killed_before_mpi_has_started(self):
         self.others_say(run("dies early", *OTHERS_LIVE),
                         "rank 1 has ended before all ranks had called MPI_Init_thread and MPI_Comm_idup$")
 
-    def test_the_others_name_a_rank_that_is_stopped_before_mpi_has_started(self):
+    def test_other_ranks_report_a_rank_that_is_stopped_before_mpi_has_started(self):
         done = run("stops early", *OTHERS_LIVE)
         for rank in set(range(RANKS)) - {BAD}:
             self.assertRegex(done.text(), rf"rank {rank}: timeout after 10000 ms before all ranks had called MPI_Init_thread and "
                                           r"MPI_Comm_idup: on this host ranks 0, 1, 2 have started; rank 1 is stopped\b")
             self.assertEqual(done.statuses.get(rank), 75, done.text())
 
-    def test_the_others_name_a_rank_that_is_stopped(self):
+    def test_other_ranks_report_a_stopped_rank(self):
         self.others_say(run("stops", *OTHERS_LIVE),
                         r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")
 
-    def test_the_others_name_a_rank_whose_body_hangs(self):
+    def test_other_ranks_report_a_rank_whose_body_hangs(self):
         self.others_say(run("hangs", *OTHERS_LIVE),
                         r"rank 1 is at step 5, bucket 0; the others wait in bucket 1 \(allreduce, after 3.0 s\)")
 
-    def test_the_others_name_a_rank_that_has_returned(self):
+    def test_other_ranks_report_a_rank_that_has_returned(self):
         done = run("returns", *OTHERS_LIVE)
         self.others_say(done, "rank 1 has ended; it was last at step 5, bucket 0; the others wait in bucket 1")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
-    def test_what_a_rank_throws_is_said_by_all(self):
+    def test_all_ranks_report_an_exception_of_a_rank(self):
         done = run("throws", *OTHERS_LIVE)
         self.others_say(done, "rank 1 failed: the shelf is empty$", status=1)
         self.assertIn("rank 1: the shelf is empty", done.text())
         self.assertEqual(done.statuses.get(BAD), 1, done.text())
 
-    def test_a_communicator_error_of_a_rank_s_own_is_said_by_all(self):
+    def test_other_ranks_report_a_communicator_error_of_a_rank(self):
         done = run("fails by itself", *OTHERS_LIVE)
         self.others_say(done, "rank 1 failed: my own ranks are lost$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
-    def test_the_others_hear_of_a_rank_that_gives_up_and_returns(self):
+    def test_other_ranks_report_a_rank_that_aborts_and_returns(self):
         done = run("gives up", *OTHERS_LIVE)
         self.others_say(done, "rank 1 failed: enough$", status=1)
         self.assertEqual(done.statuses.get(BAD), 1, done.text())
 
-    def test_an_error_that_follows_from_another_rank_s_does_not_change_the_status(self):
+    def test_an_error_caused_by_another_rank_does_not_change_the_status(self):
         done = run("fails by itself, others wrap it", *OTHERS_LIVE)
         self.others_say(done, "no answer: rank 1 failed: my own ranks are lost$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
-    def test_a_program_that_finalises_mpi_too_early_is_told_so(self):
+    def test_reports_a_program_that_finalises_mpi_too_early(self):
         done = run("finalises early", *OTHERS_LIVE)
         said = [line for _, line in done.lines if line.startswith("MPI_Finalize was called too early (make_mpi): expected MPI_Finalize "
                                                                   "after the end of each communicator of make_mpi")]
         self.assertEqual((len(said), done.statuses), (RANKS, {0: 1, 1: 1, 2: 1}), done.text())
 
-    def test_mpirun_gives_the_status_of_a_rank_that_throws(self):
+    def test_mpirun_returns_the_status_of_a_rank_that_throws(self):
         self.assertEqual(run("throws", reporting=False).status, 1)
 
-    def test_nobody_is_accused_when_all_were_stopped(self):
+    def test_no_rank_is_reported_if_all_were_stopped(self):
         done = run(ALL_SLEEP)
         self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
         self.assertGreater(done.lines[-1][0], 2)
 
-    def test_a_rank_that_is_late_is_waited_for(self):
+    def test_ranks_wait_for_a_late_rank_and_log_it(self):
         done = run("dawdles")
         self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
         for rank in (0, 2):

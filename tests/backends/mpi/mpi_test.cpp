@@ -64,7 +64,7 @@ TEST(make_mpi, has_the_ranks_of_a_subcommunicator) {
   MPI_Comm_free(&part);
 }
 
-TEST(make_mpi, leaves_mpi_running) {
+TEST(make_mpi, does_not_finalise_mpi) {
   for (int again = 0; again < 3; ++again) cohort::make_mpi(MPI_COMM_WORLD, settings())->barrier();
   int ended = 1;
   MPI_Finalized(&ended);
@@ -117,7 +117,7 @@ TEST(make_mpi, refuses_an_intercommunicator) {
   MPI_Comm_free(&part);
 }
 
-TEST(make_mpi, refuses_an_unachievable_heartbeat) {
+TEST(make_mpi, refuses_a_heartbeat_out_of_range) {
   cohort::communicator_settings hectic;
   hectic.heartbeat = std::chrono::milliseconds(0);
   EXPECT_EQ(
@@ -159,7 +159,7 @@ TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST(make_mpi, may_be_destroyed_before_its_requests) {
+TEST(make_mpi, may_be_destroyed_before_pending_operations) {
   cohort::pending_operation under_way;
   {
     auto const world = cohort::make_mpi(MPI_COMM_WORLD, settings());

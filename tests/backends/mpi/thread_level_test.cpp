@@ -22,11 +22,11 @@ std::string refused(Action action) {
 constexpr char const* sentence =
     "a communicator cannot be made with this MPI: expected MPI_THREAD_MULTIPLE, got MPI_THREAD_FUNNELED";
 
-TEST(make_mpi, names_a_thread_level_below_multiple_that_it_refuses) {
+TEST(make_mpi, refuses_a_thread_level_below_multiple) {
   EXPECT_EQ(refused([] { cohort::make_mpi(MPI_COMM_WORLD); }), sentence);
 }
 
-TEST(launch_of_mpi, names_a_thread_level_below_multiple_that_it_refuses) {
+TEST(launch_of_mpi, refuses_a_thread_level_below_multiple) {
   EXPECT_EQ(refused([] { cohort::launch<cohort::mpi>(0, nullptr, [](cohort::communicator&) {}); }), sentence);
 }
 

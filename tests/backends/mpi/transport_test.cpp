@@ -92,7 +92,7 @@ TEST(mpi_transport, delivers_messages_of_any_size) {
   }
 }
 
-TEST(mpi_transport, separates_channels_tags_and_orders) {
+TEST(mpi_transport, matches_messages_by_channel_tag_and_order) {
   connected ranks;
   constexpr std::uint32_t largest_tag = (1U << cohort::detail::transport::tag_bits) - 1;
   struct letter {
@@ -130,7 +130,7 @@ TEST(mpi_transport, finds_a_pending_message) {
   EXPECT_EQ(room, text(12, ranks.previous));
 }
 
-TEST(mpi_transport, names_sender_and_sizes_of_a_message_of_another_size) {
+TEST(mpi_transport, reports_sender_and_sizes_of_a_message_of_another_size) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -160,7 +160,7 @@ TEST(mpi_transport, reports_the_progress_of_all_ranks) {
   ranks.meet();
 }
 
-TEST(mpi_transport, reports_the_progress_of_restarted_ranks) {
+TEST(mpi_transport, reports_progress_that_returns_to_an_earlier_step) {
   connected ranks;
   auto const everybody_is = [&](cohort::rank_progress here) {
     ranks.wire.note(here);
@@ -176,7 +176,7 @@ TEST(mpi_transport, reports_the_progress_of_restarted_ranks) {
   everybody_is({0, 1});
 }
 
-TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
+TEST(mpi_transport, reports_all_ranks_that_are_lost_together) {
   connected ranks(400ms);
   if (ranks.rank == 0) {
     ranks.until([&] { return ranks.wire.trouble().has_value(); });
@@ -233,7 +233,7 @@ TEST(mpi_transport, does_not_wait_for_deliveries_after_its_end) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, mpi_control::longest_delivery / 2);
 }
 
-TEST(mpi_transport, touches_no_memory_after_abandon) {
+TEST(mpi_transport, does_not_write_to_buffers_after_abandon) {
   connected ranks;
   auto room = std::make_unique<std::vector<std::byte>>(text(1000, 99));
   ranks.wire.receive(ranks.previous, channel::peer, 1, *room);

@@ -67,8 +67,8 @@ TEST_F(nccl_between_pretended_gpus, split_communicators_sum_and_are_destroyed_in
 
 /// Whether a conformance test selects algorithms of communicators that send messages themselves.
 bool chooses_ways(std::string_view test) {
-  return test == "reduces_in_every_way" || test == "adds_in_the_order_promised"
-         || test == "gives_all_ranks_the_same_bits" || test == "counts_what_each_way_sends";
+  return test == "reduces_with_every_algorithm" || test == "adds_in_the_documented_order"
+         || test == "gives_all_ranks_the_same_bits" || test == "counts_the_traffic_of_each_algorithm";
 }
 
 /// Operations on host memory are forwarded.
@@ -229,7 +229,7 @@ TEST_F(nccl_between_pretended_gpus, an_error_ends_all_ranks) {
   EXPECT_EQ(library.aborted, 2);
 }
 
-TEST_F(nccl_between_pretended_gpus, ranks_that_do_not_join_are_not_waited_for) {
+TEST_F(nccl_between_pretended_gpus, reports_ranks_that_do_not_join_within_the_deadline) {
   library.joins = false;
   auto const told = refusals(2, 400ms, [&](communicator& world) {
     nccl over(world, library.source());
@@ -297,7 +297,7 @@ TEST_F(nccl_between_pretended_gpus, a_rank_that_aborts_is_detected) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 
-TEST_F(nccl_between_pretended_gpus, a_sum_that_does_not_end_ends_all_ranks) {
+TEST_F(nccl_between_pretended_gpus, a_hanging_sum_ends_all_ranks) {
   library.silent_at = 0;
   auto const told = refusals(2, 400ms, [&](communicator& world) {
     nccl over(world, library.source());
@@ -308,7 +308,7 @@ TEST_F(nccl_between_pretended_gpus, a_sum_that_does_not_end_ends_all_ranks) {
     EXPECT_NE(one.find("NCCL: a sum has not ended within 400 ms"), one.npos) << one;
 }
 
-TEST_F(nccl_between_pretended_gpus, a_missing_rank_is_named) {
+TEST_F(nccl_between_pretended_gpus, a_missing_rank_is_reported) {
   auto const told = refusals(2, 400ms, [&](communicator& world) {
     nccl over(world, library.source());
     gpu_array<float> const some(stream(), counting(10, 0));

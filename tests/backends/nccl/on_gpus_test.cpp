@@ -2,8 +2,8 @@
 // needs: mpi
 // label: gpu slow
 // ranks: 1 2
-// Sums, relatives and training with the real NCCL, between as many GPUs as there are ranks. With fewer GPUs
-// they are skipped, which only tests with this label may be.
+// Sums, split communicators and training with the real NCCL, between as many GPUs as there are ranks. With
+// fewer GPUs they are skipped, which only tests with this label may be.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -110,7 +110,7 @@ TEST(activation, is_fused_if_the_gradient_needs_only_the_output) {
 }
 
 /// 19 channels do not fill blocks of 16. An activation with f(0) ≠ 0 would overwrite their padding.
-TEST(activation, keeps_the_padding_of_blocks_at_0) {
+TEST(activation, runs_in_blocked_layouts_only_if_it_maps_0_to_0) {
   onednn const backend;
   auto const run = [&](auto const& l) {
     auto const values = detail::encode(l);

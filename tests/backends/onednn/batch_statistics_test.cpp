@@ -65,7 +65,7 @@ whole_error error_of(double offset, bool narrow, int count = 64, int width = 16)
 }
 
 /// Prints the table of benchmarks/results/numerics.md.
-TEST(batch_statistics, have_errors_of_their_backends_only) {
+TEST(batch_statistics, have_errors_within_the_bound_of_each_backend) {
   std::printf(
       "| backend | offset / deviation | mean, deviations | variance, relative |\n|---|---|---|---|\n");
   auto const report = [&](char const* name, double offset, whole_error const& found, double allowed) {

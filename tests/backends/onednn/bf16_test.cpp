@@ -68,7 +68,7 @@ TEST_F(bf16_backend, runs_no_reference_implementation) {
 }
 
 /// A NaN in the lower half of a pair would be invisible to code that reads f32.
-TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
+TEST_F(bf16_backend, reports_the_first_step_that_is_not_finite) {
   for (int const filter : {0, 1, 7}) {
     trial<onednn_bf16> t(normed, {.batch = 3});
     int p = 0;
@@ -143,7 +143,7 @@ TEST_F(bf16_backend, resumes_bf16_checkpoints_bitwise_and_f32_checkpoints) {
   EXPECT_EQ(back.checksum(), other.checksum());
 }
 
-TEST_F(bf16_backend, runs_over_ranks_and_with_accumulation) {
+TEST_F(bf16_backend, learns_over_ranks_with_accumulation) {
   bright_thirds const examples(240), held(200, 2);
   launch<threads>(2, [&](communicator& world) {
     auto const trained_by = [&](auto how) {
@@ -172,7 +172,7 @@ TEST_F(bf16_backend, learns_like_f32) {
   EXPECT_NEAR(narrow, wide, 0.03);
 }
 
-TEST(bf16, reports_a_processor_without_bf16) {
+TEST(bf16, gives_a_reason_only_if_it_is_not_usable) {
   availability const found = onednn_bf16::probe();
   EXPECT_EQ(found.usable, found.reason.empty());
   EXPECT_TRUE(registered);

@@ -53,7 +53,7 @@ TEST(onednn_folding, predicts_like_the_reference) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5);
 }
 
-TEST(onednn_folding, runs_norms_sums_and_activations_inside_convolutions) {
+TEST(onednn_folding, fuses_norms_sums_and_activations_into_convolutions) {
   EXPECT_EQ(steps_of(*trial<onednn>(residual(), {.batch = 2, .training = false}).plan),
             "conv2d_1 + batch_norm_1 + relu_1; conv2d_2 + batch_norm_2 + relu_2; "
             "conv2d_3 + batch_norm_3 + add_1 + relu_3; conv2d_4 + batch_norm_4 + relu_4; "
@@ -82,7 +82,7 @@ TEST(onednn_folding, does_not_affect_training_with_frozen_layers) {
   EXPECT_EQ(plain.all_gradients(), gradients);
 }
 
-TEST(onednn_folding, in_mixed_precision_differs_by_rounding) {
+TEST(onednn_folding, preserves_predictions_up_to_rounding_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   expect_equal_outputs<onednn_bf16>(residual(), 0.02);
 }

@@ -102,7 +102,7 @@ std::string kernel_of(plan const& made, std::string const& step) {
   return {};
 }
 
-TEST(layout_candidates, for_inference_exclude_backward_and_include_one_without_winograd) {
+TEST(layout_candidates, for_inference_exclude_backward_and_include_a_direct_convolution) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
            | softmax_cross_entropy{};
@@ -119,7 +119,7 @@ TEST(layout_candidates, for_inference_exclude_backward_and_include_one_without_w
   EXPECT_LT(distance(t.output(), plain.output()), 1e-5);
 }
 
-TEST(layout_candidates, are_timed_with_their_reorders) {
+TEST(layout_candidates, are_timed_for_each_convolution_and_dense_layer) {
   one_way by("rule");
   by.times = true;
   trial<onednn> const t(strided(), {.batch = 2, .tune = &by});
@@ -127,7 +127,7 @@ TEST(layout_candidates, are_timed_with_their_reorders) {
   EXPECT_GT(by.timed, 8);
 }
 
-TEST(layout_candidates, depend_on_the_number_of_threads) {
+TEST(layout_candidates, are_chosen_separately_for_each_number_of_threads) {
   one_way by("rule");
   for (int const threads : {1, 2}) {
     detail::thread_scope<onednn> const scope(threads);

@@ -88,12 +88,12 @@ TEST(onednn, has_native_kernels_for_windows_and_norms) {
   expect_native("global_avg_pool", 2, [&](builder& b) { return steps(b) | global_avg_pool{}; });
 }
 
-TEST(onednn, describes_layers_that_run_by_host_kernels) {
+TEST(onednn, reports_layers_that_run_in_host_kernels) {
   EXPECT_EQ(implementations("lrn", [](builder& b) { return image(b, 19) | lrn{.n = 9}; }),
             (std::vector<std::string>{"host:lrn", "host:lrn"}));
 }
 
-TEST(onednn, follows_running_statistics_like_the_reference) {
+TEST(onednn, updates_running_statistics_like_the_reference) {
   constexpr auto net = network<[](builder& b) {
     return b.input({1, 8, 8}) | batch_norm{} | conv2d{.filters = 5, .kernel = 3, .bias = false} | batch_norm{}
            | relu{} | dense{.units = 6, .bias = false} | relu{} | batch_norm{.epsilon = 0.1}

@@ -20,7 +20,7 @@ namespace onednn_test {
 using namespace cohort;
 using namespace onednn_test;
 
-TEST(onednn, is_usable_here) {
+TEST(onednn, is_usable_on_this_machine) {
   availability const found = onednn::probe();
   EXPECT_TRUE(found.usable) << found.reason;
 }
@@ -69,7 +69,7 @@ TEST(onednn, multiplies_matrices_by_onednns_primitive_unless_broadcast) {
   for (std::string const& one : implementations({2, 16, 24}, {24, 8})) EXPECT_EQ(one, "host:matmul");
 }
 
-TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
+TEST(onednn, reports_the_reorders_that_copy_gradients_of_a_join) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .padding = padding::same};
     tensor const sum = x + (x | conv2d{.filters = 16, .kernel = 1});
@@ -94,7 +94,7 @@ std::vector<std::string> backward_steps(graph const& net, std::string const& ste
   return made;
 }
 
-TEST(onednn, computes_no_gradient_of_the_batch) {
+TEST(onednn, does_not_compute_the_gradient_of_the_inputs) {
   EXPECT_EQ(backward_steps(lenet(), "conv2d_1").size(), 1U) << "weights alone";
   EXPECT_EQ(backward_steps(lenet(), "conv2d_2").size(), 2U) << "weights and data";
 }
@@ -108,7 +108,7 @@ TEST(onednn, fuses_activations_and_runs_relu_after_the_pool) {
             "softmax_cross_entropy_1; ");
 }
 
-TEST(onednn, keeps_every_output_until_the_end) {
+TEST(onednn, preserves_all_outputs_until_the_end_of_forward) {
   graph const net = graph::build([](builder& b) {
     tensor x = b.input({2, 6, 6});
     for (int i = 0; i < 5; ++i) x | conv2d{.filters = 3 + i, .kernel = 3};
@@ -124,7 +124,7 @@ TEST(onednn, keeps_every_output_until_the_end) {
   }
 }
 
-TEST(onednn, returns_probabilities_to_threads_that_share_a_plan) {
+TEST(onednn, computes_equal_outputs_on_threads_that_share_a_plan) {
   graph const net = lenet();
   int const former = onednn::threads(1);
   trial<onednn> t(net, {.batch = 4, .training = false});

@@ -84,7 +84,7 @@ TYPED_TEST(backends_of_onednn, keeps_zeros_in_the_padding) {
   EXPECT_GE(padding, t.store->arena_elements() - static_cast<std::size_t>(t.store->elements()));
 }
 
-TYPED_TEST(backends_of_onednn, needs_fresh_working_copies_after_an_update_and_refreshes_them_in_parts) {
+TYPED_TEST(backends_of_onednn, refreshes_working_copies_in_parts_after_an_update) {
   trial<TypeParam> t(lenet(), {.batch = 8});
   ASSERT_GT(t.store->copy_bytes(), 0U) << "backward-data reads weights in a layout of its own";
   t.step();
@@ -111,7 +111,7 @@ TYPED_TEST(backends_of_onednn, needs_fresh_working_copies_after_an_update_and_re
   EXPECT_EQ(t.all_gradients(), before);
 }
 
-TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_one_store) {
+TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_a_shared_store) {
   graph const net = odd();
   trial<TypeParam> whole(net, {.batch = 6});
   trial<TypeParam> part(net, {.batch = 2}, 1, whole.store);

@@ -63,9 +63,9 @@ void changes_no_bit_and_keeps_less() {
             0.8 * static_cast<double>(activations<B>(residual(32), {})));
 }
 
-TEST(recomputation, is_bitwise_neutral_and_keeps_less_memory) { changes_no_bit_and_keeps_less<onednn>(); }
+TEST(recomputation, is_bitwise_neutral_and_saves_memory) { changes_no_bit_and_keeps_less<onednn>(); }
 
-TEST(recomputation, is_bitwise_neutral_and_keeps_less_memory_in_bf16) {
+TEST(recomputation, is_bitwise_neutral_and_saves_memory_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   changes_no_bit_and_keeps_less<onednn_bf16>();
 }

@@ -12,7 +12,7 @@ constexpr double rounding = 2e-5;
 TEST(recurrent_training_with_onednn, agrees_over_ranks_workers_micro_batches_and_padding) {
   trains_alike_in_parts<onednn>(rounding);
 }
-TEST(recurrent_training_with_onednn, repeats_its_bits) { repeats_its_bits<onednn>(); }
+TEST(recurrent_training_with_onednn, is_bitwise_reproducible) { repeats_its_bits<onednn>(); }
 TEST(recurrent_training_with_onednn, averages_parameters_by_their_steps) {
   averages_parameters_by_their_steps<onednn>(rounding);
 }
@@ -37,7 +37,7 @@ class recurrent_training_in_bf16 : public testing::Test {
   }
 };
 
-TEST_F(recurrent_training_in_bf16, repeats_its_bits) { repeats_its_bits<onednn_bf16>(); }
+TEST_F(recurrent_training_in_bf16, is_bitwise_reproducible) { repeats_its_bits<onednn_bf16>(); }
 TEST_F(recurrent_training_in_bf16, resumes_with_the_same_bits) {
   resumes_under_every_strategy<onednn_bf16>();
 }
@@ -51,7 +51,7 @@ TEST_F(recurrent_training_in_bf16, recomputes_with_the_same_bits) {
 TEST_F(recurrent_training_in_bf16, passes_gradients_if_frozen) { passes_gradients_if_frozen<onednn_bf16>(); }
 
 /// Results with several threads per worker equal those with one thread, except for the order of sums.
-TEST(recurrent_training_with_onednn, repeats_its_bits_on_two_threads) {
+TEST(recurrent_training_with_onednn, is_bitwise_reproducible_on_two_threads) {
   signs const data(43);
   auto const once = [&](int threads) {
     training_settings settings = with(1);

@@ -52,7 +52,7 @@ TEST(sequences, attention_over_4096_steps_trains) {
   EXPECT_LT(net.train_on(data).loss, before);
 }
 
-TEST(sequences, sums_pass_their_gradient_on_without_a_copy) {
+TEST(sequences, sums_forward_gradients_without_a_copy) {
   graph const net = graph::build([](builder& b) {
     tensor x = b.input({4, 8}) | dense{.units = 8};
     for (int block = 0; block < 3; ++block) x = x + (x | layer_norm{} | dense{.units = 8});
@@ -96,7 +96,7 @@ TEST(sequences, an_update_has_the_same_bits_with_any_number_of_threads) {
   EXPECT_NEAR(all, n / 2.0, 2);
 }
 
-TEST(sequences, training_repeats_its_bits_on_two_threads) {
+TEST(sequences, training_is_bitwise_reproducible_on_two_threads) {
   auto const trained = [](int threads) {
     training net = trainer<onednn>(attending(32, true),
                                    {.optimizer = {adam{.learning_rate = 0.01}}, .threads = threads});

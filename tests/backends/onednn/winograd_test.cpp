@@ -95,7 +95,7 @@ TEST(winograd, has_separate_memory_in_each_context) {
   EXPECT_NE(std::vector<float>(values.begin(), values.end()), before);
 }
 
-TEST(winograd, follows_the_weights) {
+TEST(winograd, uses_updated_weights) {
   graph const net = network_of(problems[0], 0);
   trial<onednn> one(net, {.batch = 1, .training = false});
   one.forward();
@@ -113,7 +113,7 @@ TEST(winograd, follows_the_weights) {
   for (std::size_t i = 0; i < after.size(); ++i) ASSERT_EQ(after[i], 2 * before[i]);
 }
 
-TEST(winograd, is_not_used_if_it_saves_nothing) {
+TEST(winograd, is_not_used_for_unsuitable_convolutions) {
   auto const takes = [](conv2d const& l, shape const& input, int batch = 8) {
     graph const net = graph::build([&](builder& b) { return b.input(input) | l | softmax{}; });
     return takes_winograd(*trial<onednn>(net, {.batch = batch, .training = false}).plan);

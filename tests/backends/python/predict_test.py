@@ -112,7 +112,7 @@ class module(unittest.TestCase):
         self.refused("argument_error", "there is no output of this name: expected digit, even, got odd", image.predict, pixels, outputs="odd")
         self.refused("argument_error", "an argument is out of range (output_count): expected 1 to 2, got 0", image.predict, pixels, outputs=[])
 
-    def test_models_and_streams_are_closed(self):
+    def test_refuses_closed_models_and_streams(self):
         with self.model("series") as model, model.stream(3) as stream:
             self.assertEqual(stream.sequences, 3)
             model.close()
@@ -125,7 +125,7 @@ class module(unittest.TestCase):
                      numbers(3, 5, 2))
         stream.close()
 
-    def test_a_model_is_closed_during_calls(self):
+    def test_a_model_may_be_closed_during_calls(self):
         model, wanted, series, wrong = self.model("series"), self.expected("series"), numbers(3, 5, 2), []
         begun = threading.Semaphore(0)
 
@@ -152,7 +152,7 @@ class module(unittest.TestCase):
             self.assertFalse(one.is_alive())
         self.assertEqual(wrong, [])
 
-    def test_a_stream_belongs_to_one_call(self):
+    def test_refuses_concurrent_calls_of_a_stream(self):
         stream, long, stop = self.model("series").stream(1), numbers(1, 4000, 2), threading.Event()
 
         def advance():
@@ -223,7 +223,7 @@ class module(unittest.TestCase):
             self.assertEqual(made.shape, (3, 2))
         numpy.testing.assert_allclose(made, self.expected("last"), rtol=1e-5, atol=1e-6)
 
-    def test_computes_in_bf16_if_the_processor_does(self):
+    def test_computes_in_bf16_if_the_processor_supports_it(self):
         try:
             model = self.model("image", backend="onednn_bf16")
         except cohort_predict.Error as problem:
@@ -232,7 +232,7 @@ class module(unittest.TestCase):
         self.assertEqual(model.backend, "onednn_bf16")
         numpy.testing.assert_allclose(model.predict(numbers(33, 1, 6, 6), outputs="digit"), self.expected("digits"), atol=0.02)
 
-    def test_paths_are_bytes(self):
+    def test_accepts_paths_of_arbitrary_bytes(self):
         self.refused("file_error", "cannot open the file (/no/\ufffd): No such file or directory", cohort_predict.Model, b"/no/\xff")
         name = os.fsencode(self.folder) + b"/\xff.safetensors"
         os.link(self.folder / "image.safetensors", name)
@@ -243,7 +243,7 @@ class module(unittest.TestCase):
         self.refused("argument_error", text + path, cohort_predict.Model, path + "\0x")
         self.refused("argument_error", text + "onednn", self.model, "image", backend="onednn\0x")
 
-    def test_says_why_an_array_cannot_be_read_in_place(self):
+    def test_reports_why_an_array_cannot_be_read_in_place(self):
         predict, image = self.model("image").predict, numbers(2, 1, 6, 6)
         begin = "the array cannot be read in place (input pixels): expected float32 in the processor's byte order, got dtype "
 
@@ -265,7 +265,7 @@ class module(unittest.TestCase):
                      "an address with a remainder of 1", predict, unaligned)
         predict(unaligned.copy())
 
-    def test_says_why_an_object_is_not_exported(self):
+    def test_reports_why_an_object_is_not_exported(self):
         class with_gradient(exported):
             def __dlpack__(self, **settings):
                 raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -274,7 +274,7 @@ class module(unittest.TestCase):
                      "dtype unknown: Can't export tensors that require gradient, use tensor.detach()", self.model("image").predict,
                      with_gradient(numbers(2, 1, 6, 6)))
 
-    def test_reads_no_more_than_a_view(self):
+    def test_reads_contiguous_views_and_refuses_strided_views(self):
         predict, wide = self.model("image").predict, numbers(4, 1, 6, 6)
         numpy.testing.assert_array_equal(predict(wide[1:3], outputs="digit"), predict(wide[1:3].copy(), outputs="digit"))
         for strange in (wide[::2], wide[::-1], wide.transpose(0, 1, 3, 2), numpy.broadcast_to(wide[:1], (4, 1, 6, 6))):
@@ -282,7 +282,7 @@ class module(unittest.TestCase):
                          "without a copy, got strides", predict, strange)
             predict(numpy.ascontiguousarray(strange))
 
-    def test_threads_run_without_the_lock_of_the_interpreter(self):
+    def test_several_threads_predict_correctly(self):
         model, wanted, wrong = self.model("image"), self.expected("digits"), []
 
         def call():
@@ -297,7 +297,7 @@ class module(unittest.TestCase):
             one.join(60)
         self.assertEqual(wrong, [])
 
-    def test_the_program_of_the_page_runs(self):
+    def test_the_program_of_the_documentation_page_runs(self):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/predict_from_c_and_python.md").read_text(encoding="utf-8")
         program = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
         program = program.replace("lenet.safetensors", str(self.folder / "image.safetensors")).replace("28", "6")
@@ -305,7 +305,7 @@ class module(unittest.TestCase):
         exec(program, made)  # a model of smaller images, with two outputs
         self.assertEqual([one.shape for one in made["probabilities"]], [(32, 3), (32, 2)])
 
-    def test_the_types_are_those_of_the_module(self):
+    def test_the_stub_matches_the_module(self):
         stub = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "backends/python/cohort_predict.pyi"
         tree = ast.parse(stub.read_text(encoding="utf-8"))
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef) and node.name != "SupportsDLPack"}

@@ -85,7 +85,7 @@ TEST(acceptor, keeps_a_greeting_among_many_idle_connections) {
   EXPECT_EQ(found->bytes, bytes);
 }
 
-TEST(acceptor, closes_idle_connections_before_one_that_has_begun_its_greeting) {
+TEST(acceptor, closes_idle_connections_before_a_connection_with_a_partial_greeting) {
   entrance at;
   tcp_socket honest = tcp_socket::connecting(at.where);
   auto const bytes = hello();
@@ -117,7 +117,7 @@ TEST(acceptor, closes_unauthenticated_connections_older_than_a_second_first) {
   EXPECT_EQ(first({{now - 5s, true, false}}), 1) << "nobody";
 }
 
-TEST(acceptor, uses_at_most_its_share_of_the_time) {
+TEST(acceptor, is_throttled_after_many_connections) {
   entrance at;
   int connections = 0;
   for (; connections < 200'000 && !at.accepts.is_throttled(); ++connections) {

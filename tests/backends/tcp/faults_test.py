@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: tcp
 # label: slow long
-"""Kills and stops a random rank of 4 to 8 processes: every other rank names it. benchmarks/tcp_faults.py does more of this."""
+"""Kills and stops a random rank of 4 to 8 processes: every other rank reports it. benchmarks/tcp_faults.py does more of this."""
 import os
 import pathlib
 import subprocess
@@ -18,10 +18,10 @@ class faults(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_every_rank_names_a_rank_that_is_killed(self):
+    def test_every_rank_reports_a_killed_rank(self):
         self.check("kill")
 
-    def test_every_rank_names_a_rank_that_is_stopped(self):
+    def test_every_rank_reports_a_stopped_rank(self):
         self.check("stop")
 
 

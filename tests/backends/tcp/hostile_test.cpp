@@ -34,7 +34,7 @@ class stranger {
   stranger(detail::endpoint to, detail::tls_identity const& identity)
       : stream_(detail::tcp_socket::connecting(to), detail::secure_stream::role::client, identity) {}
 
-  /// Sends the bytes, if it gets so far. Returns whether the connection is closed by the other side in time.
+  /// Sends the bytes after the handshake. Returns whether the other side closes the connection in time.
   bool send_and_wait(std::span<std::byte const> bytes, std::chrono::milliseconds patience) {
     auto const end = std::chrono::steady_clock::now() + patience;
     std::byte answer[64];
@@ -61,7 +61,7 @@ class stranger {
   detail::secure_stream stream_;
 };
 
-/// What one stranger sends.
+/// The bytes that a stranger sends.
 std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random) {
   detail::greeting hello{.token = job.members.token, .from = 1, .to = 0, .size = 2};
   if (kind == 1) hello.token[3] ^= std::byte{1};  // forged
@@ -70,7 +70,7 @@ std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random
   if (kind == 4) hello.to = 1;
   auto const greeting = hello.encoded();  // kind 0: replayed, rank 1 is connected
   std::vector<std::byte> made(greeting.begin(), greeting.end());
-  if (kind == 5) made.resize(39);  // truncated: it never says the rest
+  if (kind == 5) made.resize(39);  // truncated: the rest is never sent
   if (kind == 6)
     for (std::byte& one : made) one = std::byte(random());
   if (kind == 7) made.assign(std::size_t{1} << 16, std::byte{255});  // oversized
@@ -111,7 +111,7 @@ TEST(hostile_connections, are_refused_while_the_job_continues) {
           ++refused;
         }
       }
-      // Connections that have said too little are closed in the end.
+      // Connections with an incomplete greeting are closed after a time limit.
       if (std::getenv("COHORT_HOSTILE_CONNECTIONS")) {
         for (stranger& one : slow) EXPECT_TRUE(one.send_and_wait({}, 15s));
       }
@@ -150,7 +150,7 @@ TEST(hostile_connections, are_refused_while_the_job_continues) {
   }
 }
 
-TEST(hostile_connections, that_are_idle_are_closed_for_newer_ones) {
+TEST(hostile_connections, that_are_idle_are_closed_for_newer_connections) {
   tcp_job job(2);
   detail::endpoint const target = job.members.ranks[0].front();
   std::atomic<bool> ends = false;
@@ -232,7 +232,7 @@ class flood {
   std::vector<pid_t> processes_;
 };
 
-TEST(hostile_connections, that_are_idle_keep_no_rank_from_joining_and_training) {
+TEST(hostile_connections, that_are_idle_do_not_prevent_joining_and_training) {
   rlimit files{};  // three ranks and the rendezvous keep 256 connections each
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

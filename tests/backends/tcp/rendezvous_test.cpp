@@ -68,7 +68,7 @@ std::vector<detail::tcp_membership> joined(meeting const& at, std::vector<regist
   return made;
 }
 
-TEST(rendezvous, numbers_the_processes_by_host) {
+TEST(rendezvous, assigns_ranks_by_host) {
   for (bool const encrypts : {false, true}) {
     detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();
     meeting at(4, identity);
@@ -129,7 +129,7 @@ struct process_of_rank {
     return has_answer ? detail::rendezvous_answer::decoded(*got) : detail::rendezvous_answer();
   }
 
-  /// The next answer of this kind. Others tell how many processes have joined.
+  /// Returns the next answer of this kind. Skips other answers, which contain the number of joined processes.
   detail::rendezvous_answer answer_of(detail::rendezvous_answer::kind wanted) {
     detail::rendezvous_answer next = answer();
     while (next.is != wanted && !::testing::Test::HasFailure()) next = answer();
@@ -199,7 +199,7 @@ TEST(rendezvous, continues_if_a_second_process_of_a_rank_cannot_join) {
   EXPECT_EQ(detail::join_rendezvous(at.where, at.identity, at.member(2, "a", 0), 20s).rank, 0);
 }
 
-TEST(rendezvous, refuses_a_second_registration_on_one_connection) {
+TEST(rendezvous, refuses_a_second_registration_on_the_same_connection) {
   meeting at(2);
   member_of_rank first(at, 1);
   first.stream.send(at.member(2, "a", 1).encoded());
@@ -207,7 +207,7 @@ TEST(rendezvous, refuses_a_second_registration_on_one_connection) {
 }
 
 /// The service of another job, or of an earlier start of this one, may end a little later.
-TEST(rendezvous, is_asked_again_until_the_service_of_another_job_has_ended) {
+TEST(rendezvous, is_retried_until_the_service_of_another_job_has_ended) {
   for (bool const encrypts : {false, true}) {
     std::optional<meeting> earlier(std::in_place, 2, encrypts ? shared_key() : detail::tls_identity());
     detail::host_and_port const where = earlier->where;
@@ -229,7 +229,7 @@ TEST(rendezvous, is_asked_again_until_the_service_of_another_job_has_ended) {
 }
 
 /// cohort-run names a restart "job 1". A further restart helps: the service of "job" ends by itself.
-TEST(rendezvous, ends_a_restart_as_lost_if_only_the_earlier_start_answers) {
+TEST(rendezvous, throws_communicator_error_if_only_an_earlier_start_answers) {
   for (bool const encrypts : {false, true}) {
     detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();
     meeting earlier(2, identity);
@@ -292,7 +292,7 @@ TEST(rendezvous, reports_which_ranks_are_missing) {
                {"12 processes within 3000 ms", "got 2; missing: ranks 1, 2, 4, 5, 6, 7, 8, 9 and 2 others"});
 }
 
-TEST(rendezvous, names_the_address_of_a_lost_process) {
+TEST(rendezvous, reports_the_address_of_a_lost_process) {
   meeting at(2);
   at.refusal(at.member(2), 100ms);
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
@@ -308,7 +308,7 @@ TEST(rendezvous, accepts_a_process_that_registers_again_after_leaving) {
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
 }
 
-TEST(rendezvous, names_an_address_without_a_service) {
+TEST(rendezvous, reports_an_address_without_a_service) {
   detail::host_and_port where;
   { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
   expect_parts(refused<communicator_error>(
@@ -353,7 +353,7 @@ TEST(rendezvous, reports_a_wrong_secret_long_before_the_deadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
 }
 
-TEST(rendezvous, names_a_port_of_another_program) {
+TEST(rendezvous, reports_a_port_of_another_program) {
   detail::tcp_socket at = detail::tcp_socket::listening(loopback(), {});
   std::jthread const other([&](std::stop_token const& stops) {
     std::vector<detail::tcp_socket> open;
@@ -374,7 +374,7 @@ TEST(rendezvous, names_a_port_of_another_program) {
                  {"cannot join the rendezvous", "a rendezvous of Cohort at this port, not another program"});
 }
 
-TEST(rendezvous, names_a_program_that_does_not_answer) {
+TEST(rendezvous, reports_a_program_that_does_not_answer) {
   detail::tcp_socket const at = detail::tcp_socket::listening(loopback(), {});
   expect_parts(
       refused<communicator_error>([&] {
@@ -405,7 +405,7 @@ TEST(rendezvous, reports_a_wrong_secret_although_it_runs_the_service_itself_afte
   EXPECT_TRUE(own.has_value());
 }
 
-TEST(rendezvous, ignores_a_service_with_another_secret_once_the_right_one_has_members) {
+TEST(rendezvous, ignores_a_service_with_another_secret_once_the_right_service_has_members) {
   std::optional<meeting> at(std::in_place, 3, detail::tls_identity(detail::job_key{}, "test"));
   detail::host_and_port const where = at->where;
   std::optional<detail::rendezvous_service> right;
@@ -469,7 +469,7 @@ TEST(rendezvous, prefers_processes_to_idle_connections) {
   EXPECT_GE(closed, 300 - 256);
 }
 
-TEST(rendezvous, is_asked_again_if_a_connection_stays_silent) {
+TEST(rendezvous, is_retried_if_a_connection_stays_silent) {
   detail::tcp_socket listening = detail::tcp_socket::listening(loopback(), {});
   detail::host_and_port const where{"127.0.0.1", listening.local().port()};
   registration const mine{.job = "job", .host = "h", .ranks = 1, .addresses = {loopback()}};
@@ -515,7 +515,7 @@ TEST(rendezvous, counts_a_repeated_registration_once) {
   FAIL() << "no answer";
 }
 
-TEST(rendezvous, is_asked_again_until_the_service_starts) {
+TEST(rendezvous, is_retried_until_the_service_starts) {
   detail::host_and_port where;
   { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
   std::optional<detail::rendezvous_service> service;
@@ -530,7 +530,7 @@ TEST(rendezvous, is_asked_again_until_the_service_starts) {
   EXPECT_GE(times, 2);
 }
 
-TEST(registration, is_not_read_from_damaged_bytes) {
+TEST(registration, is_refused_if_truncated_and_survives_changed_bytes) {
   registration const one{.job = "job", .host = "h", .ranks = 2, .rank = 1, .addresses = {loopback()}};
   std::vector<std::byte> const good = one.encoded();
   EXPECT_EQ(registration::decoded(good).addresses, one.addresses);

@@ -124,13 +124,13 @@ std::vector<std::byte> many_bytes() {
   return made;
 }
 
-TEST(secure_stream, passes_bytes_with_a_shared_key) {
+TEST(secure_stream, transfers_bytes_with_a_shared_key) {
   connected both(shared_key(), shared_key());
   ASSERT_TRUE(both.is_ready()) << both.client.failure() << both.server.failure();
   EXPECT_EQ(both.pass(many_bytes()), many_bytes());
 }
 
-TEST(secure_stream, changes_its_key) {
+TEST(secure_stream, updates_the_key_after_a_number_of_records) {
   tls_identity identity = shared_key();
   identity.records_per_key = 3;
   static std::atomic<int> changes = 0;
@@ -262,7 +262,7 @@ TEST(secure_stream, requires_certificates_of_the_authority_on_both_sides) {
       right);
 }
 
-TEST(secure_stream, refuses_keys_that_it_cannot_use) {
+TEST(secure_stream, refuses_unusable_private_keys) {
   certificate const authority, rank(&authority);
   std::string const chain = rank.certificate_file(), of = authority.certificate_file();
   expect_parts(refused<setting_error>([&] { tls_identity(chain, rank.key_file("password"), of); }),

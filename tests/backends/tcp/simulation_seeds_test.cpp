@@ -31,10 +31,10 @@ void run_in_processes(seed_range all, bool encrypts) {
   }
 }
 
-TEST(tcp_simulation_of_many_seeds, names_exactly_the_failed_ranks) {
+TEST(tcp_simulation_of_many_seeds, reports_exactly_the_failed_ranks) {
   run_in_processes(given_seeds({1, 100'000}), false);
 }
-TEST(tcp_simulation_of_many_seeds, with_tls_names_exactly_the_failed_ranks) {
+TEST(tcp_simulation_of_many_seeds, with_tls_reports_exactly_the_failed_ranks) {
   run_in_processes(given_seeds({1, 1'000}), true);
 }
 

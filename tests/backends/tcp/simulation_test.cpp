@@ -6,14 +6,14 @@
 
 namespace tcp_simulation {
 
-TEST(tcp_simulation, names_exactly_the_failed_ranks) {
+TEST(tcp_simulation, reports_exactly_the_failed_ranks) {
   run_seeds(given_seeds({1, 1'000'000}), false, 45s, 1);
 }
-TEST(tcp_simulation, with_tls_names_exactly_the_failed_ranks) {
+TEST(tcp_simulation, with_tls_reports_exactly_the_failed_ranks) {
   run_seeds(given_seeds({1, 1'000'000}), true, 15s, 1);
 }
 
-TEST(tcp_simulation, depends_on_the_seed_only) {
+TEST(tcp_simulation, is_reproducible_from_the_seed) {
   std::set<std::string> courses;
   for (std::uint64_t const seed : {3, 3, 4, 4, 9, 9}) {
     simulated_job job(scenario::drawn(seed, false));
@@ -59,7 +59,7 @@ clock::time_point arrival(clock::duration begin, clock::duration length) {
   return arrived;
 }
 
-TEST(simulated_network, repeats_lost_data_after_doubling_intervals) {
+TEST(simulated_network, retransmits_lost_data_after_doubling_intervals) {
   clock::time_point const undisturbed = arrival(5s, 1s);
   EXPECT_LT(undisturbed, clock::time_point(10ms));
   EXPECT_EQ(arrival(2ms, 0ms), undisturbed);

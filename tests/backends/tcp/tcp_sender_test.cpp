@@ -28,7 +28,7 @@ void sum_on_two_ranks(communicator& world) {
   EXPECT_EQ(sum, 2);
 }
 
-TEST(tcp_sender, uses_another_address_if_the_first_one_refuses_or_is_silent) {
+TEST(tcp_sender, uses_another_address_if_the_first_refuses_or_is_silent) {
   tcp_socket const silent = tcp_socket::listening(loopback(), {});
   for (detail::endpoint const& first : {refusing(), silent.local()})
     for (detail::tls_identity const& identity : {detail::tls_identity(), shared_key()}) {
@@ -61,8 +61,8 @@ TEST(tcp_sender, gives_up_before_the_deadline_if_nobody_answers) {
       {"rank 1 cannot be reached (connecting to 127.0.0.1:", "no answer, in attempt 2 after 3600 ms"});
 }
 
-/// As if the other rank had too many connections of strangers for a while.
-TEST(tcp_sender, connects_again_if_it_is_refused) {
+/// The other rank closes four connections, as if it had too many connections of strangers.
+TEST(tcp_sender, reconnects_if_it_is_refused) {
   for (bool const encrypts : {false, true}) {
     tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());
     std::atomic<int> turned_away = 0;
@@ -83,7 +83,7 @@ TEST(tcp_sender, connects_again_if_it_is_refused) {
   }
 }
 
-TEST(tcp_sender, names_this_process_if_it_has_no_free_descriptor) {
+TEST(tcp_sender, reports_this_process_if_it_has_no_free_descriptor) {
   pid_t const child = ::fork();
   if (child == 0) {
     tcp_job job(2);

@@ -79,7 +79,7 @@ TEST(tcp, works_over_ipv6) {
   for (std::thread& one : threads) one.join();
 }
 
-TEST(tcp, listens_in_the_order_of_the_selection) {
+TEST(tcp, listens_in_the_order_of_the_selected_interfaces) {
   std::vector<detail::endpoint> const all = detail::local_addresses("");
   auto const v6 = std::ranges::find_if(all, [](detail::endpoint const& one) { return one.is_v6(); });
   if (v6 == all.end()) GTEST_SKIP() << "this host has no IPv6";
@@ -93,10 +93,10 @@ TEST(tcp, listens_in_the_order_of_the_selection) {
   EXPECT_EQ(hosts(other + ",127.0.0.1/32"), (std::vector<std::string>{v6->host(), "127.0.0.1"}));
 }
 
-TEST(tcp, listens_at_the_addresses_that_the_system_allows) {
+TEST(tcp, listens_only_on_addresses_that_the_system_allows) {
   std::vector<std::string> lines;
   sink const log = [&](std::string_view line) { lines.emplace_back(line); };
-  // An address of no interface is refused as a tentative one.
+  // The system refuses an address of no interface in the same way as a tentative address.
   detail::endpoint const unusable = detail::resolve({"192.0.2.1", 1}).front().with_port(0);
   std::vector<detail::tcp_socket> const made = detail::listen_on({unusable, loopback()}, {}, {}, log);
   ASSERT_EQ(made.size(), 1U);
@@ -165,7 +165,7 @@ TEST(tcp, reaches_link_local_addresses_through_its_own_interfaces) {
   EXPECT_EQ(detail::reached_from({address("10.0.0.1")}, {sent}).size(), 0U);
 }
 
-TEST(tcp, refuses_settings_that_are_not_valid) {
+TEST(tcp, refuses_invalid_settings) {
   auto const says = [](tcp_settings const& how) {
     return refused<setting_error>([&] { make_tcp(how, {.deadline = 1s}); });
   };
@@ -203,7 +203,7 @@ TEST(tcp, refuses_unencrypted_connections_between_hosts_by_default) {
                  {"neither encrypted nor authenticated", address, "COHORT_SECRET_FILE"});
 }
 
-TEST(tcp, does_not_ignore_a_secret_because_encryption_is_off) {
+TEST(tcp, refuses_a_secret_if_encryption_is_off) {
   for (tcp_settings const& how : {tcp_settings{.secret_file = secret_file("given", "0123456789abcdef")},
                                   tcp_settings{.certificate = "c", .key = "k", .authorities = "a"}}) {
     tcp_settings off = how;
@@ -387,7 +387,7 @@ TEST(launch_of_tcp, exits_on_every_rank_with_the_status_of_the_first_failure) {
             (std::vector{75, 75, 75}));
 }
 
-TEST(launch_of_tcp, exits_with_one_status_if_all_ranks_fail_at_once) {
+TEST(launch_of_tcp, exits_with_the_same_status_if_all_ranks_fail_together) {
   for (int k = 0; k < 5; ++k)
     EXPECT_EQ(statuses(4,
                        [](communicator& world) {

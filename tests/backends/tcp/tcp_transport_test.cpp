@@ -81,7 +81,7 @@ TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
 }
 
 /// Rank 0 waits for rank 1, which waits for rank 2, which first sends to rank 0.
-TEST(tcp_transport, receives_messages_without_a_bound_while_it_waits) {
+TEST(tcp_transport, receives_messages_beyond_the_buffer_limit_while_it_waits) {
   tcp_job job(3);
   std::vector<std::byte> const data(std::size_t{100} << 20, std::byte{42});
   on_tcp_ranks(job, {.deadline = 30s}, [&](communicator& world) {
@@ -122,7 +122,7 @@ TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
 }
 
 /// Rank 1 closes the connection of rank 0. The next connection of rank 0, from rank 2, has its descriptor.
-TEST(tcp_transport, reads_a_connection_that_reuses_the_descriptor_of_a_failed_one) {
+TEST(tcp_transport, reads_a_connection_that_reuses_the_descriptor_of_a_failed_connection) {
   using tcp_simulation::simulated_host;
   constexpr int descriptor = 1;  // 0 listens
   tcp_simulation::simulated_network net(1, 20ms, 100ms);

@@ -65,7 +65,7 @@ TEST(yaml, has_the_types_of_the_core_schema) {
   EXPECT_EQ(shown("['true', \"1\", '~', '']"), "['true', '1', '~', '']");
 }
 
-TEST(yaml, integers_are_exact) {
+TEST(yaml, reads_integers_exactly) {
   io::json_document const parsed =
       io::parse_yaml("[18446744073709551615, -9223372036854775808, 18446744073709551616]");
   EXPECT_EQ(parsed.root().at(std::size_t{0}).unsigned_integer(), 18446744073709551615u);
@@ -74,7 +74,7 @@ TEST(yaml, integers_are_exact) {
   EXPECT_THROW(parsed.root().at(std::size_t{2}).unsigned_integer(), data_error);
 }
 
-TEST(yaml, errors_have_line_and_column) {
+TEST(yaml, reports_errors_with_line_and_column) {
   EXPECT_EQ(refused("a: 1\nb: [1, 2\nc: 3\n"),
             "cannot read YAML (a.yaml:3:2): end of sequence flow not found");
   EXPECT_EQ(refused("a:\n  b: &x [1]\n"),
@@ -96,14 +96,14 @@ TEST(yaml, errors_have_line_and_column) {
             "cannot read YAML (a.yaml:3:4): expected unique field names, got a second field \"a\"");
 }
 
-TEST(yaml, keys_are_texts_as_written) {
+TEST(yaml, reads_keys_as_written) {
   EXPECT_EQ(shown("1: a\ntrue: b\n1.50: c\n'': d\n"), "{1: 'a', true: 'b', 1.50: 'c', : 'd'}");
   EXPECT_EQ(refused("1: a\n'1': b\n"),
             "cannot read YAML (a.yaml:2:6): expected unique field names, got a second field \"1\"");
   EXPECT_EQ(refused("~: a\n"), "cannot read YAML (a.yaml:1:1): expected a text as a key, got nothing");
 }
 
-TEST(yaml, numbers_do_not_depend_on_the_locale) {
+TEST(yaml, reads_underflow_as_0_and_refuses_overflow) {
   EXPECT_EQ(shown("[1e-400, 0.0000001e-320, .1e-330, 0e999999999999]"), "[0, 0, 0, 0]");
   EXPECT_EQ(shown("[-1e-400]"), "[-0]");
   for (char const* const one : {"1e400", "-1e400", "10000e308", "1e99999999999999999999"})
@@ -112,7 +112,7 @@ TEST(yaml, numbers_do_not_depend_on_the_locale) {
 }
 
 /// The parser does not read a second document, whatever it contains.
-TEST(yaml, a_second_document_is_refused_at_its_beginning) {
+TEST(yaml, refuses_a_second_document) {
   EXPECT_EQ(refused("a: 1\n--- " + std::string(10'000, '[')),
             "cannot read YAML (a.yaml:2:1): expected one document, got a second one");
   EXPECT_EQ(refused("a: 1\n...\n--- &x\n- *x\n"),
@@ -127,13 +127,13 @@ TEST(yaml, refuses_invalid_limits) {
   EXPECT_EQ(refused("[1]", {.max_depth = 1000}), "");
 }
 
-TEST(yaml, aliases_cannot_multiply_values) {
+TEST(yaml, refuses_anchors_and_aliases) {
   EXPECT_EQ(refused("a: &a [x, x]\nb: [*a, *a]\n"),
             "cannot read YAML (a.yaml:1:4): expected a value without an anchor, got an anchor");
   EXPECT_NE(refused("b: *a\n"), "");
 }
 
-TEST(yaml, stops_at_limits) {
+TEST(yaml, refuses_documents_beyond_the_limits) {
   EXPECT_EQ(refused(std::string(1000, '[') + std::string(1000, ']')),
             "cannot read YAML (a.yaml:1:65): expected at most 64 levels of lists and objects, got more");
   EXPECT_NE(refused(std::string(100'000, '[')), "");
@@ -155,7 +155,7 @@ TEST(yaml, allocates_enough_for_strings_of_escapes) {
   EXPECT_EQ(parsed.root().string().size(), 3000u);
 }
 
-TEST(yaml, is_a_run_document_with_lines) {
+TEST(yaml, is_read_as_a_run_document_and_reports_lines) {
   constexpr std::string_view text = R"(version: 1
 network:
   layers:

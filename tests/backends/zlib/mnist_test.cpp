@@ -84,7 +84,7 @@ TEST(mnist, is_searched_for_in_the_environment_and_the_cache) {
   EXPECT_EQ(mnist::find()->train_images, named + "/train-images-idx3-ubyte");
 }
 
-TEST(mnist, is_found_in_data_of_the_working_directory) {
+TEST(mnist, is_found_in_the_data_folder_of_the_working_directory) {
   std::string const here = folder("here");
   with_variable const data("COHORT_DATA", nullptr);
   in_directory const working(here);
@@ -135,7 +135,7 @@ TEST(mnist, refuses_invalid_counts_and_labels) {
 }
 
 /// The real files if available; otherwise the same checks on small generated files.
-TEST(mnist, has_its_known_counts) {
+TEST(mnist, has_the_known_size_labels_and_mean) {
   bool const real = mnist::find().has_value();
   std::string const own = folder("own");
   if (!real) fill(own, true);

@@ -41,7 +41,7 @@ class numpy_and_cohort(unittest.TestCase):
             numpy.testing.assert_array_equal(read[name], array, err_msg=name)
             self.assertTrue(read[name].flags.c_contiguous)
 
-    def test_archives_go_there_and_back(self):
+    def test_round_trip_archives(self):
         wanted = arrays()
         for save in (numpy.savez, numpy.savez_compressed):
             save(self.folder / "a.npz", **wanted)
@@ -51,7 +51,7 @@ class numpy_and_cohort(unittest.TestCase):
                 with zipfile.ZipFile(self.folder / "to_a.npz") as archive:
                     self.assertIsNone(archive.testzip())
 
-    def test_single_arrays_have_numpys_bytes(self):
+    def test_write_single_arrays_with_the_bytes_of_numpy(self):
         for name, array in arrays().items():
             if array.dtype != bool and name != "fortran":
                 numpy.save(self.folder / "a.npy", array)

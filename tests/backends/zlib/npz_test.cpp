@@ -68,7 +68,7 @@ bytes changed(bytes file, std::size_t at, std::uint32_t value, std::size_t width
   return file;
 }
 
-TEST(npz, reads_what_it_writes) {
+TEST(npz, round_trips_arrays) {
   bytes const stored = written(npz_compression::none), deflated = written(npz_compression::deflate);
   expect_arrays(parse(stored));
   expect_arrays(parse(deflated));
@@ -143,7 +143,7 @@ TEST(npz, refuses_or_ignores_changed_bytes_outside_the_data) {
 
 std::string const weights_entry = "cannot read the .npz file: the entry \"a/weights.npy\" ";
 
-TEST(npz, refuses_entries_that_claim_too_much) {
+TEST(npz, refuses_entries_with_false_sizes) {
   bytes const whole = written(npz_compression::deflate);
   std::size_t const entry = find(whole, central);
   std::string const at = " (x.npz, byte 0): expected ";
@@ -210,7 +210,7 @@ TEST(npz, refuses_archives_that_numpy_does_not_write) {
                 + " bytes, got 65581");
 }
 
-TEST(npz, two_entries_of_one_name_are_refused) {
+TEST(npz, refuses_duplicate_names) {
   arrays from;
   from.tensors = {{"a", from.tensors[1].view}, {"b", from.tensors[1].view}};
   scratch_folder folder;
@@ -234,7 +234,7 @@ TEST(npz, two_entries_of_one_name_are_refused) {
                   "limit, got more");
 }
 
-TEST(npz, arrays_that_are_refused_name_the_entry) {
+TEST(npz, reports_the_entry_of_a_refused_array) {
   bytes whole = written(npz_compression::none);
   std::size_t const entry = find(whole, central);
   whole[43] = std::byte{'x'};  // the magic

@@ -48,7 +48,7 @@ void put(std::string const& path, std::string const& bytes) {
 
 class compressed : public testing::TestWithParam<char const*> {};
 
-TEST_P(compressed, has_the_same_records) {
+TEST_P(compressed, contains_the_expected_records) {
   record_set const records = opened(golden(GetParam()));
   ASSERT_EQ(records.size(), 40);
   for (int i = 39; i >= 0; --i) {
@@ -116,7 +116,7 @@ TEST(packed_sequence_file, reads_keys_and_values_of_other_writable_classes) {
   EXPECT_EQ(read(records, 19, "value"), "number 19");
 }
 
-TEST(packed_sequence_file, of_caffe_on_spark_has_keys) {
+TEST(packed_sequence_file, parses_the_keys_of_caffe_on_spark) {
   record_set const records = opened(golden("caffe_on_spark"));
   ASSERT_EQ(records.size(), 3);
   std::vector<std::byte> memory;
@@ -133,7 +133,7 @@ TEST(packed_sequence_file, of_caffe_on_spark_has_keys) {
   EXPECT_EQ(read(records, 0, "value"), "\1\2\3\4\5\6");
 }
 
-TEST(packed_sequence_file, refuses_unknown_codecs_and_needs_a_decompressor) {
+TEST(packed_sequence_file, refuses_unknown_codecs_and_requires_a_decompressor) {
   expect_parts(refused<data_error>([] { opened(golden("texts_bzip2_blocks")); }),
                {"its codec is not supported", "texts_bzip2_blocks, byte", "DefaultCodec or GzipCodec",
                 "got org.apache.hadoop.io.compress.BZip2Codec"});
@@ -190,7 +190,7 @@ TEST(packed_sequence_file, refuses_decompression_bombs) {
   expect_parts(says("\x87" + one_key), {"a block is damaged", "records"});  // a negative number
 }
 
-TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
+TEST(block_cache, keeps_the_most_recently_used_blocks) {
   detail::block_cache<std::vector<std::byte>> cache(
       2 * (100 + 256), [](std::vector<std::byte> const& bytes) -> std::uint64_t { return bytes.size(); });
   int made = 0;
@@ -215,7 +215,7 @@ TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
   EXPECT_EQ(cache.get({1, 1}, [] { return std::vector<std::byte>(1); })->size(), 1U);
 }
 
-TEST(packed_sequence_file, needs_a_decompressor_although_an_index_is_cached) {
+TEST(packed_sequence_file, requires_a_decompressor_even_if_an_index_is_cached) {
   std::string const folder = fresh_path("packed-indices");
   std::string const path = golden("texts_zlib_blocks");
   EXPECT_GT(record_set({path}, sequence_file(gzip::inflate), {.cache = folder}).size(), 0);

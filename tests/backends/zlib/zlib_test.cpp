@@ -66,7 +66,7 @@ TEST(gzip, refuses_unknown_formats_and_trailing_data) {
   expect_parts(refusal_of(longer), {"damaged"});
 }
 
-TEST(gzip, refuses_to_fill_the_memory) {
+TEST(gzip, refuses_results_above_the_limit) {
   bytes const bomb = packed(bytes(5'000'000));
   EXPECT_LT(bomb.size(), 6000u);
   expect_parts(refusal_of(bomb, 4'999'999), {"too large", "at most 4999999 bytes"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static library: it leaves the implementation to the program that links it.
+// A static library without the implementation, which the program that links it contains.
 #include <cohort/backend/reference.hpp>
 
 #include "training.hpp"
