@@ -58,6 +58,7 @@ TEST(keyed_sequences, are_sorted_by_key_and_order) {
   EXPECT_EQ(x_of(all, 1), (values{21, 22, 23}));
   EXPECT_EQ(x_of(all, 3), (values{40, 50}));
   EXPECT_EQ(all.rows().rows(), 7);
+  EXPECT_TRUE(all.rows().is_prepared());
   EXPECT_EQ(all.report().rows, 7);
 }
 

@@ -55,9 +55,6 @@ struct ignored_codec {
 std::size_t index_of_name(io::json_value at, std::string_view what, std::string_view name,
                           std::span<std::string_view const> known);
 
-/// Throws data_error for a field of an object that is none of `known`, and for a value of another type.
-void expect_fields(io::json_value object, std::span<std::string_view const> known);
-
 /// Throws data_error with the value's line and path, for a setting_error.
 [[noreturn]] void refuse_setting(io::json_value value, setting_error const& refused);
 
@@ -78,19 +75,17 @@ struct chosen_name {
 };
 chosen_name read_chosen_name(io::json_value value, std::string_view what);
 
-/// Reads the fields of an object into a struct. `is_complete`: objects must have all fields.
+/// Reads the fields of an object into a struct.
 class fields_reader {
  public:
-  explicit fields_reader(io::json_value object, bool is_complete = false);
+  explicit fields_reader(io::json_value object);
 
   template <class T, class Codec>
   void field(std::string_view name, T& value, Codec const& codec) {
     known_.push_back(name);
-    bool const may_omit = requires { Codec::is_ignored; }
-    || requires { Codec::is_sparse; };
     if (auto const given = object_.find(name))
       codec.read(*given, value);
-    else if (missing_ < 0 && (requires { Codec::is_mandatory; } || (is_complete_ && !may_omit)))
+    else if (missing_ < 0 && requires { Codec::is_mandatory; })
       missing_ = static_cast<int>(known_.size()) - 1;
   }
 
@@ -99,14 +94,14 @@ class fields_reader {
 
  private:
   io::json_value object_;
-  bool is_complete_;
   int missing_ = -1;  // index in known_ of the first mandatory field that the object lacks
   std::vector<std::string_view> known_;
 };
 
 // ---- writing --------------------------------------------------------------------------------------------
 
-/// Writes all fields of a struct. `shared_only`: omits fields that may differ between ranks.
+/// Writes all fields of a struct. `shared_only`: omits fields of this struct that may differ between ranks;
+/// nested structs have none.
 struct fields_writer {
   io::json_writer& out;
   bool shared_only = false;
@@ -163,8 +158,8 @@ template <class T>
 struct object_codec {
   io::json_lines lines = io::json_lines::many;
 
-  void read(io::json_value from, T& value, bool is_complete = false) const {
-    fields_reader reader(from, is_complete);
+  void read(io::json_value from, T& value) const {
+    fields_reader reader(from);
     field_table(reader, value);
     reader.finish();
   }
@@ -212,11 +207,16 @@ std::string line_of(T const& value) {
   object_codec<T>().write(out, value);
   return out.text();
 }
-/// Reads an object that has all fields of T.
+
+/// Throws data_error for a field of `written`, JSON, that the value lacks; at any depth.
+void expect_fields_of(std::string const& written, io::json_value value);
+
+/// Reads an object that has every field that line_of writes, in nested objects too.
 template <class T>
 T read_complete(io::json_value value) {
   T result;
-  object_codec<T>().read(value, result, true);
+  object_codec<T>().read(value, result);
+  expect_fields_of(line_of(result), value);
   return result;
 }
 

@@ -196,6 +196,7 @@ class sequence_maker {
     }
     for (std::size_t row = 0; row < which.size(); ++row)
       frame.content().row_numbers[row] = static_cast<std::int32_t>(row) + 1;
+    frame.content().is_prepared = true;
     return frame.release();
   }
 
