@@ -94,8 +94,9 @@ ship read(std::string const& text, ship start = {}) {
 }
 std::string refusal_of(std::string const& text, bool is_complete = false) {
   try {
+    io::json_document const parsed = io::parse_json(text, "ship.json");
     if (is_complete)
-      read_complete<ship>(io::parse_json(text, "ship.json").root());
+      read_complete<ship>(parsed.root());
     else
       read(text);
   } catch (data_error const& refused) {

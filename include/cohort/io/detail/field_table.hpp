@@ -75,17 +75,19 @@ struct chosen_name {
 };
 chosen_name read_chosen_name(io::json_value value, std::string_view what);
 
-/// Reads the fields of an object into a struct.
+/// Reads the fields of an object into a struct. `is_complete`: the object must have all fields.
 class fields_reader {
  public:
-  explicit fields_reader(io::json_value object);
+  explicit fields_reader(io::json_value object, bool is_complete = false);
 
   template <class T, class Codec>
   void field(std::string_view name, T& value, Codec const& codec) {
     known_.push_back(name);
+    bool const may_omit = requires { Codec::is_ignored; }
+    || requires { Codec::is_sparse; };
     if (auto const given = object_.find(name))
       codec.read(*given, value);
-    else if (missing_ < 0 && requires { Codec::is_mandatory; })
+    else if (missing_ < 0 && (requires { Codec::is_mandatory; } || (is_complete_ && !may_omit)))
       missing_ = static_cast<int>(known_.size()) - 1;
   }
 
@@ -94,6 +96,7 @@ class fields_reader {
 
  private:
   io::json_value object_;
+  bool is_complete_;
   int missing_ = -1;  // index in known_ of the first mandatory field that the object lacks
   std::vector<std::string_view> known_;
 };
@@ -208,7 +211,8 @@ std::string line_of(T const& value) {
   return out.text();
 }
 
-/// Throws data_error for a field of `written`, JSON, that the value lacks; at any depth.
+/// Throws data_error for a field of `written`, JSON, that the value lacks, at any depth. Fields that are null
+/// may be missing.
 void expect_fields_of(std::string const& written, io::json_value value);
 
 /// Reads an object that has every field that line_of writes, in nested objects too.

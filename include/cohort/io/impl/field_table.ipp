@@ -39,7 +39,8 @@ chosen_name read_chosen_name(io::json_value value, std::string_view what) {
   return {fields.key(), fields};
 }
 
-fields_reader::fields_reader(io::json_value object) : object_(object) {
+fields_reader::fields_reader(io::json_value object, bool is_complete)
+    : object_(object), is_complete_(is_complete) {
   if (object.kind() != io::json_kind::object) object.refuse("an object");
 }
 
@@ -51,7 +52,8 @@ void fields_reader::finish() const {
 void expect_fields_of(io::json_value written, io::json_value value) {
   if (written.kind() == io::json_kind::object) {
     if (value.kind() != io::json_kind::object) value.refuse("an object with all fields");
-    for (io::json_value const field : written.items()) expect_fields_of(field, value.at(field.key()));
+    for (io::json_value const field : written.items())
+      if (!field.is_null()) expect_fields_of(field, value.at(field.key()));
   } else if (written.kind() == io::json_kind::array && value.kind() == io::json_kind::array) {
     for (std::size_t i = 0; i < written.size() && i < value.size(); ++i)
       expect_fields_of(written.at(i), value.at(i));
