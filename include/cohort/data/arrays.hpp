@@ -30,7 +30,7 @@ struct array_view {
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
   feature_axis features = feature_axis::channels;
   std::vector<std::string> feature_names = {};  ///< as of tensor_description
-  bool is_prepared = false;                     ///< likewise
+  std::optional<std::uint64_t> pipeline = {};   ///< likewise
 };
 
 namespace detail {

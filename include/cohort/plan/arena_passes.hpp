@@ -92,9 +92,9 @@ class arena_passes {
                       std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
 
   /// Merges part of a batch into `to`, for n channels: the means and variances that a kernel has written to
-  /// the arenas' space, with the weight now.weight_of(examples). batch_statistics defines the result.
-  virtual void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
-                                int examples, detail::batch_moments* to, std::size_t n) = 0;
+  /// the arenas' space. `weight`: of the part, also in that space. batch_statistics defines the result.
+  virtual void merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
+                                detail::batch_moments* to, std::size_t n) = 0;
   /// Merges `from` into `to`, for n channels.
   virtual void merge_moments(detail::batch_moments const* from, detail::batch_moments* to, std::size_t n) = 0;
   /// Updates the running statistics of n channels. `mean` and `variance` are their offsets in the master.

@@ -20,7 +20,7 @@ struct f16 {
       return std::bit_cast<float>(std::bit_cast<std::uint32_t>(number) | sign);
     }
     std::uint32_t const bias = magnitude < 0x7c00 ? 112U << 23 : 224U << 23;  // exponent 31: infinity or NaN
-    return std::bit_cast<float>((magnitude << 13) + bias | sign);
+    return std::bit_cast<float>(((magnitude << 13) + bias) | sign);
   }
   constexpr bool operator==(f16 const&) const = default;
 };

@@ -34,7 +34,8 @@ class npz_file {
   static npz_file parse(std::span<std::byte const> bytes, std::string name,
                         std::size_t max_bytes = std::size_t{1} << 34);
 
-  std::string const& name() const { return name_; }
+  std::string const& name() const& { return name_; }
+  std::string const& name() const&& = delete;  // keep the file in a variable
   std::span<stored_tensor const> tensors() const& { return tensors_; }
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
 

@@ -30,9 +30,10 @@ struct address {
 };
 
 /// Statistics of a batch that a command writes: the indices of two of its arguments, which hold the means and
-/// the variances, and the channels in batch_statistics.
+/// the variances, the mask of the values (−1: none), and the channels in batch_statistics.
 struct written_statistics {
   std::size_t means, variances;
+  int mask;
   std::size_t first, channels;
 };
 

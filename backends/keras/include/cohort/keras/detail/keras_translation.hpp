@@ -72,6 +72,7 @@ struct keras_call {
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
   std::map<std::string, io::json_value> options{};  // arguments that are not tensors
   bool has_constants = false;                       // a positional argument is not a tensor
+  bool has_mask = false;                            // a mask is an argument
   std::optional<double> constant{};                 // the first one, if it is a number
 };
 
@@ -132,6 +133,8 @@ class keras_translation {
   values dispatch(call const& c);
   values translate_operation(call const& c, bool has_constants);
   void find_image_order(io::json_value config);
+  /// Adds the paths of the layers of a model and of its nested models.
+  void find_paths(io::json_value config, std::string const& parent);
   /// `padding`: the value that marks padding, for a Masking layer.
   keras_value make_input(std::string const& name, keras_fields const& fields, std::optional<double> padding);
 
@@ -273,6 +276,7 @@ class keras_translation {
   keras_layer_state* state_ = nullptr;  // the layer that is being translated
   std::string suffix_{};                // the part of the layer: "forward"
   std::set<std::string, std::less<>> names_{};
+  std::set<std::string, std::less<>> paths_{};  // of all layers of the file
   /// A parameter of a recorded node. Nodes get their names at the end.
   struct parameter_place {
     int node = -1;
