@@ -48,7 +48,7 @@ constexpr text optimizer_rate = "optimizer.rule.*.learning_rate";  // *: the nam
 
 constexpr flag all_flags[]{
     {"data", "DIR", "", &options::data, &program_text::data},
-    {"dataPath", "DIR", "the same as --data", &options::data, &program_text::master},
+    {"dataPath", "DIR", "like --data, which it overrides", &options::data, &program_text::master},
     {"masterIP", "HOST", "", &options::master, &program_text::master},
     {"ranks", "N",
      "ranks as threads of this process, each with its own parameters; with mpi and tcp, the ranks are "

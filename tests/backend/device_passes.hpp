@@ -146,11 +146,12 @@ class locked_memory_passes final : public cohort::arena_passes {
     locked_memory::opened const now(*memory_);
     own_->update(ranges, master, parts, state);
   }
-  void merge_statistics(std::byte const* means, std::byte const* variances, cohort::step_scalars const& step,
-                        int examples, cohort::detail::batch_moments* to, std::size_t n) override {
-    open({means, variances, reinterpret_cast<std::byte const*>(to)});
+  void merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
+                        cohort::detail::batch_moments* to, std::size_t n) override {
+    open({means, variances, reinterpret_cast<std::byte const*>(weight),
+          reinterpret_cast<std::byte const*>(to)});
     locked_memory::opened const now(*memory_);
-    own_->merge_statistics(means, variances, step, examples, to, n);
+    own_->merge_statistics(means, variances, weight, to, n);
   }
   void merge_moments(cohort::detail::batch_moments const* from, cohort::detail::batch_moments* to,
                      std::size_t n) override {

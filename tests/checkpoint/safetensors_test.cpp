@@ -222,8 +222,8 @@ TEST(safetensors, refuses_invalid_headers) {
                              "{\"a\":1}",
                              "{\"a\":{}}",
                              "{\"a\":[]}",
-                             R"({"a":{"dtype":"F16","shape":[0],"data_offsets":[0,0]}})",
-                             R"({"a":{"dtype":"f32","shape":[0],"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,4]}})",
+                             R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[1,0]}})",
                              R"({"a":{"dtype":1,"shape":[0],"data_offsets":[0,0]}})",
                              R"({"a":{"dtype":"F32","shape":{},"data_offsets":[0,0]}})",
                              R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0],"x":1}})",
@@ -243,7 +243,52 @@ TEST(safetensors, refuses_invalid_headers) {
   EXPECT_NE(header_refused(deep).find("expected at most 3 levels"), std::string::npos);
 }
 
-TEST(safetensors, reports_a_missing_or_different_tensor) {
+TEST(safetensors, converts_f16_to_f32) {
+  std::string const file = file_of(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                   R"("w":{"dtype":"F16","shape":[3,1],"data_offsets":[1,7]},)"
+                                   R"("none":{"dtype":"F16","shape":[0],"data_offsets":[7,7]},)"
+                                   R"("x":{"dtype":"F32","shape":[1],"data_offsets":[7,11]}})",
+                                   std::string("x\x00\x3c\x00\xc0\x01\x00\0\0\x80\x3f", 11));
+  scratch_folder folder;
+  std::ofstream(folder / "m", std::ios::binary) << file;
+  for (safetensors const& of : {read(file), safetensors::load(folder / "m")}) {
+    auto const w = of.at("w", element_type::f32, {3, 1}).as<float>();
+    EXPECT_EQ(std::vector<float>(w.begin(), w.end()), (std::vector<float>{1, -2, 0x1p-24F}));
+    EXPECT_EQ(of.at("x").as<float>()[0], 1);
+    EXPECT_EQ(of.at("none").bytes(), 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(of.at("w").data) % 64, 0u);
+  }
+}
+
+TEST(safetensors, refuses_a_tensor_of_a_type_that_is_not_read_only_where_it_is_used) {
+  std::string const file = file_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[5,9]},)"
+                                   R"("mask":{"dtype":"BOOL","shape":[5],"data_offsets":[0,5]}})",
+                                   std::string("\1\1\1\0\0\0\0\x80\x3f", 9));
+  scratch_folder folder;
+  std::ofstream(folder / "m", std::ios::binary) << file;
+  for (safetensors const& of : {read(file), safetensors::load(folder / "m")}) {
+    EXPECT_EQ(of.at("w").as<float>()[0], 1);
+    ASSERT_EQ(of.tensors().size(), 2u);
+    EXPECT_EQ(of.tensors()[0].unread_type, "BOOL");
+    EXPECT_EQ(of.tensors()[0].view.bytes(), 0u);
+    EXPECT_NE(
+        refusal_of<data_error>([&] { of.at("mask"); })
+            .find("tensor \"mask\"): expected one of the types F16, F32, F64, BF16, U8, I32, I64, U64, got "
+                  "type BOOL"),
+        std::string::npos);
+    std::ostringstream copy;
+    EXPECT_NE(refusal_of<data_error>([&] {
+                cohort::write_safetensors(copy, of.tensors());
+              }).find("a tensor of type BOOL, which was not read"),
+              std::string::npos);
+  }
+  EXPECT_NE(refused(file.substr(0, file.size() - 7)), "");
+  EXPECT_NE(
+      refusal_of<data_error>([&] { read(file.substr(0, file.size() - 7)); }).find("expected 5 bytes, got 2"),
+      std::string::npos);
+}
+
+TEST(safetensors, names_a_missing_or_different_tensor) {
   auto const file = read(file_of(two, two_data));
   EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
             "cannot read safetensors (m, tensor \"c\"): expected a tensor of this name, got no such tensor");

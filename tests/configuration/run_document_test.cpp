@@ -353,6 +353,16 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
             "a document does not describe a run (network): expected either layers or a model, got none");
   EXPECT_EQ(problem("data", "table"),
             "a document does not describe a run (data.table.file): expected a file with a table, got none");
+  EXPECT_EQ(
+      problem("data", R"({"text": {"file": "a", "tokens": {"gpt2": {"vocabulary": "v"}}}})"),
+      "a document does not describe a run (data.text.tokens.gpt2.merges): expected the file merges.txt of "
+      "GPT-2, got none");
+  EXPECT_EQ(problem("data", R"({"text": {"file": "a", "tokens": "gpt2"}})"),
+            "a document does not describe a run (data.text.tokens.gpt2.vocabulary): expected the file "
+            "vocab.json of GPT-2, got none");
+  EXPECT_EQ(problem("data", R"({"text": {"file": "a", "tokens": "file"}})"),
+            "a document does not describe a run (data.text.tokens.file.file): expected a file of "
+            "tokenizer::save, got none");
   EXPECT_EQ(problem("output.resume", "true"),
             "a document does not describe a run (output.checkpoints): expected a folder, because resume or "
             "checkpoint_every is set, got none");

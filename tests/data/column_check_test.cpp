@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One odd field must not turn a column of numbers into hundreds of one-hot texts.
+#include <array>
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
@@ -131,6 +132,29 @@ TEST(column_check, reports_columns_of_dates) {
   EXPECT_EQ(notices_of(column(with_gaps), {.other = true}).size(), 1U);
 }
 
+TEST(column_check, reports_numbers_with_a_unit_or_a_comma) {
+  for (auto const& [before, after, sign] :
+       {std::array{"$", ".50", "$#"}, std::array{"", "%", "#%"}, std::array{"", " kg", "# kg"},
+        std::array{"\"-1,", "5\"", "#,"}, std::array{"€ ", "", "€ #"}}) {
+    strings fields = numbered(before, 12);
+    for (std::string& one : fields) one += after;
+    EXPECT_EQ(
+        notices_of(column(repeated(fields, 9))),
+        strings{std::string("a column contains numbers with a unit or a comma, each of which is treated as a "
+                            "name (t.csv, column c): expected numbers without unit, with a decimal point and "
+                            "without thousands separators, got 12 different texts, such as \"")
+                + sign + '"'});
+  }
+  EXPECT_TRUE(notices_of(column(repeated(numbered("$", 9), 9))).empty()) << "few different texts";
+  EXPECT_TRUE(notices_of(column(repeated(numbered("room ", 12), 9))).empty()) << "names";
+  EXPECT_EQ(detail::sign_of_quantity("1.5"), "");
+  EXPECT_EQ(detail::sign_of_quantity("$1,234.50"), "$#");
+  EXPECT_EQ(detail::sign_of_quantity("-12 kg"), "# kg");
+  EXPECT_EQ(detail::sign_of_quantity("1,5"), "#,");
+  for (char const* const other : {"", "kg", "3 of 4", "v2", "12 units of something"})
+    EXPECT_EQ(detail::sign_of_quantity(other), "") << other;
+}
+
 TEST(column_check, reports_texts_with_nearly_as_many_values_as_rows) {
   EXPECT_EQ(
       notices_of(column(numbered("name ", 40))),
@@ -161,14 +185,31 @@ TEST(column_check, logs_nothing_for_a_regular_table_or_without_a_sink) {
   table_encoder(column(repeated({"7"}, 5)));
 }
 
-TEST(column_check, recognises_numeric_dates_and_times) {
-  for (char const* const text :
-       {"2026-11-28", "2026/1/2", "28.11.2026", "1.2.2026", "11/28/2026", "11/28/26", "1-2-26",
-        "2026-11-28T20:15", "2026-11-28 20:15:07.5Z", "28.11.2026 9:30", "20:15", "9:05:59"})
+TEST(column_check, recognises_dates_and_times_in_numbers) {
+  for (char const* const text : {"2026-11-28",
+                                 "2026/1/2",
+                                 "28.11.2026",
+                                 "1.2.2026",
+                                 "11/28/2026",
+                                 "11/28/26",
+                                 "1-2-26",
+                                 "2026-11-28T20:15",
+                                 "2026-11-28 20:15:07.5Z",
+                                 "28.11.2026 9:30",
+                                 "20:15",
+                                 "9:05:59",
+                                 "28.11.26",
+                                 "2026-11",
+                                 "2026-W48",
+                                 "20261128T0930",
+                                 "28-Nov-2026",
+                                 "Nov 28, 2026",
+                                 "november 3",
+                                 "3. Sept 26"})
     EXPECT_TRUE(detail::is_date(text)) << text;
   for (char const* const text :
-       {"", "Rome", "7", "1.5", "1.2.3", "192.168.0.1", "555-12-1234", "2026-11", "2026-11-28x", "1/2",
-        "12:3", "a:15", "2026-112-8", "12345-11-28", "-2026-11-28"})
+       {"", "Rome", "7", "1.5", "1.2.3", "192.168.0.1", "555-12-1234", "1234-11", "2026-11-28x", "1/2", "May",
+        "Main 5", "3 nov 4 dec", "12345678T1", "12:3", "a:15", "2026-112-8", "12345-11-28", "-2026-11-28"})
     EXPECT_FALSE(detail::is_date(text)) << text;
 }
 

@@ -39,10 +39,12 @@ TEST(regression, averages_over_columns_with_a_defined_value) {
   regression_report report(3);
   report.add(rows(outputs, 3), rows(targets, 3));
   EXPECT_EQ(report.r2(0), 1);
-  EXPECT_EQ(report.r2(1), std::nullopt) << "the targets are all the same";
+  EXPECT_EQ(report.r2(1), 0) << "the targets are all the same";
+  EXPECT_EQ(report.r2(2), 1) << "the same, without errors";
   EXPECT_DOUBLE_EQ(*report.correlation(0), 1);
   EXPECT_EQ(report.correlation(2), std::nullopt);
-  EXPECT_EQ(report.r2(), 1);
+  EXPECT_DOUBLE_EQ(*report.r2(), 2.0 / 3);
+  EXPECT_EQ(regression_report(2).r2(), std::nullopt);
   EXPECT_DOUBLE_EQ(*report.mse(), (0 + (1.0 + 9 + 4) / 3 + 0) / 3);
   EXPECT_DOUBLE_EQ(*report.mae(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(*report.rmse(), std::sqrt(14.0 / 3) / 3);
@@ -170,9 +172,9 @@ TEST(regression, prints_a_readable_report) {
   EXPECT_EQ(report.stats(), R"(  4 examples
                MSE     MAE    RMSE      R²  correlation
   0 height  0.3750  0.5000  0.6124  0.9486       0.9849
-  1 Größe   0.0000  0.0000  0.0000       -            -
-  mean      0.1875  0.2500  0.3062  0.9486       0.9849
-  columns with 0/0, left out of the means: 1 of R², 1 of correlation
+  1 Größe   0.0000  0.0000  0.0000  1.0000            -
+  mean      0.1875  0.2500  0.3062  0.9743       0.9849
+  columns with 0/0, left out of the means: 1 of correlation
 )");
 }
 

@@ -182,6 +182,20 @@ TEST(graph_json, keeps_names_that_would_be_generated_for_other_layers) {
   }
 }
 
+TEST(graph_json, numbers_unnamed_layers_in_the_order_of_the_text) {
+  graph const net = from_json(R"({"format": "cohort graph", "version": 2, "layers": [
+    {"input": {"extents": [5], "name": "in"}}, {"dense": {"units": 4}},
+    {"dense": {"units": 3, "inputs": ["dense_1"], "bias": false}}, {"dense": {"units": 3, "inputs": ["dense_1"]}},
+    {"add": {"inputs": ["dense_3", "dense_2"]}}]})");
+  int const sum = net.view().size() - 1;
+  EXPECT_EQ(net.view().name(net.view().inputs(sum)[0]), "dense_3");
+  EXPECT_EQ(net.view().parameters(net.view().find("dense_2")).count, 1) << "the layer without bias";
+  EXPECT_EQ(net.view().parameters(net.view().find("dense_3")).count, 2);
+  graph const again = from_json(to_json(net));
+  EXPECT_EQ(again.hash(), net.hash());
+  EXPECT_EQ(again.view().name(again.view().inputs(sum)[0]), "dense_3");
+}
+
 TEST(graph_json, reads_an_explicit_name_equal_to_the_generated_one) {
   graph const net = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 2, .name = "dense_1"} | dense{.units = 2, .name = "fc"};

@@ -93,6 +93,22 @@ TEST(name_map, converts_element_types_and_transposes_exactly) {
   EXPECT_TRUE(std::signbit(read[0]));
 }
 
+TEST(name_map, ignores_a_tensor_of_a_type_that_is_not_read_unless_a_line_reads_it) {
+  training run = trainer<reference<double>>(small());
+  tensor_file file = small_file();
+  file.tensors.push_back({"mask", {nullptr, element_type::f32, {0}}, "BOOL"});
+  mapping_report const done =
+      read_mapped(file.tensors, "file", name_map::parse(small_map), run.network(), run.parameters());
+  EXPECT_EQ(done.ignored, std::vector<std::string>{"mask"});
+  std::string map = small_map;
+  map.replace(map.find("fc1.bias"), 8, "mask");
+  EXPECT_NE(refusal_of<data_error>([&] {
+              read_mapped(file.tensors, "file", name_map::parse(map + "\n- fc1.bias"), run.network(),
+                          run.parameters());
+            }).find("mask for body.bias (f32, f64, f16 or bf16 expected, got type BOOL)"),
+            std::string::npos);
+}
+
 TEST(name_map, keeps_parameters_and_ignores_tensors_by_rules) {
   training run = trainer<reference<double>>(small());
   std::vector<double> const before = parameters_of(run);

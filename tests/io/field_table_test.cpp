@@ -87,14 +87,18 @@ std::string written(ship const& value) {
   object_codec<ship>().write(out, value);
   return out.text();
 }
-ship read(std::string const& text, ship start = {}, bool is_complete = false) {
+ship read(std::string const& text, ship start = {}) {
   io::json_document const parsed = io::parse_json(text, "ship.json");
-  object_codec<ship>().read(parsed.root(), start, is_complete);
+  object_codec<ship>().read(parsed.root(), start);
   return start;
 }
 std::string refusal_of(std::string const& text, bool is_complete = false) {
   try {
-    read(text, {}, is_complete);
+    io::json_document const parsed = io::parse_json(text, "ship.json");
+    if (is_complete)
+      read_complete<ship>(parsed.root());
+    else
+      read(text);
   } catch (data_error const& refused) {
     return refused.what();
   }
@@ -143,7 +147,22 @@ TEST(field_table, refuses_with_line_path_and_nearest_name) {
 
 TEST(field_table, requires_all_fields_of_a_complete_object_except_sparse_ones) {
   EXPECT_EQ(refusal_of(written(ship()), true), "");
+  EXPECT_EQ(refusal_of(written(all_set), true), "");
   EXPECT_NE(refusal_of(R"({"name": "a"})", true).find("a field \"sailors\""), std::string::npos);
+  for (auto const& [field, without, missing] :
+       {std::array{R"({"constant_speed":{"speed":0.5}})", R"("constant_speed")",
+                   "$.moves): expected an object"},
+        std::array{R"({"constant_speed":{"speed":0.5}})", R"({"constant_speed":{}})", "a field \"speed\""},
+        std::array{R"({"constant_speed":{"speed":0.5}})", R"({"constant_speed":null})",
+                   "constant_speed): expected"},
+        std::array{R"("sailors":1)", R"("name":"d")", "name"}}) {
+    std::string text = written(all_set);
+    std::size_t const place = text.find(field);
+    ASSERT_NE(place, std::string::npos) << text;
+    text.replace(place, std::string(field).size(), without);
+    EXPECT_NE(refusal_of(text, true).find(missing), std::string::npos) << text << '\n'
+                                                                       << refusal_of(text, true);
+  }
 }
 
 TEST(field_table, has_a_schema_with_every_field) {

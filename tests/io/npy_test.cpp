@@ -121,16 +121,33 @@ TEST(npy, transposes_arrays_in_fortran_order) {
   }
 }
 
-TEST(npy, reports_an_unsupported_type) {
+TEST(npy, converts_f16_to_f32) {
+  std::string const halves("\x00\x3c\x00\xc0\x01\x00\x00\x42", 8);  // 1, -2, 2^-24, 3
+  auto const file = [&](char const* order, char const* extents) {
+    return file_of("{'descr': '<f2', 'fortran_order': " + std::string(order) + ", 'shape': " + extents + "}",
+                   halves);
+  };
+  EXPECT_EQ(numbers_of<float>(parse(file("False", "(4,)"))), (std::vector<float>{1, -2, 0x1p-24F, 3}));
+  EXPECT_EQ(numbers_of<float>(parse(file("True", "(2, 2)"))), (std::vector<float>{1, 0x1p-24F, -2, 3}));
+  scratch_folder folder;
+  for (char const* order : {"False", "True"}) {
+    std::ofstream(folder / "a.npy", std::ios::binary) << file(order, "(2, 2)");
+    EXPECT_EQ(numbers_of<float>(npy_array::load(folder / "a.npy")),
+              numbers_of<float>(parse(file(order, "(2, 2)"))));
+  }
+  EXPECT_NE(refused(file("False", "(3,)")).find("expected 6 bytes for 3 f16, got 8"), std::string::npos);
+}
+
+TEST(npy, names_an_unsupported_type) {
   auto const of = [](std::string const& type) {
     return refused(file_of("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", "12345678"));
   };
   std::string const begin =
-      "cannot read the .npy file (a.npy, type): expected <f4, <f8, <i4, <i8, <u8, |u1 or |b1 "
+      "cannot read the .npy file (a.npy, type): expected <f2, <f4, <f8, <i4, <i8, <u8, |u1 or |b1 "
       "(numpy.ascontiguousarray(a, dtype='<f4')), got ";
   EXPECT_EQ(of("'|O'"), begin + "\"|O\", Python objects, which would be unpickled");
   EXPECT_EQ(of("'>f4'"), begin + "\">f4\", big-endian");
-  EXPECT_EQ(of("'<f2'"), begin + "\"<f2\"");
+  EXPECT_EQ(of("'<i2'"), begin + "\"<i2\"");
   EXPECT_EQ(of("'<U5'"), begin + "\"<U5\"");
   EXPECT_EQ(
       of("[('a', '<f4')]"),

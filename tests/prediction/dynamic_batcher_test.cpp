@@ -98,6 +98,19 @@ TEST(dynamic_batcher, combines_calls_and_returns_the_rows_of_each) {
   EXPECT_EQ(g.batcher->queued(), 0);
 }
 
+TEST(dynamic_batcher, cancels_the_call_of_pending_predictions_that_are_assigned_to) {
+  list const first{1}, a{2, 3}, b{4};
+  gated g({.max_batch = 4, .max_delay = 0us});
+  auto one = g.submit(first);
+  g.run.wait_for_runs(1);
+  auto answer = g.submit(a), other = g.submit(b);
+  answer = std::move(other);
+  g.run.open();
+  EXPECT_EQ(answer.get().values, (list{8}));
+  EXPECT_EQ(one.get().values, (list{2}));
+  EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1})) << "a ran although nobody waits for it";
+}
+
 TEST(dynamic_batcher, starts_when_a_batch_is_full_or_the_delay_has_expired) {
   list const one{1};
   gated patient({.max_batch = 3, .max_delay = no_end});

@@ -13,6 +13,10 @@ TEST(merge_statistics, equals_a_merge_of_all_parts_in_f64) {
   merge_like_f64<reference<float>, batch_norm>({0, 1e3, 1e4, 1e6});
 }
 
+TEST(merge_statistics, weights_the_parts_of_masked_sequences_by_unmasked_steps) {
+  count_unmasked_steps<reference<float>>();
+}
+
 TEST(merge_statistics, computes_statistics_of_the_whole_step_for_synchronised_norms) {
   for (double const offset : {1e3, 1e4, 1e5, 1e6}) {
     comparison<reference<float>, synchronised_batch_norm> all(offset);

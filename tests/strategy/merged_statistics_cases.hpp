@@ -171,6 +171,46 @@ class comparison {
   std::map<std::pair<std::int64_t, std::int64_t>, statistics> parts_;
 };
 
+/// Sequences of 40, 40, 1 and 1 steps before a loss per example: each split gives the statistics of all
+/// unmasked steps, although the halves of the batch have the same number of examples.
+template <class Backend>
+void count_unmasked_steps() {
+  constexpr int examples = 4, steps = 40;
+  random_stream const noise(3, "steps");
+  std::vector<float> values;
+  std::vector<std::uint8_t> mask;
+  std::vector<std::int32_t> const labels{0, 1, 0, 1};
+  double mean = 0, count = 0, variance = 0;
+  for (int n = 0; n < examples; ++n)
+    for (int t = 0; t < steps; ++t) {
+      values.push_back(static_cast<float>((n < 2 ? 0 : 10) + noise.normal<double>(values.size())));
+      mask.push_back(n < 2 || t == 0);
+      if (mask.back()) mean += static_cast<double>(values.back()), ++count;
+    }
+  mean /= count;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (mask[i])
+      variance += (static_cast<double>(values[i]) - mean) * (static_cast<double>(values[i]) - mean) / count;
+  graph const net = graph::build([](builder& b) {
+    return b.masked_input({steps, 1}) | batch_norm{.momentum = 0, .name = "norm"} | global_avg_pool{}
+           | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  batch_view data;
+  data.inputs = {tensor_view(values.data(), {examples, steps, 1})};
+  data.masks = {tensor_view(mask.data(), {examples, steps})};
+  data.targets = {tensor_view(labels.data(), shape{examples})};
+  data.count = examples;
+  for (partition const& how :
+       {partition{1, 1, 1}, partition{1, 2, 1}, partition{1, 1, 2}, partition{1, 2, 2}}) {
+    SCOPED_TRACE(to_text(how, 0));
+    training made = trainer<Backend>(net, {.optimizer = {sgd{.learning_rate = 0}}, .workers = how.workers});
+    made.train_on(data, how.micro_batches);
+    statistics const got = statistics_of(made, 1);
+    EXPECT_NEAR(got.mean[0], mean, 1e-5);
+    EXPECT_NEAR(got.variance[0], variance, 1e-5 * variance);
+  }
+}
+
 /// Every split of 1 to 4 ranks, 1 to 4 workers and 1 to 3 micro-batches.
 template <class Backend, class Norm>
 void merge_like_f64(std::vector<double> const& offsets) {

@@ -307,7 +307,21 @@ TEST(normalise, reports_invalid_maps_of_a_model_file) {
   EXPECT_EQ(run.normalisation().inputs[0].size(), 2U);
 }
 
-TEST(normalise, is_refused_if_ranks_differ) {
+TEST(normalise, refuses_data_of_an_input_whose_padding_is_marked_by_a_value) {
+  graph const net = graph::build([](builder& b) {
+    return b.padded_input({3, 1}, -1) | global_avg_pool{} | dense{.units = 1} | mean_squared_error{};
+  });
+  std::vector<float> const steps{1, 2, -1, 3, -1, -1}, answers{1, 2};
+  training run = trainer<narrow>(net, settings);
+  EXPECT_NE(refusal_of<shape_error>([&] {
+              run.normalise(arrays({{.name = "x", .values = {steps.data(), {2, 3, 1}}}},
+                                   {{.name = "y", .values = {answers.data(), {2, 1}}}}));
+            }).find("no maps for an input whose padding is marked by a value"),
+            std::string::npos);
+  EXPECT_TRUE(run.normalisation().inputs.empty());
+}
+
+TEST(normalise, is_the_same_on_every_rank) {
   houses const seen(60);
   EXPECT_EQ(refusal_of<setting_error>([&] {
               launch<threads>(2, [&](communicator& world) {

@@ -229,10 +229,55 @@ TEST(table_columns, of_rows_without_the_steps_of_the_pipeline_are_refused) {
   run.evaluate(encoder.examples(prepared.apply(measured())), {&report});
   data_table const rows = prepared.apply(measured());
   auto const prepared_in = [](time_series const& series) {
-    return windows(series, {.length = 1, .targets = {"x"}}).describe().inputs[0].is_prepared;
+    return windows(series, {.length = 1, .targets = {"x"}}).describe().inputs[0].pipeline;
   };
-  EXPECT_TRUE(prepared_in(rows.series({"x", "z"})));
-  EXPECT_FALSE(prepared_in(measured().series({"x", "z"})));
+  EXPECT_EQ(prepared_in(rows.series({"x", "z"})), prepared.fingerprint());
+  EXPECT_EQ(prepared_in(measured().series({"x", "z"})), 0u);
+}
+
+TEST(table_columns, of_rows_that_another_pipeline_has_prepared_are_refused) {
+  fitted_pipeline const prepared = rescaled_rows();
+  fitted_pipeline const other(
+      {.schema = prepared.description().schema, .steps = {pipeline::normalise{{"x"}}}}, measured());
+  training run = trainer<narrow>(regression(2));
+  keep(run, prepared);
+  run.fit(examples_of(prepared.apply(measured())));
+  regression_report report(1);
+  std::string const what = "the rows are prepared by a pipeline that is not the model's";
+  EXPECT_EQ(refusal_of<setting_error>([&] {
+              run.evaluate(examples_of(other.apply(measured())), {&report});
+            }).substr(0, what.size()),
+            what);
+  EXPECT_EQ(refusal_of<setting_error>([&] { run.predict(other.apply(measured())); }).substr(0, what.size()),
+            what);
+  EXPECT_EQ(run.predict(prepared.apply(measured())).values, run.predict(measured()).values);
+  EXPECT_THROW(concat({examples_of(prepared.apply(measured())), examples_of(other.apply(measured()))}),
+               error);
+}
+
+/// Columns without names are c0, c1, ….
+TEST(table_columns, without_names_must_have_the_order_of_the_training_data_and_be_prepared) {
+  std::string const text = "1,5,2\n2,3,4\n4,4,8\n";
+  data_table const rows = parse_table(text, "a.csv", {.header = false});
+  auto const examples = [](data_table const& of, std::vector<std::string> const& inputs) {
+    return of.examples({.inputs = inputs, .target = "c2", .regression = true});
+  };
+  training run = trainer<narrow>(regression(2));
+  run.fit(examples(rows, {"c0", "c1"}));
+  regression_report report(1);
+  run.evaluate(examples(rows, {"c0", "c1"}), {&report});
+  EXPECT_NE(refusal_of<data_error>([&] {
+              run.evaluate(examples(rows, {"c1", "c0"}), {&report});
+            }).find("expected c0, c1, in this order"),
+            std::string::npos);
+  EXPECT_EQ(run.predict(rows).values.size(), 3u);
+  keep(run, fitted_pipeline({.schema = {{{.name = "c0"}, {.name = "c1"}, {.name = "c2"}}},
+                             .steps = {pipeline::normalise{{"c0", "c1"}}}},
+                            rows));
+  EXPECT_NE(refusal_of<setting_error>([&] {
+              run.evaluate(examples(rows, {"c0", "c1"}), {&report});
+            }).find("got rows as in a file"),
+            std::string::npos);
 }
 
 }  // namespace table_columns_test

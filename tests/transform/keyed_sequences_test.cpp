@@ -47,6 +47,14 @@ values x_of(keyed_sequences const& all, std::int64_t i) {
   return {x.begin(), x.end()};
 }
 
+TEST(keyed_sequences, know_their_columns_and_their_pipeline) {
+  keyed_sequences const all(fitted({by_id}), log_rows());
+  tensor_description const input =
+      all.examples({.inputs = {"y", "x"}, .target = "part", .regression = true}).describe().inputs[0];
+  EXPECT_EQ(input.feature_names, (strings{"y", "x"}));
+  EXPECT_EQ(input.pipeline, fitted({by_id}).fingerprint());
+}
+
 TEST(keyed_sequences, are_sorted_by_key_and_order) {
   keyed_sequences const all(fitted({by_part}), log_rows());
   ASSERT_EQ(all.size(), 4);
@@ -58,6 +66,8 @@ TEST(keyed_sequences, are_sorted_by_key_and_order) {
   EXPECT_EQ(x_of(all, 1), (values{21, 22, 23}));
   EXPECT_EQ(x_of(all, 3), (values{40, 50}));
   EXPECT_EQ(all.rows().rows(), 7);
+  EXPECT_EQ(all.rows().pipeline(), fitted({by_part}).fingerprint());
+  EXPECT_NE(all.rows().pipeline(), fitted({pipeline::index{{"state"}}, by_part}).fingerprint());
   EXPECT_EQ(all.report().rows, 7);
 }
 

@@ -20,14 +20,17 @@ struct safetensors_entry {
   std::string name;
   element_type type;
   shape dims;
-  std::uint64_t begin, end;  // byte range in the data part
+  std::uint64_t begin, end;   // bytes of the data part
+  bool is_f16 = false;        // converted to `type`, f32
+  std::string unread_type{};  // not empty: the data are skipped
 };
 
 }  // namespace detail
 
 /// A safetensors file or stream in memory: tensors by name, and metadata.
 ///
-/// Shapes    up to six extents, each at most the largest int; types F32, F64, BF16, U8, I32, I64, U64.
+/// Shapes    up to six extents, each at most the largest int; types F32, F64, BF16, U8, I32, I64, U64. F16 is
+///           converted to f32. A tensor of any other type is listed without its data; `at` refuses it.
 /// Before    the source is untrusted: sizes are checked against each other and against the file size before
 ///           memory is allocated. For a stream, memory grows with the bytes received.
 /// After     the data of every tensor is aligned to 64 bytes, for any offset in the file.
@@ -47,17 +50,19 @@ class safetensors {
   safetensors_metadata const& metadata() const& { return metadata_; }
   safetensors_metadata const& metadata() const&& = delete;  // keep the file in a variable
 
-  /// Returns the tensors in the order of their data in the file.
+  /// Returns the tensors in the order of their data in the file, also those of a type that is not read.
   std::span<stored_tensor const> tensors() const&;
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
 
   /// Returns the tensor of this name; nullopt if there is none.
+  ///
+  /// Errors    data_error if its type is not read.
   std::optional<tensor_view> find(std::string_view tensor) const&;
   std::optional<tensor_view> find(std::string_view tensor) const&& = delete;  // keep the file in a variable
 
   /// Returns the tensor of this name.
   ///
-  /// Errors    data_error if there is none.
+  /// Errors    data_error if there is none, or if its type is not read.
   tensor_view at(std::string_view tensor) const&;
   tensor_view at(std::string_view tensor) const&& = delete;  // keep the file in a variable
 

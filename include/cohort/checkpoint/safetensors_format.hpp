@@ -13,10 +13,12 @@
 
 namespace cohort {
 
-/// A tensor of a safetensors file: its name and a view of its elements.
+/// A tensor of a safetensors or .npz file: its name and a view of its elements.
 struct stored_tensor {
   std::string name;
   tensor_view view;
+  std::string
+      unread_type{};  ///< the file's name of a type that is not read, such as BOOL; `view` is empty then
 };
 
 /// Metadata strings of a safetensors file. Sorted, so that equal metadata gives equal bytes.
@@ -46,6 +48,9 @@ inline constexpr std::array<std::pair<std::string_view, element_type>, 7> safete
     {"I64", element_type::i64},
     {"U64", element_type::u64},
 }};
+
+/// Files may have elements of this type; they are converted to f32.
+inline constexpr std::string_view safetensors_f16 = "F16";
 
 constexpr std::string_view safetensors_name(element_type type) {
   for (auto const& [name, known] : safetensors_types) {

@@ -29,8 +29,8 @@ struct array_view {
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
   feature_axis features = feature_axis::channels;
-  std::vector<std::string> feature_names = {};  ///< as in tensor_description
-  bool is_prepared = false;                     ///< as in tensor_description
+  std::vector<std::string> feature_names = {};  ///< as of tensor_description
+  std::optional<std::uint64_t> pipeline = {};   ///< likewise
 };
 
 namespace detail {

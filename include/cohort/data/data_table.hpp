@@ -57,8 +57,8 @@ class data_table {
   /// Returns the number of a row in the file, counted from 1. Differs from row + 1 in a part of a table, or
   /// if rows were dropped.
   std::int64_t row_number(int row) const;
-  /// Returns whether the rows are the result of fitted_pipeline::apply.
-  bool is_prepared() const;
+  /// Returns the fitted_pipeline::fingerprint of the pipeline whose result the rows are; 0: of none.
+  std::uint64_t pipeline() const;
   /// Returns the names of the columns, in the order of the table.
   std::vector<std::string> const& columns() const&;
   std::vector<std::string> const& columns() const&& = delete;  // keep the table in a variable

@@ -4,6 +4,7 @@
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ struct tensor_description {
   /// For a part made of table columns: one name per element of a row, or, if the part is an index, one name
   /// per value of the index. Otherwise empty.
   std::vector<std::string> feature_names = {};
-  bool is_prepared = false;  ///< made of rows that a fitted_pipeline has prepared
+  std::optional<std::uint64_t> pipeline = {};  ///< of a part made of rows of a table: data_table::pipeline
 
   /// Returns whether `maps` maps can rescale the part: one map per channel (1 for a scalar), or one per
   /// element. The part's elements in the batch must be f32 or f64, and not indices.

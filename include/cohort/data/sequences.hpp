@@ -26,6 +26,8 @@ struct series_view {
   int classes = 0;  ///< if > 0: values are class labels 0 … classes − 1
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;
+  std::vector<std::string> feature_names = {};  ///< as of tensor_description
+  std::optional<std::uint64_t> pipeline = {};   ///< likewise
 };
 
 /// Divides a tensor that contains the rows of all series, one series after another. Copies nothing.

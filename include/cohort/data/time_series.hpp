@@ -3,7 +3,9 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +21,8 @@ namespace cohort {
 class time_series {
  public:
   explicit time_series(tensor_view values, std::vector<std::string> columns = {},
-                       std::shared_ptr<void const> owner = nullptr, bool is_prepared = false);
+                       std::shared_ptr<void const> owner = nullptr,
+                       std::optional<std::uint64_t> pipeline = std::nullopt);
 
   /// Rows of `columns` values each, from a range of numbers: time_series(temperatures, 1).
   template <class R>
@@ -40,8 +43,8 @@ class time_series {
   std::vector<std::string> const& columns() const& { return columns_; }
   std::vector<std::string> const& columns() const&& = delete;  // keep the series in a variable
   std::shared_ptr<void const> const& owner() const { return owner_; }
-  /// Returns whether a fitted_pipeline has prepared the rows (data_table::is_prepared).
-  bool is_prepared() const { return is_prepared_; }
+  /// data_table::pipeline of the table that contains the rows; nullopt if no table does.
+  std::optional<std::uint64_t> pipeline() const { return pipeline_; }
 
   /// Returns the index of the column `name`.  Errors: setting_error, with all names, if there is none.
   int column(std::string_view name) const;
@@ -55,7 +58,7 @@ class time_series {
   tensor_view values_;
   std::vector<std::string> columns_;
   std::shared_ptr<void const> owner_;
-  bool is_prepared_ = false;
+  std::optional<std::uint64_t> pipeline_;
 };
 
 /// A series in two parts: auto [training, held_out] = split_series(series, 0.8).

@@ -45,7 +45,8 @@ class regression_report final : public evaluator {
   std::optional<double> mse(int c) const;
   std::optional<double> mae(int c) const;
   std::optional<double> rmse(int c) const;
-  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 is as good as predicting the mean.
+  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 is as good as predicting the mean. If all
+  /// targets are equal: 1 without errors, otherwise 0, as in scikit-learn.
   std::optional<double> r2(int c) const;
   /// Pearson's correlation of outputs and targets.
   std::optional<double> correlation(int c) const;

@@ -15,8 +15,8 @@ namespace cohort {
 /// An array from a NumPy .npy file, with its memory.
 ///
 /// Shapes    up to six extents, row-major. Types `<f4`, `<f8`, `<i4`, `<i8`, `<u8` and `|u1` are f32, f64,
-///           i32, i64, u64 and u8. `|b1` is u8, 0 or 1. Arrays in Fortran order are converted to row-major
-///           order.
+///           i32, i64, u64 and u8. `|b1` is u8, 0 or 1. `<f2` is converted to f32. Arrays in Fortran order are
+///           converted to row-major order.
 /// Before    the file may be untrusted. Versions 1 and 2 of the format are read. Nothing is unpickled. The
 ///           file's size is compared with its header before memory is allocated.
 /// Errors    file_error; data_error naming the byte, or the type that is not supported.

@@ -23,7 +23,6 @@ class layer_states;
 /// The scalars of a step in device memory.
 struct step_constants {
   double gradient_scale = 1;  ///< as in step_scalars
-  double weight = 0;          ///< sum over the examples of this part of the batch
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
 };
@@ -51,10 +50,10 @@ struct step_scalars {
 
   /// The weight of an example.
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
-  /// Sum of weight·steps over `batch` examples: their part of the mean's divisor.
-  double weight_of(int batch) const {
+  /// Sum of weight·count over `batch` examples. `counts`: one per example; null: 1.
+  double weight_of(int batch, std::int32_t const* counts) const {
     double sum = 0;
-    for (int example = 0; example < batch; ++example) sum += weight(example) * (steps ? steps[example] : 1);
+    for (int example = 0; example < batch; ++example) sum += weight(example) * (counts ? counts[example] : 1);
     return sum;
   }
   /// Returns the index in the data set of an example of the batch.

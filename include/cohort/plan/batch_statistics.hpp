@@ -12,10 +12,10 @@ namespace cohort {
 /// Means and variances of one step's batch, from which training updates the running statistics. Each worker
 /// has one part.
 ///
-/// Kernels write the mean b and the biased variance s of their part of the batch to the gradient slots of
-/// running_mean and running_variance. A context merges them into its worker's part of this class, once
-/// for each micro-batch. The weight a of a micro-batch is its part of the divisor of the mean loss
-/// (loss_divisor; by default the number of examples). Two parts are merged to
+/// Kernels write the mean b and the biased variance s of their part of the batch where the gradients of
+/// running_mean and running_variance belong. A context merges them into its worker's part of this class, once
+/// for each micro-batch. The weight a of a micro-batch is the sum of its examples' weights; for a norm of
+/// masked sequences, each weight counts once for each unmasked step. Two parts are merged to
 ///
 ///     a = a₁ + a₂      b = b₁ + a₂/a·(b₂ − b₁)      s = a₁/a·s₁ + a₂/a·s₂ + a₁·a₂/a²·(b₂ − b₁)²
 ///

@@ -90,7 +90,7 @@ inline constexpr detail::built_in_metric perplexity{"perplexity", detail::measur
 inline constexpr detail::built_in_metric rmse{"rmse", detail::measure_rmse, false};
 /// Mean absolute error.
 inline constexpr detail::built_in_metric mae{"mae", detail::measure_mae, false};
-/// 1 − Σ (output − target)² / Σ (target − mean)².
+/// 1 − Σ (output − target)² / Σ (target − mean)²; see regression_report::r2.
 inline constexpr detail::built_in_metric r2{"r2", detail::measure_r2, true};
 /// Area under the ROC curve; for several classes the mean over the classes, each against all others.
 inline constexpr detail::built_in_metric auc{"auc", detail::measure_auc, true};

@@ -8,6 +8,7 @@
 #include <cohort/transform/transform_rows.hpp>
 #include <cohort/transform/transform_settings.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,7 +72,7 @@ class fitted_pipeline {
   transform_pipeline const& description() const&;
   transform_pipeline const& description() const&& = delete;  // keep the pipeline in a variable
   /// Returns the columns of the result.
-  table_schema const& schema() const& { return schema_; }
+  table_schema const& schema() const&;
   table_schema const& schema() const&& = delete;  // keep the pipeline in a variable
   /// Returns the values that a step has learned; none for a step that does not learn.
   ///
@@ -81,8 +82,11 @@ class fitted_pipeline {
   /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
   /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after it do not
   /// count.
-  transform_report const& report() const& { return report_; }
+  transform_report const& report() const&;
   transform_report const& report() const&& = delete;  // keep the pipeline in a variable
+
+  /// Returns a hash of to_json. Rows that `apply` returns have it as data_table::pipeline.
+  std::uint64_t fingerprint() const;
 
   /// Reads a fitted pipeline.
   ///
@@ -102,8 +106,6 @@ class fitted_pipeline {
   void finish();
 
   std::shared_ptr<detail::pipeline_program> program_;
-  table_schema schema_;
-  transform_report report_;
 };
 
 /// Writes a fitted pipeline as indented JSON: the fields of the pipeline, and `learned`.

@@ -69,7 +69,7 @@ step_scalars const now{.seed = 11, .step = 42, .indices = indices.data()};
 
 detail::kernels::random_examples drawn() {
   static std::vector<long long> const numbers(indices.begin(), indices.end());
-  static detail::kernels::step_constants const constants{1, 0, 11, 42};
+  static detail::kernels::step_constants const constants{1, 11, 42};
   return {numbers.data(), &constants, detail::purpose_of("layer", "one")};
 }
 
@@ -373,7 +373,7 @@ TEST(kernels, compute_softmax_losses_by_warps) {
     std::vector<float> p(x.size()), wanted_p(x.size()), diff(x.size()), wanted_diff(x.size());
     std::vector<double> losses(rows), wanted(rows);
     detail::kernels::class_targets const targets{labels.data(), nullptr, classes, 0.1, 9};
-    detail::kernels::step_constants const constants{1, 0, 0, 0};
+    detail::kernels::step_constants const constants{1, 0, 0};
     auto const loss = [&](std::vector<float>& to, std::vector<double>& sums) {
       return detail::kernels::softmax_loss{
           {x.data(), to.data(), classes}, targets, {weights.data(), nullptr, 1}, sums.data(), true};

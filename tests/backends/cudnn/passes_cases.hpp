@@ -183,18 +183,12 @@ TEST_F(passes_on_gpu, update_running_statistics) {
     };
     buffer moments[2]{{channels * sizeof(detail::batch_moments), passes->space()},
                       {channels * sizeof(detail::batch_moments), passes->space()}};
-    buffer constants(sizeof(step_constants), passes->space());
-    std::vector<float> const weights{1, 2, 0.5F, 1, 1};
-    int first = 0;
+    buffer weight(sizeof(double), passes->space());
     for (std::size_t k : {0, 1}) {
       passes->scale(moments[k].data(), moments[k].bytes() / sizeof(float), 0);
-      step_constants const now{.weight = k == 0 ? 3 : 2.5};
-      put(&now, constants);
-      step_scalars const scalars{.weights = weights.data() + first,
-                                 .on_device = constants.as<step_constants>()};
-      int const examples = k == 0 ? 2 : 3;
-      first += examples;
-      passes->merge_statistics(arenas[k + 1] + 64, arenas[k + 1] + 512, scalars, examples,
+      double const weight_of_part = k == 0 ? 3 : 2.5;
+      put(&weight_of_part, weight);
+      passes->merge_statistics(arenas[k + 1] + 64, arenas[k + 1] + 512, weight.as<double>(),
                                moments[k].as<detail::batch_moments>(), channels - 1);
       passes->wait();
     }

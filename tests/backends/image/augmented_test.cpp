@@ -368,6 +368,31 @@ TEST(augmented, refuses_target_images_of_another_size) {
             {.flip = true});
 }
 
+TEST(augmented, refuses_a_part_that_may_be_a_flattened_image) {
+  std::vector<std::uint8_t> const pixels(3 * 8 * 8);
+  std::vector<float> const numbers(3 * 8 * 8);
+  std::vector<std::int32_t> const labels(64);
+  auto const with_target = [&](cohort::array_view const& target, cohort::augmentation const& how) {
+    return refused<cohort::shape_error>([&] {
+      augmented(cohort::arrays({{.name = "x", .values = {pixels.data(), {1, 3, 8, 8}}}}, {target}), how);
+    });
+  };
+  for (cohort::array_view const& target :
+       {cohort::array_view{.name = "y", .values = {numbers.data(), {1, 64}}},
+        cohort::array_view{.name = "y", .values = {numbers.data(), {1, 192}}},
+        cohort::array_view{.name = "y", .values = {numbers.data(), {1, 64, 1}}},
+        cohort::array_view{.name = "y", .values = {labels.data(), {1, 64}}, .classes = 2}})
+    expect_parts(with_target(target, {.flip = true}),
+                 {"may be an image", "(y)", "the shape 8x8 or channels x 8x8"});
+  for (cohort::array_view const& target :
+       {cohort::array_view{.name = "y", .values = {numbers.data(), {1, 63}}},
+        cohort::array_view{.name = "y", .values = {numbers.data(), {1, 1}}},
+        cohort::array_view{.name = "y", .values = {numbers.data(), {1, 8, 8}}}})
+    EXPECT_EQ(with_target(target, {.flip = true}), "");
+  EXPECT_EQ(with_target({.name = "y", .values = {numbers.data(), {1, 64}}}, {.colour = {.contrast = 0.5}}),
+            "");
+}
+
 /// The scaling of an element would be applied to the element that has moved to its place.
 class scaled_elements {
  public:

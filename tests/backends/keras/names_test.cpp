@@ -33,7 +33,59 @@ keras_case case_named(std::string const& name) {
   return {};
 }
 
-TEST(keras_names, select_the_outputs_of_the_same_layers_as_in_keras) {
+imported_model imported(std::string const& config) {
+  named_waves const weights;
+  return detail::import_keras(config, "Keras configuration", {}, {3, 15}, nullptr, &weights);
+}
+
+std::vector<std::vector<float>> outputs_of(imported_model const& model,
+                                           std::vector<std::string> const& layers,
+                                           std::vector<tensor_view> inputs) {
+  batch_view data;
+  data.count = inputs[0].dims[0];
+  data.inputs = std::move(inputs);
+  training const run = load_imported<reference<float>>(model);
+  std::vector<std::vector<float>> values;
+  for (predictions const& one : run.outputs_of(layers, data)) values.push_back(one.values);
+  return values;
+}
+
+/// Derived names: a/dense is the part of a layer a before its activation, d@2 the second call of a layer d.
+TEST(keras_names, belong_to_the_layers_that_have_them_although_they_equal_derived_names) {
+  using namespace keras_models;
+  std::vector<float> const x{1, -2, 3, 0.5F, 2, -1};
+  tensor_view const rows(x.data(), {2, 3});
+  imported_model const parts = imported(sequential(
+      {input_json("x", "[null, 3]"), layer_json("a", "Dense", R"("units": 2, "activation": "relu")"),
+       layer_json("a/dense", "Dense", R"("units": 2)")}));
+  auto const of_parts = outputs_of(parts, {"a", "a/dense"}, {rows});
+  EXPECT_EQ(of_parts[1], outputs_of(parts, {}, {rows})[0]);
+  EXPECT_NE(of_parts[0], of_parts[1]);
+  imported_model const twice =
+      imported(functional({input_json("x", "[null, 3]"),
+                           layer_json("d", "Dense", R"("units": 3)", R"([[["x",0,0,{}]],[["d",0,0,{}]]])"),
+                           layer_json("d@2", "Dense", R"("units": 3)", R"([[["x",0,0,{}]]])"),
+                           layer_json("sum", "Add", "", R"([[["d",1,0,{}],["d@2",0,0,{}]]])")},
+                          R"([["x",0,0]])", R"([["sum",0,0]])"));
+  imported_model const alone =
+      imported(sequential({input_json("x", "[null, 3]"), layer_json("d@2", "Dense", R"("units": 3)")}));
+  EXPECT_EQ(outputs_of(twice, {"d@2"}, {rows}), outputs_of(alone, {}, {rows}));
+}
+
+TEST(keras_names, of_two_layers_must_differ_also_with_the_names_of_nested_models) {
+  using namespace keras_models;
+  std::string const nested = R"({"class_name": "Sequential", "config": {"name": "enc", "layers": [)"
+                             + layer_json("d", "Dense", R"("units": 3)") + "]}}";
+  EXPECT_EQ(config_refusal(sequential(
+                {input_json("x", "[null, 3]"), nested, layer_json("other", "Dense", R"("units": 3)")})),
+            "imported");
+  EXPECT_NE(config_refusal(sequential({input_json("x", "[null, 3]"), nested,
+                                       layer_json("enc/d", "Dense", R"("units": 3)")}))
+                .find("two layers have the name enc/d"),
+            std::string::npos);
+}
+
+TEST(keras_names, return_the_outputs_of_the_layers_with_these_names) {
   std::vector<keras_case> const cases = read_keras_cases("names.txt").cases;
   EXPECT_GE(cases.size(), 29U);
   std::set<std::string> refused;
@@ -188,6 +240,38 @@ TEST(keras_masks, that_keras_drops_are_refused_unless_padding_is_zero) {
   EXPECT_EQ(refusal_of_readers(layer_json("a", "Masking", "", calls({"x"})),
                                layer_json("b", "ReLU", "", calls({"x"}))),
             message_with("2 readers, 1 of them Masking"));
+}
+
+/// Keras 3 passes no mask to a layer with a second tensor argument, such as initial_state: these layers read
+/// the padding, which is 0 after Masking.
+TEST(keras_masks, are_not_passed_to_recurrent_layers_with_initial_states_by_keras_3) {
+  using namespace keras_models;
+  auto const tensor = [](std::string const& name) {
+    return R"({"class_name": "__keras_tensor__", "config": {"keras_history": [")" + name + R"(", 0, 0]}})";
+  };
+  auto const model = [&](bool is_masked, std::string const& class_name, std::string const& config) {
+    std::string const first = is_masked ? "mask" : "linear";
+    return imported(
+        functional({input_json("x", "[null, 5, 3]"), input_json("state", "[null, 2]"),
+                    is_masked ? layer_json("mask", "Masking", R"("mask_value": 0.0)",
+                                           R"([{"args": [)" + tensor("x") + R"(], "kwargs": {}}])")
+                              : layer_json("linear", "Activation", R"("activation": "linear")",
+                                           R"([{"args": [)" + tensor("x") + R"(], "kwargs": {}}])"),
+                    layer_json("steps", class_name, config,
+                               R"([{"args": [)" + tensor(first) + R"(], "kwargs": {"initial_state": )"
+                                   + tensor("state") + "}}]")},
+                   R"([["x",0,0],["state",0,0]])", R"([["steps",0,0]])"));
+  };
+  std::vector<float> x(2 * 5 * 3);
+  for (std::size_t i = 0; i < 9; ++i)
+    x[i] = x[15 + i] = 0.1F * static_cast<float>(i + 1);  // then 2 steps of padding
+  std::vector<float> const state{0.3F, -0.2F, 0.1F, 0.4F};
+  std::vector<tensor_view> const inputs{tensor_view(x.data(), {2, 5, 3}), tensor_view(state.data(), {2, 2})};
+  for (auto const& [class_name, config] :
+       {std::pair{"GRU", R"("units": 2)"}, std::pair{"SimpleRNN", R"("units": 2, "return_sequences": true)"}})
+    EXPECT_EQ(outputs_of(model(true, class_name, config), {}, inputs),
+              outputs_of(model(false, class_name, config), {}, inputs))
+        << class_name;
 }
 
 TEST(keras_masks, passed_as_arguments_must_be_the_mask_of_the_layers_input) {

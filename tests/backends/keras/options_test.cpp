@@ -283,20 +283,24 @@ TEST(keras_optimizers, with_unknown_or_unsupported_options_are_refused) {
                            ": expected no such field, or null, got a value"));
 }
 
-/// Since 2.11, Keras adds ε below the root.
-TEST(keras_optimizers, add_epsilon_as_in_their_keras_version) {
-  auto const of = [](std::string const& version) {
+/// Since 2.11, Keras adds ε below the root, except in legacy optimizers, whose files have no
+/// is_legacy_optimizer.
+TEST(keras_optimizers, add_epsilon_where_their_version_did) {
+  auto const of = [](std::string const& version, std::string const& more = "") {
     std::string model = sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
                                    R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name":
            "Adagrad", "config": {"learning_rate": 0.1, "initial_accumulator_value": 0.5,
-           "epsilon": 0.25}}})");
+           "epsilon": 0.25)" + more + "}}}");
     model.replace(model.find("3.15.0"), 6, version);
     return from_keras_config(model).settings.optimizer.rule;
   };
-  EXPECT_EQ(of("2.10.0"), optimizer_rule(adagrad{.learning_rate = 0.1, .epsilon = 0.25, .initial = 0.5}));
-  for (char const* const version : {"2.11.0", "3.0.0"})
-    EXPECT_EQ(of(version), optimizer_rule(adagrad{.learning_rate = 0.1, .epsilon = 1e-30, .initial = 0.75}))
-        << version;
+  optimizer_rule const to_root(adagrad{.learning_rate = 0.1, .epsilon = 0.25, .initial = 0.5}),
+      below_root(adagrad{.learning_rate = 0.1, .epsilon = 1e-30, .initial = 0.75});
+  EXPECT_EQ(of("2.10.0"), to_root);
+  EXPECT_EQ(of("2.15.0"), to_root) << "a legacy optimizer";
+  EXPECT_EQ(of("2.15.0", R"(, "is_legacy_optimizer": true)"), to_root);
+  EXPECT_EQ(of("2.11.0", R"(, "is_legacy_optimizer": false)"), below_root);
+  EXPECT_EQ(of("3.0.0"), below_root);
 }
 
 /// The .h5 files of Keras 2.11 to 2.15 contain registered names.

@@ -22,11 +22,11 @@ namespace cohort {
 /// The file may be untrusted. Entries that overlap are errors. Before memory is allocated, an entry's size is
 /// compared with the largest size that deflate can produce from its bytes.
 ///
-/// Shapes    as npy_array.
+/// Shapes    as npy_array. An array of any other type is listed without its data (stored_tensor::unread_type).
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
 /// Order     `tensors` has the order of the archive. Its names omit ".npy".
 /// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
-///           checked), encryption, another compression, or an array that npy_array refuses.
+///           checked), encryption, another compression, or an array that npy_array refuses except for its type.
 /// Source    APPNOTE.TXT of the zip format, 6.3.
 class npz_file {
  public:
@@ -34,7 +34,8 @@ class npz_file {
   static npz_file parse(std::span<std::byte const> bytes, std::string name,
                         std::size_t max_bytes = std::size_t{1} << 34);
 
-  std::string const& name() const { return name_; }
+  std::string const& name() const& { return name_; }
+  std::string const& name() const&& = delete;  // keep the file in a variable
   std::span<stored_tensor const> tensors() const& { return tensors_; }
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
 
@@ -51,7 +52,7 @@ enum class npz_compression { none, deflate };
 ///
 ///     save_npz("weights.npz", model_content(run.network()).add_parameters(run.parameters()).tensors());
 ///
-/// Errors    data_error for an empty name or two tensors of one name, for bf16, and for a file of 4 GiB or
+/// Errors    data_error for an empty name or two tensors of one name, for bf16, for a tensor without data, and for a file of 4 GiB or
 ///           more; file_error if the file cannot be written. After an error, an existing file of that name is
 ///           unchanged.
 void save_npz(std::string const& path, std::span<stored_tensor const> tensors,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/json.hpp>
+#include <cohort/tensor/f16.hpp>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -30,6 +32,13 @@ bool is_text(std::uint64_t first_bytes) {
   return true;
 }
 
+/// "F16, F32, …"
+std::string names_of_safetensors_types() {
+  std::string names(safetensors_f16);
+  for (auto const& known : safetensors_types) names += ", " + std::string(known.first);
+  return names;
+}
+
 safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   tensor.expect_only({"dtype", "shape", "data_offsets"});
   safetensors_entry entry;
@@ -38,11 +47,13 @@ safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   io::json_value const dtype = tensor.at("dtype");
   auto const known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
                                   [&](auto const& type) { return type.first == dtype.string(); });
-  if (known == safetensors_types.end()) dtype.refuse("one of F32, F64, BF16, U8, I32, I64, U64");
-  entry.type = known->second;
+  entry.is_f16 = dtype.string() == safetensors_f16;
+  bool const is_read = known != safetensors_types.end() || entry.is_f16;
+  if (!is_read) entry.unread_type = dtype.string();
+  entry.type = known == safetensors_types.end() ? element_type::f32 : known->second;
 
   io::json_value const extents = tensor.at("shape");
-  std::uint64_t bytes = bytes_of(entry.type);
+  std::uint64_t bytes = bytes_of(entry.type);  // in memory
   bool overflow = false;
   if (extents.size() > static_cast<std::size_t>(shape::max_rank)) {
     extents.refuse("at most " + std::to_string(shape::max_rank) + " extents");
@@ -57,16 +68,18 @@ safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   if (overflow) {
     extents.refuse("a tensor of less than 2^63 bytes", to_string(entry.dims));
   }
+  if (entry.is_f16) bytes /= 2;
 
   io::json_value const offsets = tensor.at("data_offsets");
   if (offsets.kind() != io::json_kind::array || offsets.size() != 2)
     offsets.refuse("an array of two offsets");
   entry.begin = offsets.at(0).unsigned_integer();
   entry.end = offsets.at(1).unsigned_integer();
-  if (entry.begin > entry.end || entry.end - entry.begin != bytes) {
+  if (entry.begin > entry.end || (is_read && entry.end - entry.begin != bytes)) {
     refuse_safetensors(where + ", tensor " + quote_for_error(entry.name),
-                       std::to_string(bytes) + " bytes for " + to_string(entry.dims) + ' '
-                           + std::string(name_of(entry.type)),
+                       is_read ? std::to_string(bytes) + " bytes for " + to_string(entry.dims) + ' '
+                                     + std::string(entry.is_f16 ? "f16" : name_of(entry.type))
+                               : "an end after the begin",
                        "data_offsets " + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
   }
   return entry;
@@ -143,6 +156,8 @@ std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
       std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
                        [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
   if (found == by_name_.end() || tensors_[*found].name != tensor) return std::nullopt;
+  if (std::string const& type = tensors_[*found].unread_type; !type.empty())
+    refuse(tensor, "one of the types " + detail::names_of_safetensors_types(), "type " + type);
   return tensors_[*found].view;
 }
 
@@ -211,10 +226,14 @@ std::vector<detail::safetensors_entry> safetensors::read_entries(std::string con
 void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
                             bool size_is_known) {
   constexpr std::size_t unit = detail::safetensors_alignment;
-  auto slot = [](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  auto const slot = [](detail::safetensors_entry const& entry) -> std::uint64_t {
+    if (!entry.unread_type.empty()) return 0;
+    std::uint64_t const bytes = entry.end - entry.begin;
+    return ((entry.is_f16 ? 2 * bytes : bytes) + unit - 1) / unit * unit;
+  };
   std::uint64_t needed = 0;
   for (auto const& entry : entries) {
-    if (__builtin_add_overflow(needed, slot(entry.end - entry.begin), &needed)
+    if (__builtin_add_overflow(needed, slot(entry), &needed)
         || needed > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
       detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(entry.name),
                                  "less than 2^63 bytes of data", "more");
@@ -223,21 +242,26 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
   std::vector<std::uint64_t> places;
   std::uint64_t place = 0;
   for (auto const& entry : entries) {
-    std::uint64_t const bytes = entry.end - entry.begin;
+    std::uint64_t const bytes = entry.end - entry.begin, first = place + (entry.is_f16 ? bytes : 0);
+    bool const is_read = entry.unread_type.empty();
     places.push_back(bytes == 0 ? 0 : place);
     for (std::uint64_t done = 0; done < bytes;) {
-      std::uint64_t const from = place + done;
-      if (from >= data_.bytes()) grow(detail::next_capacity(from, needed, size_is_known));
-      std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.bytes() - from);
-      std::size_t const got = source.read(data_.data() + from, part);
+      std::array<std::byte, 4096> skipped;
+      std::uint64_t const from = first + done;
+      if (is_read && from >= data_.bytes()) grow(detail::next_capacity(from, needed, size_is_known));
+      std::uint64_t const part =
+          std::min<std::uint64_t>(bytes - done, is_read ? data_.bytes() - from : skipped.size());
+      std::size_t const got = source.read(is_read ? data_.data() + from : skipped.data(), part);
       done += got;
       if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
     }
-    place += slot(bytes);
+    if (entry.is_f16) detail::widen_f16(data_.data() + place, static_cast<std::size_t>(bytes) / sizeof(f16));
+    place += slot(entry);
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    tensors_.push_back(
-        {entries[i].name, tensor_view(data_.data() + places[i], entries[i].type, entries[i].dims)});
+    tensor_view view(data_.data() + places[i], entries[i].type, entries[i].dims);
+    if (!entries[i].unread_type.empty()) view = {nullptr, element_type::f32, {0}};
+    tensors_.push_back({entries[i].name, view, entries[i].unread_type});
     by_name_.push_back(i);
   }
   std::sort(by_name_.begin(), by_name_.end(),

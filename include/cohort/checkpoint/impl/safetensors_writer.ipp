@@ -21,7 +21,7 @@ std::vector<stored_tensor const*> by_element_size(std::span<stored_tensor const>
   return order;
 }
 
-void check_names(std::vector<stored_tensor const*> order) {
+void check_tensors(std::vector<stored_tensor const*> order) {
   std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
   for (std::size_t i = 0; i < order.size(); ++i) {
     bool const twice = i > 0 && order[i]->name == order[i - 1]->name;
@@ -31,6 +31,12 @@ void check_names(std::vector<stored_tensor const*> order) {
                       .expected = "unique names, none of them empty or \"__metadata__\"",
                       .got = twice ? "two tensors of this name" : "this name"});
   }
+  for (stored_tensor const* const tensor : order)
+    if (!tensor->unread_type.empty())
+      throw data_error({.what = "cannot write safetensors",
+                        .where = {"tensor ", quote_for_error(tensor->name)},
+                        .expected = "tensors with data",
+                        .got = {"a tensor of type ", tensor->unread_type, ", which was not read"}});
 }
 
 /// Returns the length and the JSON header, padded with spaces so that the data is aligned.
@@ -76,7 +82,7 @@ namespace cohort {
 void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
                        safetensors_metadata const& metadata) {
   auto const order = detail::by_element_size(tensors);
-  detail::check_names(order);
+  detail::check_tensors(order);
   std::string const header = detail::safetensors_header(order, metadata);
   sink.write(header.data(), header.size());
   for (stored_tensor const* tensor : order)

@@ -312,7 +312,15 @@ inline void check_source(table_source const& s) {
   if (s.transform) check_pipeline(*s.transform, s.format);
   require_no_split(s, s.test_file, "data.table");
 }
-inline void check_source(text_source const& s) { require_path(s.file, "data.text.file", "a text file"); }
+inline void check_source(text_source const& s) {
+  require_path(s.file, "data.text.file", "a text file");
+  if (auto const* const gpt2 = std::get_if<gpt2_tokens>(&s.tokens)) {
+    require_path(gpt2->vocabulary, "data.text.tokens.gpt2.vocabulary", "the file vocab.json of GPT-2");
+    require_path(gpt2->merges, "data.text.tokens.gpt2.merges", "the file merges.txt of GPT-2");
+  }
+  if (auto const* const saved = std::get_if<saved_tokens>(&s.tokens))
+    require_path(saved->file, "data.text.tokens.file.file", "a file of tokenizer::save");
+}
 inline void check_source(series_source const& s) {
   require_path(s.file, "data.series.file", "a file with a table");
   if (s.window.length < 1) refuse_field("data.series.length", "the rows of a window, at least 1", "0");

@@ -30,9 +30,6 @@ template <class Table>
 /// Returns the names of the columns for a message, at most 50.
 std::string listed_columns(std::vector<std::string> const& columns);
 
-/// Returns `columns`, or an empty list if they are the default names c0, c1, ….
-std::vector<std::string> given_names(std::vector<std::string> columns);
-
 /// Throws setting_error for a column that a table does not have.
 [[noreturn]] void refuse_column(std::string const& table, std::vector<std::string> const& columns,
                                 std::string_view wanted);

@@ -97,7 +97,7 @@ tensor_description checked_part(array_view const& a, bool input) {
                           .label_names = a.label_names,
                           .features = a.features,
                           .feature_names = a.feature_names,
-                          .is_prepared = a.is_prepared};
+                          .pipeline = a.pipeline};
   transform_of(part);
   if (part.stored == f64 && part.type == f32) require_fit_f32(a);
   return part;

@@ -17,7 +17,7 @@ std::int64_t data_table::row_number(int row) const {
   std::vector<std::int32_t> const& numbers = content_->row_numbers;
   return content_->rows_before + (numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)]);
 }
-bool data_table::is_prepared() const { return content_->is_prepared; }
+std::uint64_t data_table::pipeline() const { return content_->pipeline; }
 std::vector<std::string> const& data_table::columns() const& { return content_->names; }
 element_type data_table::number_type() const { return content_->number_type; }
 std::string const& data_table::name() const& { return content_->where; }
@@ -76,7 +76,7 @@ data_table data_table::select(std::span<std::int64_t const> rows) const {
   part->number_type = content_->number_type;
   part->rows = static_cast<int>(rows.size());
   part->rows_before = content_->rows_before;
-  part->is_prepared = content_->is_prepared;
+  part->pipeline = content_->pipeline;
   for (std::int64_t const row : rows)
     part->row_numbers.push_back(
         static_cast<std::int32_t>(row_number(static_cast<int>(row)) - content_->rows_before));
@@ -124,8 +124,8 @@ arrays data_table::examples(table_examples const& settings) const {
     array_view const input{.name = "input",
                            .values = {matrix->data(), shape(rows(), static_cast<int>(inputs.size()))},
                            .as = element_type::f32,
-                           .feature_names = detail::given_names(inputs),
-                           .is_prepared = is_prepared()};
+                           .feature_names = inputs,
+                           .pipeline = pipeline()};
     if (settings.target.empty()) return arrays({input}, {}, owner);
     array_view target{.name = settings.target};
     if (settings.regression) {
@@ -158,7 +158,7 @@ time_series data_table::series(std::vector<std::string> const& columns) const {
     using real = std::remove_pointer_t<decltype(type)>;
     auto const matrix = detail::matrix_of<real>(*this, used);
     return time_series({matrix->data(), shape(rows(), static_cast<int>(used.size()))}, used, matrix,
-                       is_prepared());
+                       pipeline());
   });
 }
 
@@ -191,11 +191,8 @@ column_facts facts_of(data_table const& table, std::string const& name) {
   std::vector<std::int64_t> times(column.vocabulary.size());
   for (std::int32_t const code : column.codes)
     if (code >= 0) ++times[static_cast<std::size_t>(code)];
-  for (std::size_t code = 0; code < times.size(); ++code) {
-    facts.values += times[code];
-    facts.different += times[code] > 0;
-    if (times[code] > 0 && is_date(column.vocabulary[code])) facts.dates += times[code];
-  }
+  for (std::size_t code = 0; code < times.size(); ++code)
+    if (times[code] > 0) facts.add(column.vocabulary[code], times[code]);
   return facts;
 }
 

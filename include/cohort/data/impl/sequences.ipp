@@ -185,7 +185,9 @@ tensor_description sequences::add_series(series_view const& from, bool input) {
       .classes = from.classes,
       .label_names = from.label_names,
       .features = indices ? feature_axis::none : feature_axis::channels,
-      .mask = 0};
+      .mask = 0,
+      .feature_names = from.feature_names,
+      .pipeline = from.pipeline};
   transform_of(part);
   series_.push_back(from.values);
   return part;

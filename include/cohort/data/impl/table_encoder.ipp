@@ -309,7 +309,7 @@ arrays table_encoder::encoded(data_table const& table, bool with_target) const {
   std::vector<std::vector<std::string>> names = feature_names();
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     inputs[input].feature_names = std::move(names[input]);
-    inputs[input].is_prepared = table.is_prepared();
+    inputs[input].pipeline = table.pipeline();
   }
   return arrays(inputs, targets, made);
 }

@@ -13,12 +13,6 @@ std::string listed_columns(std::vector<std::string> const& columns) {
   return names;
 }
 
-std::vector<std::string> given_names(std::vector<std::string> columns) {
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    if (columns[c] != text_of({"c", c})) return columns;
-  return {};
-}
-
 void refuse_column(std::string const& table, std::vector<std::string> const& columns,
                    std::string_view wanted) {
   throw setting_error({.what = "the table has no such column",

@@ -27,8 +27,8 @@ void require_finite_rows(std::span<T const> values, std::vector<std::string> con
 namespace cohort {
 
 time_series::time_series(tensor_view values, std::vector<std::string> columns,
-                         std::shared_ptr<void const> owner, bool is_prepared)
-    : values_(values), columns_(std::move(columns)), owner_(std::move(owner)), is_prepared_(is_prepared) {
+                         std::shared_ptr<void const> owner, std::optional<std::uint64_t> pipeline)
+    : values_(values), columns_(std::move(columns)), owner_(std::move(owner)), pipeline_(pipeline) {
   if (values_.dims.rank != 2 || values_.dims.elements() == 0
       || (values_.type != element_type::f32 && values_.type != element_type::f64))
     throw shape_error({.what = "a series does not consist of rows of numbers",

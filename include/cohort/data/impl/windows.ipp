@@ -38,8 +38,8 @@ class series_windows {
     description_.inputs = {{.name = "window",
                             .example = {settings.length, width},
                             .stored = type,
-                            .feature_names = given_names(series.columns()),
-                            .is_prepared = series.is_prepared()}};
+                            .feature_names = series.columns(),
+                            .pipeline = series.pipeline()}};
     description_.targets = {
         {.name = "target", .example = {static_cast<int>(columns.size())}, .stored = type}};
 

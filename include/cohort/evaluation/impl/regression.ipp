@@ -92,8 +92,9 @@ std::optional<double> regression_report::rmse(int c) const {
 }
 
 std::optional<double> regression_report::r2(int c) const {
-  if (!(of(c).moments.yy > 0)) return std::nullopt;
-  return 1 - of(c).squared.value() / of(c).moments.yy;
+  double const errors = of(c).squared.value();
+  if (of(c).moments.yy > 0) return 1 - errors / of(c).moments.yy;
+  return examples() > 0 ? std::optional(errors == 0 ? 1.0 : 0.0) : std::nullopt;
 }
 
 std::optional<double> regression_report::correlation(int c) const {
@@ -114,15 +115,11 @@ std::string regression_report::stats() const {
     table.add({"mean", number(mse()), number(mae()), number(rmse()), number(r2()), number(correlation())});
   std::string const text = detail::text_of({"  ", examples(), " examples\n"}) + table.text();
   if (columns() == 1) return text;
-  std::string undefined;
-  auto const note = [&](char const* metric, std::optional<double> (regression_report::*value)(int) const) {
-    int count = 0;
-    for (int c = 0; c < columns(); ++c) count += (this->*value)(c) ? 0 : 1;
-    if (count > 0) undefined += detail::text_of({undefined.empty() ? "" : ", ", count, " of ", metric});
-  };
-  note("R²", &regression_report::r2);
-  note("correlation", &regression_report::correlation);
-  return undefined.empty() ? text : text + "  columns with 0/0, left out of the means: " + undefined + '\n';
+  int undefined = 0;
+  for (int c = 0; c < columns(); ++c) undefined += correlation(c) ? 0 : 1;
+  return undefined == 0 ? text
+                        : detail::text_of({text, "  columns with 0/0, left out of the means: ", undefined,
+                                           " of correlation\n"});
 }
 
 std::optional<double> regression_report::column::mean(detail::compensated_sum const& errors) const {

@@ -170,7 +170,6 @@ class layers_reader {
     cohort::kind const* kind;
     std::optional<io::json_value> fields;  // none: only the kind is given
     std::string name{};
-    bool is_named = false;  // in the text
     layer_settings_text settings{};
     std::vector<std::size_t> inputs{};   // indices of layers in the text
     std::optional<std::size_t> owner{};  // layer whose parameters are shared
@@ -218,7 +217,6 @@ class layers_reader {
     auto const given = layer.find("name");
     if (given) {
       if (given->string().empty()) given->refuse("a name that is not empty");
-      layer.is_named = true;
       layer.name = given->string();
     }
     auto const [known, is_new] = by_name_.emplace(layer.name, layers_.size());
@@ -305,7 +303,7 @@ class layers_reader {
     }
     if (elements > max_layer_elements)
       layer.value.refuse("inputs of at most " + std::to_string(max_layer_elements) + " elements", "more");
-    layer.id = net_.append(kind, values.data(), inputs, layer.is_named ? layer.name : "",
+    layer.id = net_.append(kind, values.data(), inputs, layer.name,
                            {.weights = layer.settings.weights,
                             .bias = layer.settings.bias,
                             .recurrent = layer.settings.recurrent},

@@ -173,15 +173,19 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
       }
       used[found->second] = true;
       tensor_view const view = tensors[found->second].view;
+      std::string const& unread_type = tensors[found->second].unread_type;
       detail::element_order order{.dims = view.dims, .from = {}};
       std::string wrong;
-      for (detail::tensor_operation const& operation : rule->operations)
-        if (wrong.empty()) wrong = order.apply(operation, target);
-      if (!wrong.empty())
+      if (unread_type.empty())
+        for (detail::tensor_operation const& operation : rule->operations)
+          if (wrong.empty()) wrong = order.apply(operation, target);
+      if (!unread_type.empty())
+        wrong = "f32, f64, f16 or bf16 expected, got type " + unread_type;
+      else if (!wrong.empty())
         wrong = "line " + std::to_string(rule->line) + " cannot make " + wrong;
       else if (view.type != element_type::f32 && view.type != element_type::f64
                && view.type != element_type::bf16)
-        wrong = "f32, f64 or bf16 expected, got " + std::string(name_of(view.type));
+        wrong = "f32, f64, f16 or bf16 expected, got " + std::string(name_of(view.type));
       else if (order.dims != one.spec.dims)
         wrong =
             to_string(one.spec.dims) + " expected, got " + to_string(order.dims)
@@ -198,9 +202,10 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (used[i]) continue;
     bool const ignored =
-        std::any_of(map.rules().begin(), map.rules().end(), [&](detail::name_rule const& rule) {
-          return rule.ignores() && detail::match_pattern(rule.theirs[0], tensors[i].name);
-        });
+        !tensors[i].unread_type.empty()
+        || std::any_of(map.rules().begin(), map.rules().end(), [&](detail::name_rule const& rule) {
+             return rule.ignores() && detail::match_pattern(rule.theirs[0], tensors[i].name);
+           });
     (ignored ? report.ignored : problems.unused).push_back(tensors[i].name);
   }
   if (std::string got = problems.text(); !got.empty())

@@ -34,10 +34,12 @@ struct integer_codec {
   T most = std::numeric_limits<T>::max();
 
   void read(io::json_value from, T& value) const {
-    if constexpr (std::signed_integral<T>)
+    if constexpr (std::signed_integral<T>) {
       value = static_cast<T>(from.integer(least, most));
-    else
+    } else {
       value = static_cast<T>(from.unsigned_integer(most));
+      if (value < least) from.refuse(text_of({"an integer of at least ", least}));
+    }
   }
   void write(io::json_writer& out, T value) const { out.value(value); }
   void schema(io::json_writer& out) const {

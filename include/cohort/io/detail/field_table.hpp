@@ -55,10 +55,7 @@ struct ignored_codec {
 std::size_t index_of_name(io::json_value at, std::string_view what, std::string_view name,
                           std::span<std::string_view const> known);
 
-/// Throws data_error if the value is not an object, or has a field that is not among `known`.
-void expect_fields(io::json_value object, std::span<std::string_view const> known);
-
-/// Throws the setting_error as a data_error with the value's line and path.
+/// Throws data_error with the value's line and path, for a setting_error.
 [[noreturn]] void refuse_setting(io::json_value value, setting_error const& refused);
 
 /// Calls `work`. A setting_error becomes a data_error with the value's line and path.
@@ -78,7 +75,7 @@ struct chosen_name {
 };
 chosen_name read_chosen_name(io::json_value value, std::string_view what);
 
-/// Reads the fields of an object into a struct. `is_complete`: objects must have all fields.
+/// Reads the fields of an object into a struct. `is_complete`: the object must have all fields.
 class fields_reader {
  public:
   explicit fields_reader(io::json_value object, bool is_complete = false);
@@ -106,7 +103,8 @@ class fields_reader {
 
 // ---- writing --------------------------------------------------------------------------------------------
 
-/// Writes all fields of a struct. `shared_only`: omits fields that may differ between ranks.
+/// Writes all fields of a struct. `shared_only`: omits fields of this struct that may differ between ranks;
+/// nested structs have none.
 struct fields_writer {
   io::json_writer& out;
   bool shared_only = false;
@@ -163,8 +161,8 @@ template <class T>
 struct object_codec {
   io::json_lines lines = io::json_lines::many;
 
-  void read(io::json_value from, T& value, bool is_complete = false) const {
-    fields_reader reader(from, is_complete);
+  void read(io::json_value from, T& value) const {
+    fields_reader reader(from);
     field_table(reader, value);
     reader.finish();
   }
@@ -213,11 +211,17 @@ std::string line_of(T const& value) {
   object_codec<T>().write(out, value);
   return out.text();
 }
-/// Reads an object that has all fields of T.
+
+/// Throws data_error for a field of `written`, JSON, that the value lacks, at any depth. Fields that are null
+/// may be missing.
+void expect_fields_of(std::string const& written, io::json_value value);
+
+/// Reads an object that has every field that line_of writes, in nested objects too.
 template <class T>
 T read_complete(io::json_value value) {
   T result;
-  object_codec<T>().read(value, result, true);
+  object_codec<T>().read(value, result);
+  expect_fields_of(line_of(result), value);
   return result;
 }
 

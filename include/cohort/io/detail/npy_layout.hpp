@@ -17,8 +17,12 @@ struct npy_layout {
   element_type type = element_type::f32;
   shape dims{};
   bool is_boolean = false, is_fortran = false;
-  std::size_t first = 0;  // offset of the data in the file, in bytes
+  bool is_f16 = false;    // of 2 bytes in the file; converted to `type`, f32
+  std::size_t first = 0;  // byte of the data
   std::size_t bytes = 0;  // of the data
+
+  std::size_t element_bytes() const { return is_f16 ? 2 : bytes_of(type); }  // in the file
+  std::size_t memory_bytes() const { return bytes / element_bytes() * bytes_of(type); }
 };
 
 /// Reads the header and checks that the file's size matches it. `begin`: the file, or its first
@@ -27,5 +31,10 @@ struct npy_layout {
 /// Errors    data_error naming `where` and the byte.
 npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
                            std::string const& where);
+
+/// Returns the array's type, such as "<i2", if npy_array does not read it; otherwise "".
+///
+/// Errors    data_error naming `where` and the byte for a damaged header.
+std::string unread_npy_type(std::span<std::byte const> file, std::string const& where);
 
 }  // namespace cohort::detail

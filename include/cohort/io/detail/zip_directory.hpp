@@ -33,7 +33,7 @@ struct zip_entry {
 
 /// The central directory of a zip archive in memory. 64-bit fields (zip64) are supported.
 ///
-/// Before    the bytes are untrusted and outlive the directory. The caller checks the CRC-32 of the entries
+/// Before    the bytes are untrusted; they must be valid during the constructor and for packed(). The caller checks the CRC-32 of the entries
 ///           that it reads.
 /// After     no entry is encrypted. All names differ. The data of all entries are inside the archive and do
 ///           not overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes

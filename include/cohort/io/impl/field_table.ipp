@@ -22,11 +22,6 @@ std::size_t index_of_name(io::json_value at, std::string_view what, std::string_
   return static_cast<std::size_t>(found - known.begin());
 }
 
-void expect_fields(io::json_value object, std::span<std::string_view const> known) {
-  if (object.kind() != io::json_kind::object) object.refuse("an object");
-  for (io::json_value const field : object.items()) index_of_name(field, "fields", field.key(), known);
-}
-
 void refuse_setting(io::json_value value, setting_error const& refused) {
   refusal const& why = refused.why();
   std::string got = why.where.empty() ? why.what : why.where;
@@ -50,8 +45,24 @@ fields_reader::fields_reader(io::json_value object, bool is_complete)
 }
 
 void fields_reader::finish() const {
-  expect_fields(object_, known_);
+  for (io::json_value const field : object_.items()) index_of_name(field, "fields", field.key(), known_);
   if (missing_ >= 0) object_.at(known_[static_cast<std::size_t>(missing_)]);  // throws
+}
+
+void expect_fields_of(io::json_value written, io::json_value value) {
+  if (written.kind() == io::json_kind::object) {
+    if (value.kind() != io::json_kind::object) value.refuse("an object with all fields");
+    for (io::json_value const field : written.items())
+      if (!field.is_null()) expect_fields_of(field, value.at(field.key()));
+  } else if (written.kind() == io::json_kind::array && value.kind() == io::json_kind::array) {
+    for (std::size_t i = 0; i < written.size() && i < value.size(); ++i)
+      expect_fields_of(written.at(i), value.at(i));
+  }
+}
+
+void expect_fields_of(std::string const& written, io::json_value value) {
+  io::json_document const parsed = io::parse_json(written, "fields");
+  expect_fields_of(parsed.root(), value);
 }
 
 field_assignment::field_assignment(std::string_view path, std::string_view value, std::string_view origin)

@@ -9,8 +9,10 @@
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/npy.hpp>
+#include <cohort/tensor/f16.hpp>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@ namespace cohort::detail {
 
 inline constexpr std::string_view npy_magic = "\x93NUMPY";
 
+inline constexpr std::string_view npy_f16 = "<f2";
 inline constexpr std::array<std::pair<std::string_view, element_type>, 7> npy_types{{
     {"<f4", element_type::f32},
     {"<f8", element_type::f64},
@@ -123,16 +126,22 @@ struct npy_header_reader {
   }
 };
 
-element_type npy_type(std::string const& name, std::string const& where) {
+std::optional<element_type> find_npy_type(std::string_view name) {
+  if (name == npy_f16) return element_type::f32;
   for (auto const& [known, type] : npy_types)
     if (known == name) return type;
+  return std::nullopt;
+}
+
+element_type npy_type(std::string const& name, std::string const& where) {
+  if (auto const type = find_npy_type(name)) return *type;
   std::string got = quote_for_error(name);
   if (name.ends_with('O')) got += ", Python objects, which would be unpickled";
   if (name.starts_with('>')) got += ", big-endian";
   throw data_error(
       {.what = "cannot read the .npy file",
        .where = {where, ", type"},
-       .expected = "<f4, <f8, <i4, <i8, <u8, |u1 or |b1 (numpy.ascontiguousarray(a, dtype='<f4'))",
+       .expected = "<f2, <f4, <f8, <i4, <i8, <u8, |u1 or |b1 (numpy.ascontiguousarray(a, dtype='<f4'))",
        .got = std::move(got)});
 }
 
@@ -159,8 +168,9 @@ void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte
                     .got = std::move(got)});
 }
 
-npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
-                           std::string const& where) {
+/// Reads magic, version and header. `begin`, `file_bytes`: as read_npy_layout.
+npy_header_reader read_npy_header(std::span<std::byte const> begin, std::uint64_t file_bytes,
+                                  std::string const& where) {
   std::string_view const all(reinterpret_cast<char const*>(begin.data()), begin.size());
   if (!all.starts_with(npy_magic))
     refuse_npy(where, 0, "the magic of NumPy",
@@ -181,34 +191,48 @@ npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_
     refuse_npy(where, 8, "a header of at most " + std::to_string(most) + " bytes", std::to_string(length));
   npy_header_reader header{.text = all.substr(prefix, length), .first = prefix, .where = where};
   header.read();
+  return header;
+}
 
+std::string unread_npy_type(std::span<std::byte const> file, std::string const& where) {
+  npy_header_reader const header = read_npy_header(file, file.size(), where);
+  return find_npy_type(header.type) ? "" : header.type;
+}
+
+npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
+                           std::string const& where) {
+  npy_header_reader const header = read_npy_header(begin, file_bytes, where);
   npy_layout made{.type = npy_type(header.type, where),
                   .dims = header.dims,
                   .is_boolean = header.type == "|b1",
                   .is_fortran = header.fortran_order && header.dims.rank > 1,
-                  .first = prefix + length};
-  std::uint64_t size = bytes_of(made.type);
+                  .is_f16 = header.type == npy_f16,
+                  .first = header.first + header.text.size()};
+  std::size_t const prefix = header.first;
+  std::uint64_t size = made.element_bytes();
   for (int axis = 0; axis < header.dims.rank; ++axis) {
     if (header.dims[axis] == 0) size = 0;
     if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(header.dims[axis]), &size))
       refuse_npy(where, prefix, "less than 2^64 bytes", "the shape " + to_string(header.dims));
   }
   if (size != file_bytes - made.first)
-    refuse_npy(
-        where, made.first,
-        std::to_string(size) + " bytes for " + to_string(header.dims) + ' ' + std::string(name_of(made.type)),
-        std::to_string(file_bytes - made.first));
+    refuse_npy(where, made.first,
+               std::to_string(size) + " bytes for " + to_string(header.dims) + ' '
+                   + std::string(made.is_f16 ? "f16" : name_of(made.type)),
+               std::to_string(file_bytes - made.first));
   made.bytes = static_cast<std::size_t>(size);
   return made;
 }
 
 /// Copies an array in Fortran order to row-major order, with elements of the layout's type.
 void copy_from_fortran_order(npy_layout const& layout, std::byte const* from, std::byte* to) {
-  std::size_t const width = bytes_of(layout.type);
+  std::size_t const width = layout.element_bytes();
   if (width == 8)
     copy_from_fortran_order<std::uint64_t>(layout.dims, from, to);
   else if (width == 4)
     copy_from_fortran_order<std::uint32_t>(layout.dims, from, to);
+  else if (width == 2)
+    copy_from_fortran_order<std::uint16_t>(layout.dims, from, to);
   else
     copy_from_fortran_order<std::uint8_t>(layout.dims, from, to);
 }
@@ -263,14 +287,16 @@ npy_array npy_array::load(std::string const& path, std::size_t max_bytes) {
   npy_array made;
   made.type_ = layout.type;
   made.dims_ = layout.dims;
-  made.memory_ = buffer(layout.bytes);
+  made.memory_ = buffer(layout.memory_bytes());
+  std::byte* const place = made.memory_.data() + layout.memory_bytes() - layout.bytes;
   buffer apart = layout.is_fortran ? buffer(layout.bytes) : buffer();
-  std::byte* const data = layout.is_fortran ? apart.data() : made.memory_.data();
+  std::byte* const data = layout.is_fortran ? apart.data() : place;
   std::size_t const known = std::min(begin.size() - layout.first, layout.bytes);
   if (known > 0) std::memcpy(data, begin.data() + layout.first, known);
   if (known < layout.bytes) file.read_exactly(data + known, layout.bytes - known);
   detail::check_booleans(layout, {data, layout.bytes}, path);
-  if (layout.is_fortran) detail::copy_from_fortran_order(layout, data, made.memory_.data());
+  if (layout.is_fortran) detail::copy_from_fortran_order(layout, data, place);
+  if (layout.is_f16) detail::widen_f16(made.memory_.data(), layout.bytes / sizeof(f16));
   return made;
 }
 
@@ -281,11 +307,13 @@ npy_array npy_array::parse(std::span<std::byte const> bytes, std::string const& 
   npy_array made;
   made.type_ = layout.type;
   made.dims_ = layout.dims;
-  made.memory_ = buffer(layout.bytes);
+  made.memory_ = buffer(layout.memory_bytes());
+  std::byte* const place = made.memory_.data() + layout.memory_bytes() - layout.bytes;
   if (layout.is_fortran)
-    detail::copy_from_fortran_order(layout, data.data(), made.memory_.data());
+    detail::copy_from_fortran_order(layout, data.data(), place);
   else if (!data.empty())
-    std::memcpy(made.memory_.data(), data.data(), data.size());
+    std::memcpy(place, data.data(), data.size());
+  if (layout.is_f16) detail::widen_f16(made.memory_.data(), layout.bytes / sizeof(f16));
   return made;
 }
 

@@ -133,6 +133,7 @@ class bound_context final : public plan_context {
   /// Addresses of the batch statistics that a call writes, and the channels in batch_statistics.
   struct bound_statistics {
     std::byte const *means, *variances;
+    int mask;
     std::size_t first, channels;
   };
   struct bound {
@@ -177,7 +178,7 @@ class bound_context final : public plan_context {
       bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}, {}};
       for (written_statistics const& one : c.statistics)
         b.statistics.push_back({static_cast<std::byte const*>(addresses[one.means]),
-                                static_cast<std::byte const*>(addresses[one.variances]), one.first,
+                                static_cast<std::byte const*>(addresses[one.variances]), one.mask, one.first,
                                 one.channels});
       for (address const& a : c.arguments)
         if (a.where == place::gradient && !c.accumulates) b.gradients.push_back(a.index);
@@ -297,7 +298,7 @@ class bound_context final : public plan_context {
       }
       if (statistics_)
         for (bound_statistics const& of : one.statistics)
-          passes_.merge_statistics(of.means, of.variances, inputs_.scalars(), made_->batch,
+          passes_.merge_statistics(of.means, of.variances, inputs_.part_weight(of.mask),
                                    statistics_ + of.first, of.channels);
       if (accumulates) add_saved_sums(one.gradients);
     }

@@ -71,6 +71,11 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
+  /// The weight of the batch in running statistics of values with this mask, in the arenas' space: the sum of
+  /// weight·(unmasked steps) over the examples; with mask −1, the sum of the weights.
+  double const* part_weight(int mask) const {
+    return (passes_.space() ? device_part_weights_ : part_weights_.data()) + (mask + 1);
+  }
   /// Changes if the address or type of targets, masks, scalars or states that a device's passes use differs
   /// from that of the previous step.
   std::uint64_t version() const { return version_; }
@@ -108,6 +113,9 @@ class step_inputs {
     scalars_.weights = per_example(request.weights, "weights");
     scalars_.indices = per_example(request.indices, "indices");
     scalars_.steps = by_target() ? counted_.data() : masks_.averaged_steps();
+    part_weights_.assign(1, scalars_.weight_of(batch_, nullptr));
+    for (std::size_t m = 0; m < masks_.size(); ++m)
+      part_weights_.push_back(scalars_.weight_of(batch_, masks_[m].counts));
   }
   void load_targets(std::span<tensor_view const> targets) {
     if (targets.size() != specs_.size())
@@ -218,8 +226,7 @@ class step_inputs {
   /// Uploads all data except inputs in one block; targets, masks and scalars then point to this block.
   void upload_block(forward_request const& request) {
     std::vector<tensor_view> const& targets = host_targets_;
-    step_constants const now{uploaded_scale_, scalars_.weight_of(batch_), request.seed,
-                             static_cast<std::uint64_t>(request.step)};
+    step_constants const now{uploaded_scale_, request.seed, static_cast<std::uint64_t>(request.step)};
     auto const size_of = [](tensor_view const& one) {
       return static_cast<std::size_t>(one.dims.elements()) * bytes_of(one.type);
     };
@@ -227,7 +234,9 @@ class step_inputs {
     auto const room = [&](std::size_t size) {
       return std::exchange(bytes, bytes + round_to_alignment(size));
     };
-    std::size_t const constants = room(sizeof now), weights = room(request.weights.size_bytes()),
+    std::span<double const> const parts = part_weights_;
+    std::size_t const constants = room(sizeof now), part_weights = room(parts.size_bytes()),
+                      weights = room(request.weights.size_bytes()),
                       indices = room(request.indices.size_bytes());
     offsets_.clear();
     for (std::size_t m = 0; m < masks_.size(); ++m) offsets_.push_back(room(masks_.steps(m).size()));
@@ -238,6 +247,7 @@ class step_inputs {
       if (size > 0) std::memcpy(host_block_.data() + at, from, size);
     };
     put(constants, &now, sizeof now);
+    put(part_weights, parts.data(), parts.size_bytes());
     put(weights, request.weights.data(), request.weights.size_bytes());
     put(indices, request.indices.data(), request.indices.size_bytes());
     for (std::size_t m = 0; m < masks_.size(); ++m)
@@ -253,6 +263,7 @@ class step_inputs {
     };
     std::byte const* const base = device_block_.data();
     point(scalars_.on_device, reinterpret_cast<step_constants const*>(base + constants));
+    point(device_part_weights_, reinterpret_cast<double const*>(base + part_weights));
     scalars_.weights = request.weights.empty() ? nullptr : reinterpret_cast<float const*>(base + weights);
     scalars_.indices =
         request.indices.empty() ? nullptr : reinterpret_cast<std::int64_t const*>(base + indices);
@@ -283,6 +294,8 @@ class step_inputs {
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;
   step_masks masks_;
+  std::vector<double> part_weights_;  // without a mask, then for each mask
+  double const* device_part_weights_ = nullptr;
   reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
   std::vector<std::size_t> offsets_;           // in that block: masks, then targets
   float const* device_weights_ = nullptr;

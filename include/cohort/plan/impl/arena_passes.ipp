@@ -98,13 +98,12 @@ class passes_on_host final : public arena_passes {
                    states, one.n);
     }
   }
-  void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
-                        int examples, batch_moments* to, std::size_t n) override {
-    double const weight = now.weight_of(examples);
+  void merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
+                        batch_moments* to, std::size_t n) override {
     auto const* const b = reinterpret_cast<T const*>(means);
     auto const* const s = reinterpret_cast<T const*>(variances);
     for (std::size_t c = 0; c < n; ++c)
-      to[c] = combine_moments(to[c], {weight, static_cast<double>(b[c]), static_cast<double>(s[c])});
+      to[c] = combine_moments(to[c], {*weight, static_cast<double>(b[c]), static_cast<double>(s[c])});
   }
   void merge_moments(batch_moments const* from, batch_moments* to, std::size_t n) override {
     for (std::size_t c = 0; c < n; ++c) to[c] = combine_moments(to[c], from[c]);

@@ -98,7 +98,9 @@ std::vector<written_statistics> compiler<B>::statistics_of(plan_step const& step
   for (batch_statistics::layer const& one : statistics_layers(store_.table()))
     for (std::size_t mean = 0; mean < all; ++mean)
       for (std::size_t variance = 0; writes(mean, one.parameter) && variance < all; ++variance)
-        if (writes(variance, one.parameter + 1)) written.push_back({mean, variance, one.first, one.channels});
+        if (writes(variance, one.parameter + 1))
+          written.push_back(
+              {mean, variance, net_.mask_number(net_.input_mask(step.node)), one.first, one.channels});
   return written;
 }
 

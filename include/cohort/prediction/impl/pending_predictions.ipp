@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/prediction/pending_predictions.hpp>
+#include <utility>
 
 namespace cohort {
 
 pending_predictions& pending_predictions::operator=(pending_predictions&& other) noexcept {
-  call_.swap(other.call_);
+  if (this == &other) return *this;
+  if (call_) call_->cancel();
+  call_ = std::move(other.call_);
   return *this;
 }
 

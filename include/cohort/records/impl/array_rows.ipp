@@ -14,6 +14,11 @@ npy_layout with_rows(npy_layout const& layout, std::string const& where) {
                       .where = where,
                       .expected = "an array with extents",
                       .got = "a single element"});
+  if (layout.is_f16)
+    throw data_error({.what = "the elements of the array are f16, which is not converted in rows",
+                      .where = where,
+                      .expected = "f32 (numpy.ascontiguousarray(a, dtype='<f4'))",
+                      .got = "f16"});
   if (layout.is_fortran)
     throw data_error({.what = "the rows of the array are not contiguous",
                       .where = where,

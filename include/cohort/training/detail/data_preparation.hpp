@@ -3,6 +3,8 @@
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/table_encoder.hpp>
+#include <cohort/detail/hash.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +19,8 @@ class row_pipeline {
   virtual ~row_pipeline() = default;
   virtual data_table apply(data_table const& rows) const = 0;
   virtual std::string to_json() const = 0;
+  /// fitted_pipeline::fingerprint
+  std::uint64_t fingerprint() const { return fnv1a(to_json()); }
 };
 
 /// Reads a row_pipeline from JSON. `name`: for messages.  Errors: data_error.
@@ -24,7 +28,10 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// The reader of the component transform; null in a program without this component.
 [[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
 
-/// Preparation of a run's data before the network, step by step: rows by `pipeline`, examples by `encoder`,
+/// Throws setting_error for rows that another pipeline than the kept one has prepared, if one is kept.
+[[noreturn]] void refuse_pipeline(std::string const& where, bool is_kept);
+
+/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
 /// and batches by `rescaling`. Each step may be absent. Model files contain the steps.
 struct data_preparation {
   std::shared_ptr<row_pipeline const> pipeline{};

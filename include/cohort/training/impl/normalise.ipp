@@ -92,7 +92,9 @@ void training::normalise(dataset const& data, normalisation_settings const& how,
     if (!sums.empty()) std::memcpy(of_rank.data(), all.of(rank).data(), all.of(rank).size());
     whole.merge(of_rank);
   }
-  state.preparation.rescaling = whole.result();
+  cohort::normalisation fitted = whole.result();
+  detail::check_normalisation(state.net, fitted);
+  state.preparation.rescaling = std::move(fitted);
 }
 
 void training::normalise(cohort::normalisation with) {

@@ -82,12 +82,20 @@ std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
   return any ? names : std::vector<std::vector<std::string>>();
 }
 
+/// Returns whether all names are those of the columns of a table without names: c0, c1, ….
+bool are_numbers_of_columns(std::span<std::string const> names) {
+  return std::ranges::all_of(names, [](std::string const& name) {
+    return name.size() > 1 && name[0] == 'c' && name.find_first_not_of("0123456789", 1) == name.npos;
+  });
+}
+
 void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
                          char const* whose, char const* call) {
   if (known.size() != data.describe().inputs.size()) return;
   for (std::size_t i = 0; i < known.size(); ++i) {
     tensor_description const& given = data.describe().inputs[i];
     if (known[i].empty() || given.feature_names.empty()) continue;
+    if (are_numbers_of_columns(known[i]) != are_numbers_of_columns(given.feature_names)) continue;
     auto const [x, y] = std::ranges::mismatch(known[i], given.feature_names);
     if (x == known[i].end() && y == given.feature_names.end()) continue;
     auto const at = static_cast<std::size_t>(x - known[i].begin());
@@ -103,13 +111,17 @@ void check_feature_names(dataset const& data, std::vector<std::vector<std::strin
 
 /// Requires rows prepared by the kept pipeline, with the columns of the kept encoder and of the last fit.
 void check_features(training_state const& run, dataset const& data, char const* call) {
-  for (tensor_description const& one : data.describe().inputs)
-    if (run.preparation.pipeline && !one.feature_names.empty() && !one.is_prepared)
+  for (tensor_description const& one : data.describe().inputs) {
+    if (!run.preparation.pipeline || !one.pipeline) continue;
+    if (*one.pipeline == 0)
       throw setting_error(
           {.what = "the rows are not prepared by the pipeline of the model",
            .where = {call, ", ", one.name},
            .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
            .got = "rows as in a file"});
+    if (*one.pipeline != run.preparation.pipeline->fingerprint())
+      refuse_pipeline(text_of({call, ", ", one.name}), true);
+  }
   if (run.preparation.encoder)
     check_feature_names(data, run.preparation.encoder->feature_names(), "the kept encoder", call);
   check_feature_names(data, run.preparation.feature_names, "the training", call);

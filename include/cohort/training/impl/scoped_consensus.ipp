@@ -11,12 +11,13 @@ scoped_consensus::scoped_consensus(strategy& exchange_strategy, replica const& m
   std::vector<std::byte*> dense;
   for (int array = 0; array < arrays; ++array) dense.push_back(consensus.emplace_back(mine.bytes()).data());
   exchange_strategy.consensus(mine, dense);
-  for (int array = 0; array < arrays; ++array) {
-    arena_passes& passes = mine.parameters.passes();
+  arena_passes& passes = mine.parameters.passes();
+  for (int array = 0; array < arrays;
+       ++array) {  // all copies before the first change: an allocation may fail
     buffer const& saved = saved_.emplace_back(mine.parameters.arena_bytes(), passes.space());
     passes.copy(mine.arena(array), saved.data(), saved.bytes());
-    mine.write(array, dense[static_cast<std::size_t>(array)]);
   }
+  for (int array = 0; array < arrays; ++array) mine.write(array, dense[static_cast<std::size_t>(array)]);
   mine.parameters.mark_changed();
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/graph/graph_json.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/detail/fit_loop.hpp>
@@ -159,10 +160,7 @@ std::string training::checksum() const {
   std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements())
                                * bytes_of(parameters().type()));
   parameters().read_all(parameters().master(), dense.data());
-  std::uint64_t const hash = detail::fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()});
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
-  return text;
+  return detail::hash_text(detail::fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()}));
 }
 
 std::string training::plan_table(int batch, int accumulate) {

@@ -2,7 +2,9 @@
 #pragma once
 #include <cohort/transform/detail/row_expression.hpp>
 #include <cohort/transform/transform_pipeline.hpp>
+#include <cohort/transform/transform_settings.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +18,11 @@ struct pipeline_program {
 
   transform_pipeline how;
   std::vector<std::optional<row_expression>> expressions;         // of filter and derive
-  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not fitted, or nothing to fit
-  std::size_t row_steps = 0;                                      // number of steps before group_by_key
+  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not yet, or nothing to fit
+  std::size_t row_steps = 0;                                      // before group_by_key
+  table_schema schema;                                            // of the result; this and the rest are set
+  transform_report report;                                        // when all steps are fitted
+  std::uint64_t fingerprint = 0;
 
   /// Returns whether a step learns from the training rows.
   bool learns(std::size_t step) const;

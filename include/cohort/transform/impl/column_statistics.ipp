@@ -172,11 +172,9 @@ column_facts column_statistics::facts() const {
     made.different = count_ == 0 ? 0 : highest_ > lowest_ ? 2 : 1;
     return made;
   }
-  made.different = static_cast<std::int64_t>(texts_.size());
-  for (auto const& [text, times] : texts_) {
-    made.values += static_cast<std::int64_t>(times);
-    if (is_date(text)) made.dates += static_cast<std::int64_t>(times);
-  }
+  if (texts_.empty()) return made;
+  for (std::string const& text : values())  // sorted: the first quantity determines the sign
+    made.add(text, static_cast<std::int64_t>(texts_.find(text)->second));
   return made;
 }
 

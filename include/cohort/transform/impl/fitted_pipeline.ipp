@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json_writer.hpp>
@@ -202,9 +203,9 @@ void fitted_pipeline::fit(table_pieces const& training, communicator* world, tra
     std::vector<detail::step_statistics> whole = mine;
     transform_report read;
     auto const pass = [&] { detail::gather_statistics(*program_, plan, training, how, mine, read); };
-    report_ = {};
+    program_->report = {};
     auto const merge = [&](std::span<std::byte const> bytes, int rank) {
-      detail::merge_pass(bytes, rank, whole, report_);
+      detail::merge_pass(bytes, rank, whole, program_->report);
     };
     if (world) {
       all_or_none(*world, "fitted_pipeline", "cannot fit the pipeline", pass);
@@ -221,11 +222,14 @@ void fitted_pipeline::fit(table_pieces const& training, communicator* world, tra
   }
   if (how.log && how.rank <= 0)
     for (std::string const& notice : notices) how.log(notice);
-  report_.notices = std::move(notices);
+  program_->report.notices = std::move(notices);
   finish();
 }
 
-void fitted_pipeline::finish() { schema_ = detail::plan_of(*program_, detail::plan_purpose::check).schema; }
+void fitted_pipeline::finish() {
+  program_->schema = detail::plan_of(*program_, detail::plan_purpose::check).schema;
+  program_->fingerprint = detail::fnv1a(to_json(*this));
+}
 
 data_table fitted_pipeline::apply(data_table const& rows, transform_settings const& how,
                                   transform_report* report) const {
@@ -233,7 +237,7 @@ data_table fitted_pipeline::apply(data_table const& rows, transform_settings con
   detail::row_frame frame = detail::frame_of(rows, program_->how.schema, how, counts);
   for (std::size_t i = 0; i < program_->row_steps; ++i) detail::apply_step(*program_, i, frame, how, counts);
   if (report) report->add(counts);
-  frame.content().is_prepared = true;
+  frame.content().pipeline = fingerprint();
   return frame.release();
 }
 
@@ -241,7 +245,7 @@ std::optional<table_row> fitted_pipeline::apply(table_row const& row) const {
   data_table const made = apply(table_of(program_->how.schema, {row}, "a row"));
   if (made.rows() == 0) return std::nullopt;
   table_row values;
-  for (column_schema const& column : schema_.columns) {
+  for (column_schema const& column : schema().columns) {
     row_value& value = values.emplace_back();  // missing
     if (column.has_numbers()) {
       double const number = made.numbers<double>(column.name)[0];
@@ -262,6 +266,9 @@ table_pieces fitted_pipeline::apply(table_pieces rows, transform_settings const&
 }
 
 transform_pipeline const& fitted_pipeline::description() const& { return program_->how; }
+table_schema const& fitted_pipeline::schema() const& { return program_->schema; }
+transform_report const& fitted_pipeline::report() const& { return program_->report; }
+std::uint64_t fitted_pipeline::fingerprint() const { return program_->fingerprint; }
 
 std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const& {
   static std::vector<fitted_column> const nothing;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/transform/detail/keyed_rows.hpp>
 #include <utility>
@@ -82,8 +83,7 @@ std::string bytes_of_key(std::span<table_column const* const> keys, std::size_t 
 }
 
 int rank_of_key(std::string_view key, int ranks) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (char const c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::uint64_t hash = fnv1a(key);
   hash ^= hash >> 32;
   return static_cast<int>(hash % static_cast<std::uint64_t>(ranks));
 }

@@ -196,6 +196,7 @@ class sequence_maker {
     }
     for (std::size_t row = 0; row < which.size(); ++row)
       frame.content().row_numbers[row] = static_cast<std::int32_t>(row) + 1;
+    frame.content().pipeline = fitted_.fingerprint();
     return frame.release();
   }
 
@@ -369,7 +370,7 @@ dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
       none ? std::vector<sequence_content::range>{{0, 1, 0}} : of.ranges;
   int const columns = static_cast<int>(inputs.size()), all_rows = static_cast<int>(rows);
   sequence_settings const settings{.length = how.length > 0 ? how.length : of.longest, .owner = memory};
-  series_view input{.name = "input"};
+  series_view input{.name = "input", .feature_names = inputs, .pipeline = of.rows.pipeline()};
   for (sequence_content::range const& one : ranges)
     input.values.push_back(
         tensor_view{memory->inputs.data(), shape(all_rows, columns)}.rows(one.first, one.length));

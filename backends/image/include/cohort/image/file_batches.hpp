@@ -37,7 +37,8 @@ class file_batches {
   /// Opens the archives in the given order.
   explicit file_batches(std::vector<std::string> const& archives, image_settings settings = {});
 
-  data_description const& describe() const { return what_; }
+  data_description const& describe() const& { return what_; }
+  data_description describe() && { return what_; }  // outlives the temporary
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return places_[static_cast<std::size_t>(i)].label; }

@@ -27,7 +27,8 @@ class image_folder {
  public:
   explicit image_folder(std::string folder, image_settings settings = {});
 
-  data_description const& describe() const { return what_; }
+  data_description const& describe() const& { return what_; }
+  data_description describe() && { return what_; }  // outlives the temporary
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }

@@ -52,12 +52,14 @@ class image_records {
                                      image_fields const& features = {.image = {"image/encoded"},
                                                                      .label = "image/class/label"});
 
-  data_description const& describe() const { return what_; }
+  data_description const& describe() const& { return what_; }
+  data_description describe() && { return what_; }  // outlives the temporary
   std::int64_t size() const { return records_.size(); }
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const;
 
-  record_set const& records() const { return records_; }
+  record_set const& records() const& { return records_; }
+  record_set const& records() const&& = delete;  // keep the data set in a variable
 
  private:
   enum class source { fields, caffe, spark, tensorflow };

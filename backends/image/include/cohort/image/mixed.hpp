@@ -74,9 +74,11 @@ class mixed {
   explicit mixed(D data, mixing how)
       : data_(std::move(data)), how_(how), what_(detail::describe_mixed(data_.describe(), how)) {}
 
-  data_description const& describe() const { return what_; }
+  data_description const& describe() const& { return what_; }
+  data_description describe() && { return what_; }  // outlives the temporary
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
-  D const& data() const { return data_; }
+  D const& data() const& { return data_; }
+  D const& data() const&& = delete;  // keep the data set in a variable
 
   void get(std::int64_t i, example_view& out) const {
     data_description const& plain = data_.describe();

@@ -43,8 +43,8 @@ class passes_on_gpu : public arena_passes {
   /// Launches one kernel per update formula and group of up to most_parts ranges.
   void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
               std::span<std::byte* const> state) override;
-  void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
-                        int examples, batch_moments* to, std::size_t n) override;
+  void merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
+                        batch_moments* to, std::size_t n) override;
   void merge_moments(batch_moments const* from, batch_moments* to, std::size_t n) override;
   void follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
                          batch_moments const* batch, std::size_t n, double kept) override;

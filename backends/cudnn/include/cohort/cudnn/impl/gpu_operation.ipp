@@ -25,8 +25,7 @@ kernels::step_constants const* constants_of(step_scalars const& now) {
   using there = kernels::step_constants;
   static_assert(
       sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
-      && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
-      && offsetof(here, step) == offsetof(there, step));
+      && offsetof(here, seed) == offsetof(there, seed) && offsetof(here, step) == offsetof(there, step));
   return reinterpret_cast<kernels::step_constants const*>(now.on_device);
 }
 

@@ -135,9 +135,9 @@ void passes_on_gpu::update(std::span<update_range const> ranges, std::byte* mast
   }
 }
 
-void passes_on_gpu::merge_statistics(std::byte const* means, std::byte const* variances,
-                                     step_scalars const& now, int, batch_moments* to, std::size_t n) {
-  on_->launch(kernels::merge_statistics{at(means, 0), at(variances, 0), constants_of(now),
+void passes_on_gpu::merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
+                                     batch_moments* to, std::size_t n) {
+  on_->launch(kernels::merge_statistics{at(means, 0), at(variances, 0), weight,
                                         reinterpret_cast<kernels::batch_moments*>(to)},
               n);
 }

@@ -96,6 +96,16 @@ std::vector<shape> moved_images(augmentation const& how, data_description const&
   for (std::size_t part = 0; moves && part < what.inputs.size() + what.targets.size(); ++part) {
     tensor_description const& one = what.part(part);
     bool const is_plane = one.example == shape(height, width);
+    std::int64_t const elements = one.example.elements();
+    if (one.example.rank != 3 && !is_plane && elements > 1
+        && (elements == std::int64_t{height} * width || elements == first.example.elements()))
+      throw shape_error(
+          {.what = "a part with as many elements as the image may be an image, which would not move "
+                   "with the first input",
+           .where = one.name,
+           .expected = {"the shape ", height, 'x', width, " or channels x ", height, 'x', width,
+                        " of an image; or another number of elements"},
+           .got = to_string(one.example)});
     if (one.example.rank != 3 && !is_plane) continue;
     shape const dims = is_plane ? shape(1, height, width) : one.example;
     if (part > 0 && dims[1] == 1 && dims[2] == 1) continue;  // a vector

@@ -73,7 +73,8 @@ struct keras_call {
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
   std::map<std::string, io::json_value> options{};  // arguments that are not tensors
   bool has_constants = false;                       // a positional argument is not a tensor
-  std::optional<double> constant{};                 // the first such argument, if it is a number
+  bool has_mask = false;                            // a mask is an argument
+  std::optional<double> constant{};                 // the first one, if it is a number
 };
 
 /// A Keras layer. All calls of the layer share its parameters.
@@ -133,6 +134,8 @@ class keras_translation {
   values dispatch(call const& c);
   values translate_operation(call const& c, bool has_constants);
   void find_image_order(io::json_value config);
+  /// Adds the paths of the layers of a model and of its nested models.
+  void find_paths(io::json_value config, std::string const& parent);
   /// `padding`: the value that marks padding, for a Masking layer.
   keras_value make_input(std::string const& name, keras_fields const& fields, std::optional<double> padding);
 
@@ -275,7 +278,8 @@ class keras_translation {
   keras_layer_state* state_ = nullptr;  // the layer that is being translated
   std::string suffix_{};                // part of the layer in names: "forward"
   std::set<std::string, std::less<>> names_{};
-  /// A parameter of a recorded node, by index, because nodes get their names at the end.
+  std::set<std::string, std::less<>> paths_{};  // of all layers of the file
+  /// A parameter of a recorded node. Nodes get their names at the end.
   struct parameter_place {
     int node = -1;
     std::string parameter{};

@@ -109,6 +109,12 @@ inline bool is_model(std::string_view class_name) {
   return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
 }
 
+/// Returns whether a layer has the argument initial_state.
+inline bool takes_states(std::string_view class_name) {
+  return class_name == "LSTM" || class_name == "GRU" || class_name == "SimpleRNN" || class_name == "RNN"
+         || class_name == "Bidirectional";
+}
+
 /// Returns the value that marks padding if a layer is Masking.
 inline std::optional<double> padding_of(io::json_value layer) {
   if (layer.at("class_name").string() != "Masking") return {};
@@ -141,7 +147,7 @@ std::string keras_translation::unique_name(std::string_view suffix) {
     if (!part.empty()) name += '/' + std::string(part);
   if (state_->calls > 0) name += '@' + std::to_string(state_->calls + 1);
   std::string made = name;
-  for (int number = 2; states_.contains(made) || !names_.insert(made).second; ++number)
+  for (int number = 2; paths_.contains(made) || !names_.insert(made).second; ++number)
     made = name + '#' + std::to_string(number);
   return made;
 }
@@ -150,8 +156,11 @@ std::string keras_translation::layer_name() const {
   return state_->calls > 0 ? state_->path + '@' + std::to_string(state_->calls + 1) : state_->path;
 }
 
+/// Names a node after its layer, or after a later call of it: "dense@2". The latter may be the name of another
+/// layer; then the node keeps its derived name.
 void keras_translation::publish(int node, std::string const& name) {
-  if (names_.insert(name).second) net_.rename(node, name);
+  bool const is_of_another_layer = name != state_->path && paths_.contains(name);
+  if (!is_of_another_layer && names_.insert(name).second) net_.rename(node, name);
 }
 
 void keras_translation::count_work(std::size_t parts) {
@@ -588,6 +597,22 @@ keras_value keras_translation::make_input(std::string const& name, keras_fields 
   return made;
 }
 
+void keras_translation::find_paths(io::json_value config, std::string const& parent) {
+  bool const is_list = config.kind() == io::json_kind::array;
+  if (!is_list && (config.kind() != io::json_kind::object || !config.find("layers"))) return;
+  io::json_value const layers = keras_nodes::layers_of(config);
+  if (layers.kind() != io::json_kind::array) return;
+  for (io::json_value const layer : layers.items()) {
+    if (layer.kind() != io::json_kind::object) continue;
+    std::string const name = keras_nodes::layer_name(layer);
+    std::string const path = parent.empty() ? name : parent + '/' + name;
+    paths_.insert(path);
+    if (auto const inner = layer.find("config");
+        inner && keras_nodes::is_model(layer.at("class_name").string()))
+      find_paths(*inner, path);
+  }
+}
+
 keras_layer_state& keras_translation::state_of(keras_layer_state const& parent, io::json_value layer,
                                                int position, std::map<std::string, int>& used) {
   std::string const name = keras_nodes::layer_name(layer);
@@ -599,12 +624,16 @@ keras_layer_state& keras_translation::state_of(keras_layer_state const& parent, 
   std::string const path = parent.path.empty() ? name : parent.path + '/' + name;
   auto const [found, is_new] = states_.try_emplace(path);
   keras_layer_state& made = found->second;
+  std::vector<int> order = parent.order;
+  order.push_back(position);
+  if (!is_new && made.order != order)
+    refuse("two layers have the name " + path, "unique names, with those of the nested models before them",
+           "a layer of a nested model, and another layer");
   if (!is_new) return made;
   made.path = path;
   made.object_path = (parent.object_path.empty() ? "layers/" : parent.object_path + "/layers/") + object;
   made.group = parent.group.empty() ? name : parent.group;
-  made.order = parent.order;
-  made.order.push_back(position);
+  made.order = std::move(order);
   auto const config = layer.find("config");
   made.trainable = parent.trainable;
   if (config && config->kind() == io::json_kind::object)
@@ -679,7 +708,10 @@ keras_translation::values keras_translation::translate_layer(
     }
     f.expect_unset({"lora_rank"}, "the layer has a LoRA adapter");
     f.expect_unset({"quantization_mode", "quantization_config"}, "the layer is quantised");
-    if (!keeps_keras_mask(class_name)) drop_masks(c);
+    // Keras 3 passes a mask to a layer with several tensors as arguments only if the call names it.
+    bool const has_states =
+        keras_nodes::takes_states(class_name) && (c.inputs.size() > 1 || !c.named_inputs.empty());
+    if (!keeps_keras_mask(class_name) || (version_ == 3 && has_states && !how.has_mask)) drop_masks(c);
     made = dispatch(c);
   }
   // Only a node that computes the layer's single output gets the layer's name. Layers with several outputs,
@@ -840,6 +872,7 @@ keras_translation::values keras_translation::translate_functional(io::json_value
         bool const is_mask = argument.first == "mask" || argument.first == "query_mask"
                              || argument.first == "value_mask" || argument.first == "key_mask";
         if (is_mask) {
+          layer.second.calls[call].has_mask = true;
           std::vector<keras_reference>& of_call = masks[{layer.first, call}];
           of_call.insert(of_call.end(), argument.second.begin(), argument.second.end());
         }
@@ -972,6 +1005,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
            "a Sequential or functional model", class_name);
   io::json_value const config = model.at("config");
   find_image_order(config);
+  find_paths(config, "");
   settings_.optimizer.rule = sgd{};
   keras_layer_state root;
   if (config.kind() == io::json_kind::object)

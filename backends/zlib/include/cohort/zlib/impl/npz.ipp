@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/npy_layout.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -61,10 +62,15 @@ npz_file npz_file::parse(std::span<std::byte const> bytes, std::string name, std
   }
   std::vector<std::byte> memory;
   for (detail::zip_entry const& one : archive.entries()) {
-    made.arrays_.push_back(
-        npy_array::parse(detail::contents_of_entry(archive, one, archive.packed(one), memory),
-                         made.name_ + ", entry " + one.name));
-    made.tensors_.push_back({one.name.substr(0, one.name.size() - 4), made.arrays_.back().view()});
+    std::string const name = one.name.substr(0, one.name.size() - 4),
+                      where = made.name_ + ", entry " + one.name;
+    auto const contents = detail::contents_of_entry(archive, one, archive.packed(one), memory);
+    if (std::string type = detail::unread_npy_type(contents, where); !type.empty()) {
+      made.tensors_.push_back({name, {nullptr, element_type::f32, {0}}, std::move(type)});
+      continue;
+    }
+    made.arrays_.push_back(npy_array::parse(contents, where));
+    made.tensors_.push_back({name, made.arrays_.back().view()});
   }
   return made;
 }
@@ -82,6 +88,7 @@ void save_npz(std::string const& path, std::span<stored_tensor const> tensors, n
   for (stored_tensor const& one : tensors) {
     if (one.name.empty() || one.name.size() > 1000 || !names.insert(one.name).second)
       refuse(one.name, "unique names of 1 to 1000 bytes", "this name");
+    if (!one.unread_type.empty()) refuse(one.name, "a tensor with data", "type " + one.unread_type);
     headers.push_back(detail::npy_header(one.view.type, one.view.dims));
     std::uint64_t const size = headers.back().size() + one.view.bytes();
     most += size + size / 1000 + 200 + 2 * one.name.size();
