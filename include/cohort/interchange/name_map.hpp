@@ -50,10 +50,9 @@ class name_map {
 
 /// Result of read_mapped: names of parameters in the network's order, and of tensors in the file's order.
 struct mapping_report {
-  std::vector<std::string> loaded{};  ///< parameters that were read
-  std::vector<std::string> kept{};    ///< parameters that keep their values because of a rule
-  std::vector<std::string>
-      ignored{};  ///< tensors that are ignored because of a rule, or whose type is not read
+  std::vector<std::string> loaded{};   ///< parameters that were read
+  std::vector<std::string> kept{};     ///< parameters that keep their values because of a rule
+  std::vector<std::string> ignored{};  ///< tensors that a rule ignores, or whose type is not read
 };
 
 /// Reads the parameters of a network from tensors with other names, such as those of a torchvision model.
@@ -62,12 +61,12 @@ struct mapping_report {
 ///     read_mapped(file.tensors(), file.name(), name_map::load("torchvision_resnet.map"), run.network(),
 ///                 run.parameters());
 ///
-/// Shapes    f32, f64, bf16, or f16, which was converted to f32. After its operations, a tensor has the shape of its parameter.
+/// Shapes    f32, f64, bf16, or f16, which was converted to f32. After its operations, a tensor has the shape
+///           of its parameter.
 /// Before    `file` is for errors.
-/// Errors    data_error that lists all differences: parameters without a line or without their tensors,
-///           tensors of another shape or type, and tensors that no rule reads (except those of an
-///           unread_type). The parameters are unchanged
-///           after an error.
+/// Errors    data_error that lists the differences, up to 20 of each kind: parameters without a rule, missing
+///           tensors, tensors of another shape or type, and tensors that no rule reads or ignores, except
+///           those of an unread_type. The parameters are unchanged after an error.
 /// Exact     bitwise, if no tensors are added and the types are equal; otherwise as model_file.
 mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
                            name_map const& map, graph_view net, parameter_set& into);

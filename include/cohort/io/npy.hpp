@@ -15,8 +15,8 @@ namespace cohort {
 /// An array from a NumPy .npy file, with its memory.
 ///
 /// Shapes    up to six extents, row-major. Types `<f4`, `<f8`, `<i4`, `<i8`, `<u8` and `|u1` are f32, f64,
-///           i32, i64, u64 and u8. `|b1` is u8, 0 or 1. `<f2` is converted to f32. Arrays in Fortran order are
-///           converted to row-major order.
+///           i32, i64, u64 and u8. `|b1` is u8, 0 or 1. `<f2` is converted to f32, and Fortran order to
+///           row-major order.
 /// Before    the file may be untrusted. Versions 1 and 2 of the format are read. Nothing is unpickled. The
 ///           file's size is compared with its header before memory is allocated.
 /// Errors    file_error; data_error naming the byte, or the type that is not supported.
@@ -55,6 +55,11 @@ namespace detail {
 std::string npy_header(element_type type, shape const& dims);
 /// Like npy_header(type, dims), but for any NumPy type, such as "|S8", and any extents.
 std::string npy_header(std::string_view type, std::span<std::int64_t const> dims);
+
+/// Returns the array's type, such as "<i2", if npy_array does not read it; otherwise "".
+///
+/// Errors    data_error naming `where` and the byte for a damaged header.
+std::string unread_npy_type(std::span<std::byte const> file, std::string const& where);
 
 }  // namespace detail
 

@@ -91,8 +91,9 @@ class arena_passes {
   virtual void update(std::span<update_range const> ranges, std::byte* master,
                       std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
 
-  /// Merges part of a batch into `to`, for n channels: the means and variances that a kernel has written to
-  /// the arenas' space. `weight`: of the part, also in that space. batch_statistics defines the result.
+  /// Merges the statistics of part of a batch into `to`, for n channels. A kernel has written the means and
+  /// variances to the arenas' space, which also contains `weight`, the part's weight. For the formula, see
+  /// batch_statistics.
   virtual void merge_statistics(std::byte const* means, std::byte const* variances, double const* weight,
                                 detail::batch_moments* to, std::size_t n) = 0;
   /// Merges `from` into `to`, for n channels.

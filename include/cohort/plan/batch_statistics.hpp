@@ -12,8 +12,8 @@ namespace cohort {
 /// Means and variances of one step's batch, from which training updates the running statistics. Each worker
 /// has one part.
 ///
-/// Kernels write the mean b and the biased variance s of their part of the batch where the gradients of
-/// running_mean and running_variance belong. A context merges them into its worker's part of this class, once
+/// Kernels write the mean b and the biased variance s of their part of the batch to the gradient slots of
+/// running_mean and running_variance. A context merges them into its worker's part of this class, once
 /// for each micro-batch. The weight a of a micro-batch is the sum of its examples' weights; for a norm of
 /// masked sequences, each weight counts once for each unmasked step. Two parts are merged to
 ///

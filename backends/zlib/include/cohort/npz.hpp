@@ -22,11 +22,12 @@ namespace cohort {
 /// The file may be untrusted. Entries that overlap are errors. Before memory is allocated, an entry's size is
 /// compared with the largest size that deflate can produce from its bytes.
 ///
-/// Shapes    as npy_array. An array of any other type is listed without its data (stored_tensor::unread_type).
+/// Shapes    as npy_array. An array of any other type is listed without data (stored_tensor::unread_type).
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
 /// Order     `tensors` has the order of the archive. Its names omit ".npy".
 /// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
-///           checked), encryption, another compression, or an array that npy_array refuses except for its type.
+///           checked), encryption, another compression, or an array that npy_array refuses, except for its
+///           type.
 /// Source    APPNOTE.TXT of the zip format, 6.3.
 class npz_file {
  public:
@@ -52,9 +53,9 @@ enum class npz_compression { none, deflate };
 ///
 ///     save_npz("weights.npz", model_content(run.network()).add_parameters(run.parameters()).tensors());
 ///
-/// Errors    data_error for an empty name or two tensors of one name, for bf16, for a tensor without data, and for a file of 4 GiB or
-///           more; file_error if the file cannot be written. After an error, an existing file of that name is
-///           unchanged.
+/// Errors    data_error for an empty name or two tensors of one name, for bf16, for a tensor without data,
+///           and for a file of 4 GiB or more; file_error if the file cannot be written. After an error, an
+///           existing file of that name is unchanged.
 void save_npz(std::string const& path, std::span<stored_tensor const> tensors,
               npz_compression how = npz_compression::none);
 

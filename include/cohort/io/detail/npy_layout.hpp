@@ -32,9 +32,4 @@ struct npy_layout {
 npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
                            std::string const& where);
 
-/// Returns the array's type, such as "<i2", if npy_array does not read it; otherwise "".
-///
-/// Errors    data_error naming `where` and the byte for a damaged header.
-std::string unread_npy_type(std::span<std::byte const> file, std::string const& where);
-
 }  // namespace cohort::detail

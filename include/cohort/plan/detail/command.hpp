@@ -29,8 +29,9 @@ struct address {
   bool operator==(address const&) const = default;
 };
 
-/// Statistics of a batch that a command writes: the indices of two of its arguments, which hold the means and
-/// the variances, the mask of the values (−1: none), and the channels in batch_statistics.
+/// Batch statistics that a command writes. `means` and `variances` are the indices of the command's arguments
+/// that hold them; `mask` is the index of the mask of the values (−1: none); `first` and `channels` are the
+/// range of channels in batch_statistics.
 struct written_statistics {
   std::size_t means, variances;
   int mask;

@@ -94,14 +94,15 @@ void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
 /// erasing change only the first input. Other parts, keys and weights are unchanged, even if they contain
 /// positions in the image. Windows and flips work for any element type, because they only move elements.
 ///
-/// Shapes    the first input is channels × height × width and becomes channels × window. So does each part of
-///           the same height and width, with or without channels.
-/// Errors    shape_error for a part of another rank with as many elements as the image or a channel of it,
-///           which may be a flattened image; for a first input of another rank, a window larger than the padded image, or another
-///           image that cannot be moved: one of other extents than the first input's, or not of bytes if it
-///           is rotated; setting_error for invalid settings.
-/// Exact     an example is a function of (seed, epoch, index): the same on any rank, in any order, on any
-///           thread.
+/// Shapes    the first input is channels × height × width and becomes channels × window. The same holds for
+///           each part with this height and width, with or without channels.
+/// Errors    shape_error for a first input of another rank, for a window larger than the padded image, for a
+///           further image that cannot be moved because it has other extents than the first input or, with
+///           rotation, is not stored as bytes, and for a part of another rank with as many elements as the
+///           image or one of its channels, which may be a flattened image. setting_error for invalid
+///           settings.
+/// Exact     an example depends only on (seed, epoch, index): it is the same on any rank, in any order, on
+///           any thread.
 template <indexed_dataset D>
 class augmented {
  public:

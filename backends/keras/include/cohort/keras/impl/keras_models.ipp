@@ -156,8 +156,8 @@ std::string keras_translation::layer_name() const {
   return state_->calls > 0 ? state_->path + '@' + std::to_string(state_->calls + 1) : state_->path;
 }
 
-/// Names a node after its layer, or after a later call of it: "dense@2". The latter may be the name of another
-/// layer; then the node keeps its derived name.
+/// Names a node after its layer, or after a later call of the layer: "dense@2". If another layer has that
+/// name, the node keeps its derived name.
 void keras_translation::publish(int node, std::string const& name) {
   bool const is_of_another_layer = name != state_->path && paths_.contains(name);
   if (!is_of_another_layer && names_.insert(name).second) net_.rename(node, name);

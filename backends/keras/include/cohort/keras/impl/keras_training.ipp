@@ -294,9 +294,9 @@ void keras_translation::read_optimizer(io::json_value compile) {
     settings_.optimizer.rule =
         adamax{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
-    // Keras adds ε below the root, as if the accumulators started at a value that is larger by ε. Before 2.11,
-    // and in legacy optimizers since, whose files lack is_legacy_optimizer, it added ε to the root. Keras
-    // without TensorFlow started at 0.
+    // Keras adds ε under the root, as if the accumulators' initial value were larger by ε. Before 2.11, and
+    // in legacy optimizers since then, whose files lack is_legacy_optimizer, Keras added ε to the root; Keras
+    // without TensorFlow started the accumulators at 0.
     bool const is_since_2_11 = version_ == 3 || (version_ == 2 && keras_minor_ >= 11);
     bool const is_below_root = version_ == 3 || (is_since_2_11 && !f.flag({"is_legacy_optimizer"}, true));
     double const initial = f.number({"initial_accumulator_value"}, is_since_2_11 ? 0.1 : 0);

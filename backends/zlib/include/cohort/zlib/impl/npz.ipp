@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/npy_layout.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
