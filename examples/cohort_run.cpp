@@ -571,7 +571,8 @@ class run {
       if (!one.has_output()) continue;
       ::kill(-one.id, SIGTERM);
       std::fprintf(stderr,
-                   "cohort-run: rank %d has ended, but a process that it started still writes: ignored\n",
+                   "cohort-run: rank %d has ended, but a process that it started holds its output open; "
+                   "further output is discarded\n",
                    one.rank);
       for (std::size_t k = 0; k < 2; ++k)
         if (one.output[k] >= 0) ::close(std::exchange(one.output[k], -1));

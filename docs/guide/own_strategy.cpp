@@ -36,7 +36,7 @@ void require_f32(cohort::parameter_set const& parameters) {
 class sign_votes final : public cohort::strategy {
  public:
   explicit sign_votes(cohort::communicator& world) : world_(world.duplicate()) {}
-  ~sign_votes() override { abandon("its strategy was destroyed during a step"); }
+  ~sign_votes() override { abandon("the strategy was destroyed during a step"); }
 
   std::string describe() const override { return "majority of signs"; }
   cohort::agreement const* agreed() const override { return &agreed_; }
@@ -99,7 +99,7 @@ struct majority_of_signs {
 class periodic_mean final : public cohort::strategy {
  public:
   periodic_mean(cohort::communicator& world, int every) : world_(world.duplicate()), every_(every) {}
-  ~periodic_mean() override { abandon("its strategy was destroyed during a step"); }
+  ~periodic_mean() override { abandon("the strategy was destroyed during a step"); }
 
   std::string describe() const override { return "mean every " + std::to_string(every_) + " steps"; }
   cohort::exchanged what() const override { return cohort::exchanged::parameters; }

@@ -311,8 +311,8 @@ TEST(model_file, refuses_parameters_of_another_network_and_reports_the_first_dif
             "this name, got 3x32");
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(alike, same); }),
             "the model belongs to another network (model): expected network "
-                + detail::hash_text(alike.hash()) + ", got the same parameters, but other layers, in network "
-                + hash);
+                + detail::hash_text(alike.hash()) + ", got network " + hash
+                + " with the same parameters but different layers");
   saved.read_parameters(same);
   EXPECT_EQ(numbers<float>(same), numbers<float>(from));
 }

@@ -130,7 +130,7 @@ TEST(preflight, reports_that_disk_space_needs_a_folder) {
   launch<threads>(2, [](communicator& world) {
     preflight_report const report = preflight(world, {.disk = 3'000'000, .probe = 0});
     EXPECT_EQ(report.problems,
-              std::vector<std::string>{"the ranks need 6 MB of disk, and have no folder for them; choose one "
+              std::vector<std::string>{"the ranks need 6 MB of disk space, but no folder is set; choose one "
                                        "that all hosts share"});
   });
 }

@@ -182,7 +182,7 @@ TEST(rank_monitor, reports_the_cause_instead_of_a_rank_that_ended_because_of_it)
   others.run(300ms);
   for (std::size_t r : {0U, 1U, 2U})
     others.expect_trouble(
-        r, r == 1 ? "rank 1 was given up by other ranks: " : "rank 1 has closed its connection");
+        r, r == 1 ? "rank 1 was reported lost by other ranks: " : "rank 1 has closed its connection");
 }
 
 TEST(rank_monitor, reports_both_ends_of_a_broken_link) {
@@ -191,7 +191,7 @@ TEST(rank_monitor, reports_both_ends_of_a_broken_link) {
   ranks.run(500ms);
   ranks.messages.cut = {{0, 2}};
   ranks.run(1600ms);
-  for (std::size_t r : {0U, 1U, 2U}) ranks.expect_trouble(r, "ranks 0 and 2 do not reach each other");
+  for (std::size_t r : {0U, 1U, 2U}) ranks.expect_trouble(r, "ranks 0 and 2 cannot exchange messages");
 }
 
 TEST(rank_monitor, reports_this_rank_if_it_receives_no_heartbeat) {

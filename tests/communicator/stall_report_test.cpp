@@ -55,7 +55,7 @@ TEST(stall_report, reports_a_rank_that_has_ended) {
 TEST(stall_report, reports_that_all_ranks_have_equal_progress) {
   EXPECT_EQ(said({at(five), at(five), at(five)}),
             "ranks 0, 1, 2 all respond and are at step 812, bucket 5: they wait for different operations");
-  EXPECT_EQ(said({at(five)}), "rank 0 waits for itself at step 812, bucket 5");
+  EXPECT_EQ(said({at(five)}), "rank 0 waits for its own message at step 812, bucket 5");
   std::string const many = said(std::vector<rank_status>(40, at(five)));
   EXPECT_NE(many.find(" 14, 15 and 24 more all respond"), std::string::npos) << many;
 }

@@ -32,8 +32,8 @@ std::vector<std::string> refusals(int ranks, std::function<void(communicator&)> 
 
 std::string refusal(std::string const& call, std::string const& calls) {
   return "the ranks are in different collective calls (" + call
-         + "): expected all ranks call the same function, in the same order, also if only rank 0 writes a file, "
-           "got "
+         + "): expected all ranks call the same function, in the same order, even if only rank 0 writes a "
+           "file, got "
          + calls;
 }
 

@@ -389,8 +389,7 @@ TEST(run_document, refuses_split_settings_beside_a_separate_test_set) {
     run.set("data", data, "--set");
     return refusal_of<setting_error>([&] { run.check(); });
   };
-  constexpr std::string_view sentence =
-      "expected no such field, because the test set is not a part of the training set, got ";
+  constexpr std::string_view sentence = "expected the default, because the test set has its own files, got ";
   auto const at = [&](std::string const& path, std::string const& got) {
     return "a document does not describe a run (" + path + "): " + std::string(sentence) + got;
   };
@@ -429,7 +428,8 @@ TEST(run_document, requires_files_classes_and_format_fields_of_records) {
   EXPECT_EQ(problem(R"("classes": 2)"), at("files", "paths of files of records, got none"));
   for (char const* none : {"0", "[]"})
     EXPECT_EQ(problem(files + "\"classes\": " + none),
-              at("classes", "the number of classes, their names, or words: FILE, got none"));
+              at("classes",
+                 "the number of classes, a list of their names, or a file in data.records.words, got none"));
   EXPECT_EQ(problem(some + R"(, "cache": "")"), at("cache", "auto, none, or a folder, got none"));
   auto const images = [&](char const* format, char const* content) {
     return problem(some + ", \"format\": \"" + format + "\", \"content\": {\"images\": " + content + "}");

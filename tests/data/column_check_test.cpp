@@ -69,8 +69,8 @@ TEST(column_check, accepts_the_usual_spellings_of_missing_numbers) {
 TEST(column_check, refuses_a_column_of_numbers_with_a_few_texts) {
   std::string const sentence =
       ", column x): expected a number in every field; or the texts in table_settings::missing_texts if they "
-      "mean a missing value; or the column in text_columns if its numbers are names, got 99 numbers and 1 "
-      "text, the first ";
+      "mean a missing value; or the column in text_columns if its numbers are identifiers, got 99 numbers "
+      "and 1 text, the first ";
   for (char const* const odd : {"\"1,234.5\"", "12O", "inf", "unknown", "1.5 kg", "--"}) {
     std::string const shown = *odd == '"' ? odd : '"' + std::string(odd) + '"';
     data_table const rows = parse_table(measured(odd), "t.csv", keep);
@@ -114,9 +114,9 @@ TEST(column_check, reports_text_columns_that_contain_numbers) {
   EXPECT_TRUE(notices_of(column(repeated({"a", "b", "c", "d"}, 5))).empty());
   EXPECT_EQ(
       notices_of(column(repeated({"a", "b", "7", "c", "d"}, 4))),
-      strings{"a column of texts contains numbers, each of which is treated as a name (t.csv, column c): "
-              "expected only numbers; or the column in table_settings::text_columns if its numbers are "
-              "names, got 4 numbers and 16 texts, the first \"a\" at t.csv:2:1"});
+      strings{"a column of texts contains numbers, each of which is treated as a separate category "
+              "(t.csv, column c): expected only numbers; or the column in table_settings::text_columns "
+              "if its numbers are identifiers, got 4 numbers and 16 texts, the first \"a\" at t.csv:2:1"});
 }
 
 TEST(column_check, reports_columns_of_dates) {
@@ -124,8 +124,8 @@ TEST(column_check, reports_columns_of_dates) {
   for (int day = 1; day <= 28; ++day)
     dates.push_back("2026-11-" + std::string(day < 10 ? "0" : "") + std::to_string(day));
   EXPECT_EQ(notices_of(column(dates)),
-            strings{"a column contains dates, each of which is treated as a name (t.csv, column c): expected "
-                    "numbers, such as month(day) or weekday(day) of a column of type time in a "
+            strings{"a column contains dates, each of which is treated as a separate category (t.csv, column "
+                    "c): expected numbers, such as month(day) or weekday(day) of a column of type time in a "
                     "transform_pipeline; or no such column, got 28 different texts in 28 rows"});
   EXPECT_EQ(notices_of(column(repeated({"1.2.2026", "2.2.2026"}, 9))).size(), 1U) << "few different dates";
   strings const with_gaps = repeated({"1/2/2026", "?"}, 9);
@@ -140,10 +140,11 @@ TEST(column_check, reports_numbers_with_a_unit_or_a_comma) {
     for (std::string& one : fields) one += after;
     EXPECT_EQ(
         notices_of(column(repeated(fields, 9))),
-        strings{std::string("a column contains numbers with a unit or a comma, each of which is treated as a "
-                            "name (t.csv, column c): expected numbers without unit, with a decimal point and "
-                            "without thousands separators, got 12 different texts, such as \"")
-                + sign + '"'});
+        strings{
+            std::string("a column contains numbers with a unit or a comma, each of which is treated as a "
+                        "separate category (t.csv, column c): expected numbers without unit, with a "
+                        "decimal point and without thousands separators, got 12 different texts, such as \"")
+            + sign + '"'});
   }
   EXPECT_TRUE(notices_of(column(repeated(numbered("$", 9), 9))).empty()) << "few different texts";
   EXPECT_TRUE(notices_of(column(repeated(numbered("room ", 12), 9))).empty()) << "names";
@@ -158,7 +159,7 @@ TEST(column_check, reports_numbers_with_a_unit_or_a_comma) {
 TEST(column_check, reports_texts_with_nearly_as_many_values_as_rows) {
   EXPECT_EQ(
       notices_of(column(numbered("name ", 40))),
-      strings{"a column of texts has nearly as many values as rows (t.csv, column c): expected texts that "
+      strings{"more than half of the texts of a column are distinct (t.csv, column c): expected texts that "
               "occur in many rows, or no such column, got 40 different texts in 40 rows"});
   EXPECT_EQ(notices_of(column(numbered("name ", 40)), {.indexed = {"c"}}).size(), 1U);
   EXPECT_TRUE(notices_of(column(repeated(numbered("name ", 20), 2))).empty());

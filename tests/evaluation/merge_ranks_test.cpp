@@ -135,7 +135,9 @@ TEST(merge_ranks, reports_the_rank_with_a_different_report_and_changes_no_report
     why[static_cast<std::size_t>(world.rank())] = refusal_of<data_error>([&] { merge_ranks(world, one); });
     EXPECT_EQ(report.stats(), before);
   });
-  EXPECT_EQ(why[0].find("cannot merge the reports of rank 1: cannot merge the bytes of a report (byte "), 0u)
+  EXPECT_EQ(why[0].find("cannot merge the reports of rank 1: expected reports of the same kinds and settings "
+                        "on every rank, got cannot merge the bytes of a report (byte "),
+            0u)
       << why[0];
   EXPECT_NE(why[0].find(", top): expected 1, got 2"), std::string::npos) << why[0];
   EXPECT_EQ(why[1].find("cannot merge the reports of rank 0: "), 0u) << why[1];

@@ -138,7 +138,7 @@ class cohort_run(unittest.TestCase):
         begin = time.monotonic()
         done = self.run_it("-n", 2, script="sleep 50 & echo done")
         self.assertLess(time.monotonic() - begin, 40)
-        self.assertIn("a process that it started still writes", done.stderr)
+        self.assertIn("a process that it started holds its output open", done.stderr)
 
     def test_binds_each_process_to_its_share_of_the_processors(self):
         usable = sorted(os.sched_getaffinity(0))

@@ -425,7 +425,7 @@ class cohort_train(unittest.TestCase):
         refused = self.refused(document=self.regression(table), status=1)
         self.assertEqual(refused, "cohort-train: a column of numbers contains texts (odd.csv, column x): expected a number in every field; "
                          "or the texts in table_settings::missing_texts if they mean a missing value; or the column in text_columns if its "
-                         'numbers are names, got 399 numbers and 1 text, the first "1,234.5" at odd.csv:9:1\n')
+                         'numbers are identifiers, got 399 numbers and 1 text, the first "1,234.5" at odd.csv:9:1\n')
         schema = {"schema": [{"name": name} for name in "xzy"]}
         self.assertIn('column x, row 8): expected a number, got "1,234.5"',
                       self.refused(document=self.regression(table, transform=schema), status=1))
@@ -439,8 +439,8 @@ class cohort_train(unittest.TestCase):
         document = self.regression(table)
         document["network"]["layers"][0] = {"input": [3]}
         refused = self.refused(document=document, status=1)
-        self.assertIn("a column contains dates, each of which is treated as a name (columns.csv, column day)", refused)
-        self.assertIn("a column of texts has nearly as many values as rows (columns.csv, column name)", refused)
+        self.assertIn("a column contains dates, each of which is treated as a separate category (columns.csv, column day)", refused)
+        self.assertIn("more than half of the texts of a column are distinct (columns.csv, column name)", refused)
         self.assertIn("a column has the same value in all rows (columns.csv, column same)", refused)
         self.assertRegex(refused, r"expected 3, got \d+: day=01.11.2026, day=02.11.2026, .* names\)")
 

@@ -141,19 +141,22 @@ TEST(name_map, reports_all_mismatches_and_changes_no_parameter) {
       "parameter (NAME - keeps its value) and each tensor (- NAME ignores it), and all tensors that these "
       "lines name, got ";
   EXPECT_EQ(refused("body.weights fc1.weight\nbody.bias fc1.beta\nhead.weights fc2.kernel"),
-            begin + "parameters without a line: head.bias; missing tensors: fc1.beta for body.bias; "
+            begin + "parameters without a rule: head.bias; missing tensors: fc1.beta for body.bias; "
                     "other shapes or types: fc2.kernel for head.weights (2x3 expected, got 3x2); "
                     "unused tensors: fc1.bias, fc2.bias, count");
   EXPECT_EQ(refused("*.weights fc1.weight*\nbody.bias count\nhead.bias fc2.bias transpose\n- fc*"),
             begin + "missing tensors: fc1.weightbody for body.weights, fc1.weighthead for head.weights; "
-                    "other shapes or types: count for body.bias (f32, f64 or bf16 expected, got i32), "
+                    "other shapes or types: count for body.bias (f32, f64, f16 or bf16 expected, got i32), "
                     "fc2.bias for head.bias (2 expected, got 2x1 after the operations of line 3)");
   EXPECT_EQ(refused("body.weights fc1.weight axes:0\nbody.bias fc1.bias part:0/2\n"
                     "head.weights fc2.kernel gates:keras\nhead.bias fc1.bias reshape\n- count"),
-            begin + "other shapes or types: fc1.weight for body.weights (line 1 cannot make 1 axes for 3x2), "
-                    "fc1.bias for body.bias (line 2 cannot make 2 equal parts of 3), "
-                    "fc2.kernel for head.weights (line 3 cannot make gates of keras for dense's weights), "
-                    "fc1.bias for head.bias (line 4 cannot make 3 as 2); unused tensors: fc2.bias");
+            begin + "other shapes or types: "
+                    "fc1.weight for body.weights (the operations of line 1 do not fit: 1 axes for 3x2), "
+                    "fc1.bias for body.bias (the operations of line 2 do not fit: 2 equal parts of 3), "
+                    "fc2.kernel for head.weights (the operations of line 3 do not fit: "
+                    "gates of keras for dense's weights), "
+                    "fc1.bias for head.bias (the operations of line 4 do not fit: 3 as 2); "
+                    "unused tensors: fc2.bias");
   EXPECT_EQ(parameters_of(run), before);
 
   tensor_file many;

@@ -115,7 +115,7 @@ TEST(onnx_model, refuses_malformed_messages) {
             "cannot read the ONNX file (a.onnx, byte 0): expected wire type 0, 1, 2 or 5, got wire "
             "type 3");
   EXPECT_EQ(refused(std::string_view("\0\0", 2)),
-            "cannot read the ONNX file (a.onnx, byte 0): expected a field, got no field number");
+            "cannot read the ONNX file (a.onnx, byte 0): expected a field number from 1 to 536870911, got 0");
   EXPECT_EQ(refused("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
             "cannot read the ONNX file (a.onnx, byte 0): expected an integer of 64 bits, got more bits");
   EXPECT_EQ(refused("\x0d\1\2"),

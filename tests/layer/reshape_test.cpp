@@ -96,7 +96,7 @@ TEST(shapes, are_refused_with_the_documented_messages) {
   EXPECT_EQ(refusal_of(reshape{.extents = {3, 4}}, shape{3, 5}), "reshape must keep the number of elements");
   EXPECT_EQ(refusal_of(reshape{.extents = {-3, -5}}, shape{3, 5}), "every extent must be at least 1");
   EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}),
-            "reshape must have one to three extents");
+            "the target shape of reshape must have one to three extents");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 0, .width = 4}, shape{3}),
             "an embedding needs a vocabulary of at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = (1 << 24) + 1, .width = 4}, shape{3}),

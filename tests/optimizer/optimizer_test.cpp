@@ -75,7 +75,7 @@ TEST(optimizer_settings, refuse_invalid_values_of_each_field) {
     } catch (cohort::setting_error const& e) {
       EXPECT_EQ(std::string(e.what()),
                 "the setting is out of range (decay_from_rank): expected 0 to 8; 2 "
-                "excludes biases and norms, got "
+                "excludes biases and normalisation layers, got "
                     + std::to_string(rank));
     }
   }

@@ -330,7 +330,7 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_layers_frozen_too_l
   EXPECT_EQ(
       refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_rule = adam{.epsilon = 0}}}),
       "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number, at least "
-      "1.2e-38; or 0 beside an epsilon_hat of that size, got 0");
+      "1.2e-38; or 0 if epsilon_hat is at least 1.2e-38, got 0");
   EXPECT_EQ(refusal_of({{.layer = "dense_2", .frozen = true}}),
             "the optimizer settings freeze a layer that the parameter set does not freeze (dense_2.weights): "
             "expected parameter_set::freeze before the "

@@ -241,7 +241,7 @@ TEST(dynamic_batcher, does_not_count_expired_calls_as_queued) {
   EXPECT_EQ(next.get().values, (list{2}));
   EXPECT_EQ(refused<setting_error>([&] { next.get(); }),
             "get was called twice for one call (pending_predictions::get): expected one call of get for each "
-            "submit, got a second one");
+            "submit, got a second call");
 }
 
 /// A batch of one example of a masked sequence.

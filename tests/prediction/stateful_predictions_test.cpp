@@ -154,12 +154,12 @@ std::string refusal(Describe describe) {
 }
 
 TEST(stateful_predictions, refuse_layers_that_need_all_steps) {
-  auto const text =
-      [](std::string const& layer, std::string const& why) {
-        return "this layer cannot continue a sequence step by step (" + layer
-           + "): expected recurrent layers that run forward, and layers that treat each step by itself, got "
+  auto const text = [](std::string const& layer, std::string const& why) {
+    return "this layer cannot continue a sequence step by step (" + layer
+           + "): expected recurrent layers that run forward, and layers that process each step separately, "
+             "got "
            + why;
-      };
+  };
   std::string const reads = "a layer that reads several steps, or step indices";
   EXPECT_EQ(refusal([](builder& b) {
               return b.input({4, 6}) | attention{.heads = 2};
@@ -191,7 +191,7 @@ TEST(stateful_predictions, refuse_layers_that_need_all_steps) {
               tensor const x = b.input({4, 6});
               return concat(x | lstm{.units = 2}, x | lstm{.units = 2, .reverse = true});
             }),
-            text("lstm_2", "a layer that begins with the last step"));
+            text("lstm_2", "a layer that processes the steps in reverse"));
   EXPECT_EQ(refusal([](builder& b) {
               return b.input({4, 6}) | gru{.units = 2, .resets_masked = true};
             }),

@@ -215,7 +215,7 @@ TEST(token_decoder, reports_unsupported_layers_and_inputs) {
   };
   std::string const expected =
       "token_decoder cannot run this network step by step: expected one input of T token indices, causal "
-      "attention, and layers that treat each step by itself, got ";
+      "attention, and layers that process each step separately, got ";
   EXPECT_EQ(refused(graph::build([](builder& b) {
               return b.input({6}) | embedding{.vocabulary = 4, .width = 6} | gru{.units = 12}
                      | dense{.units = 4} | softmax_cross_entropy{};

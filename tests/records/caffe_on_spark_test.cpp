@@ -71,7 +71,7 @@ TEST(caffe_on_spark_key, reads_extents) {
 TEST(caffe_on_spark_key, refuses_other_java_objects_and_damaged_bytes) {
   auto const says = [](std::string_view hex) { return refused<cohort::data_error>([&] { parse(hex); }); };
   expect_parts(says("aced0005" + integer_class + "00000005"),
-               {"cannot read the key of CaffeOnSpark (keys, byte ", "scala.Tuple2", "got java.lang.Integer"});
+               {"cannot read a CaffeOnSpark key (keys, byte ", "scala.Tuple2", "got java.lang.Integer"});
   expect_parts(
       says("aced0005737200136a6176612e7574696c2e41727261794c6973747881d21d99c7619d03000149000473697a65"
            "78700000000077040000000078"),

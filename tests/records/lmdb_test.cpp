@@ -86,12 +86,13 @@ TEST(lmdb, refuses_damaged_pages) {
   std::size_t const leaf = 2 * page;
   expect_parts(with(16, std::uint32_t{1}),
                {"cannot read the LMDB file: it is not an LMDB file", "data.mdb, page 0"});
-  expect_parts(with(20, std::uint32_t{2}), {"another version", "version 1", "got 2"});
+  expect_parts(with(20, std::uint32_t{2}), {"unsupported version", "version 1", "got 2"});
   expect_parts(with(40, std::uint32_t{5000}), {"page size is invalid", "5000"});
   expect_parts(with(page + 40, std::uint32_t{8192}), {"page sizes differ"});
   expect_parts(with(page + 92, std::uint16_t{4}), {"several values for a key"});
   expect_parts(with(page + 128, std::uint64_t{4}), {"its tree is damaged", "page 4"});
-  expect_parts(with(page + 94, std::uint16_t{0}), {"its tree is damaged", "0 levels"});
+  expect_parts(with(page + 94, std::uint16_t{0}),
+               {"its tree is damaged", "expected 1 to 32 levels, got 0 levels"});
   expect_parts(with(page + 94, std::uint16_t{2}), {"its tree is damaged", "a branch page"});
   expect_parts(with(page + 120, std::uint64_t{3}), {"the number of entries is wrong", "expected 3, got 2"});
   expect_parts(with(leaf, std::uint64_t{7}), {"its tree is damaged", "a leaf page"});

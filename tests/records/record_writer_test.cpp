@@ -52,7 +52,7 @@ TEST(webdataset_writer, refuses_names_that_would_be_read_differently) {
   to.add("1", "a", {});
   for (std::string_view const key : {"", "a/", "1.5", "a/__x", "./1", "a/.b"})
     expect_parts(says(key, "a"),
-                 {"cannot be written to a WebDataset", "refused.tar, key", "a key whose name"});
+                 {"cannot be written to a WebDataset", "refused.tar, key", "a key with a non-empty name"});
   for (std::string_view const field : {"", "a/b"}) expect_parts(says("1", field), {"a field with a name"});
   expect_parts(says("1", "JPG"), {"a field in lower case"});
   expect_parts(says("1", "a"), {"each field once", "key 1, field a"});

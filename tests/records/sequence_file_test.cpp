@@ -73,7 +73,7 @@ TEST(sequence_file, refuses_unsupported_and_damaged_files) {
     expect_parts(says(good.substr(0, length)), {"cannot read the SequenceFile"});
   for (std::size_t length = 1; length < one.size(); ++length)
     expect_parts(says(good + one.substr(0, length)), {"it is truncated", "part-00000, byte"});
-  expect_parts(says("SEQ\5" + good.substr(4)), {"another version", "version 6", "got 5"});
+  expect_parts(says("SEQ\5" + good.substr(4)), {"unsupported version", "version 6", "got 5"});
   expect_parts(says("TEQ" + good.substr(3)), {"is not a SequenceFile"});
   std::string const start = "SEQ\6" + text(bytes_class) + text(bytes_class),
                     codec = text("org.apache.hadoop.io.compress.DefaultCodec");
@@ -82,7 +82,7 @@ TEST(sequence_file, refuses_unsupported_and_damaged_files) {
   expect_parts(says(start + std::string("\1\0", 2) + text("org.apache.hadoop.io.compress.SnappyCodec")
                     + big(0) + sync),
                {"its codec is not supported", "SnappyCodec"});
-  expect_parts(says(start + std::string("\0\1", 2) + big(0) + sync), {"its head is damaged"});
+  expect_parts(says(start + std::string("\0\1", 2) + big(0) + sync), {"the header is damaged"});
   expect_parts(says(start + std::string("\1\1", 2) + codec + big(0) + sync), {"its blocks are compressed"});
   expect_parts(says(good + big(0xffffffff) + "0123456789abcdeX"), {"a sync mark is damaged"});
   expect_parts(says(good + big(4) + big(5) + "abcde"), {"the lengths of a record are damaged", "got 5"});

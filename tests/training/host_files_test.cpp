@@ -32,8 +32,8 @@ TEST(host_files, refuse_lists_that_differ_and_ranks_without_a_file_on_every_rank
                    detail::host_files_of(rank, std::vector<detail::listed_files>{
                                                    {"a", {"1"}}, {"b", {"1", "2"}}, {"b", {"2", "1"}}});
                  }),
-                 {"different files", "host b", "expected the list of rank 1, 2 files",
-                  "got another list on rank 2, 2 files"});
+                 {"different files", "host b", "expected the same list as rank 1, 2 files",
+                  "got a different list on rank 2, 2 files"});
     expect_parts(refused<setting_error>([&] {
                    detail::host_files_of(
                        rank, std::vector<detail::listed_files>{{"a", {"1"}}, {"b", {"2"}}, {"b", {"2"}}});

@@ -252,7 +252,7 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
             "this metric got targets that are not class labels (metric accuracy): expected one class index "
             "per example, i32, got 2 numbers per example, f32");
   EXPECT_EQ(refused(classes, labelled.data(), {metrics::rmse}),
-            "this metric got targets that are not numbers like the outputs (metric rmse): expected 3 "
+            "this metric needs numeric targets with the shape of the output (metric rmse): expected 3 "
             "numbers per example, f32 or the backend's type, got one class index per example, i32");
   EXPECT_EQ(refused(classes, labelled.data(), {metrics::top_k(4)}),
             "the k of a top-k accuracy is out of range (metric top-4 accuracy): expected 1 to 3, the number "
@@ -260,10 +260,9 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
   EXPECT_EQ(
       refused(classes, labelled.data(), {metrics::accuracy, metrics::accuracy}),
       "two metrics have the same name (metrics): expected a different name for each metric, got accuracy");
-  EXPECT_EQ(
-      refused(classes, labelled.data(), {metric{.of = [](training&) { return 1.0; }}}),
-      "a metric has no name for its column of the history (metrics): expected metric{.name = …}, got an "
-      "empty name");
+  EXPECT_EQ(refused(classes, labelled.data(), {metric{.of = [](training&) { return 1.0; }}}),
+            "a metric has no name, so its history column would have none (metrics): expected metric{.name = "
+            "…}, got an empty name");
   EXPECT_NE(refused(classes, labelled.data(), {metric{.name = "nothing"}}).find("no function"),
             std::string::npos);
   EXPECT_NE(refusal_of<setting_error>([&] {

@@ -213,7 +213,7 @@ TEST(training, reports_the_calls_of_all_ranks_if_only_rank_0_saves) {
   });
   std::string const problem = "the ranks are in different collective calls (";
   std::string const reason =
-      "): expected all ranks call the same function, in the same order, also if only rank 0 writes a file, "
+      "): expected all ranks call the same function, in the same order, even if only rank 0 writes a file, "
       "got "
       "save on rank 0; evaluate on rank 1";
   EXPECT_EQ(refused, (std::vector{problem + "save" + reason, problem + "evaluate" + reason}));

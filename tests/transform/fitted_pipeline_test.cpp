@@ -737,13 +737,14 @@ TEST(fitted_pipeline, reports_constant_columns_and_columns_of_dates) {
   fitted_pipeline const p({schema, steps}, parsed(suspicious_rows(1, 28)), how);
   EXPECT_EQ(
       said,
-      (strings{"a column contains dates, each of which is treated as a name (steps[0], categories, column "
-               "city): expected numbers, such as month(day) or weekday(day) of a column of type time in a "
-               "transform_pipeline; or no such column, got 28 different texts in 28 rows",
-               "a column has the same value in all rows (steps[0], categories, column size): expected "
-               "different values, or no such column, got one text",
-               "a column has the same value in all rows (steps[1], normalise, column income): expected "
-               "different values, or no such column, got one number"}));
+      (strings{
+          "a column contains dates, each of which is treated as a separate category (steps[0], "
+          "categories, column city): expected numbers, such as month(day) or weekday(day) of a "
+          "column of type time in a transform_pipeline; or no such column, got 28 different texts in 28 rows",
+          "a column has the same value in all rows (steps[0], categories, column size): expected "
+          "different values, or no such column, got one text",
+          "a column has the same value in all rows (steps[1], normalise, column income): expected "
+          "different values, or no such column, got one number"}));
   EXPECT_EQ(p.report().notices, said);
   fitted_pipeline const plain = fitted(steps);
   EXPECT_TRUE(plain.report().notices.empty());

@@ -48,11 +48,11 @@ values x_of(keyed_sequences const& all, std::int64_t i) {
 }
 
 TEST(keyed_sequences, know_their_columns_and_their_pipeline) {
-  keyed_sequences const all(fitted({by_id}), log_rows());
+  keyed_sequences const all(fitted({by_part}), log_rows());
   tensor_description const input =
-      all.examples({.inputs = {"y", "x"}, .target = "part", .regression = true}).describe().inputs[0];
+      all.examples({.inputs = {"y", "x"}, .target = "state"}).describe().inputs[0];
   EXPECT_EQ(input.feature_names, (strings{"y", "x"}));
-  EXPECT_EQ(input.pipeline, fitted({by_id}).fingerprint());
+  EXPECT_EQ(input.pipeline, fitted({by_part}).fingerprint());
 }
 
 TEST(keyed_sequences, are_sorted_by_key_and_order) {

@@ -18,7 +18,8 @@ struct reshape {
   static constexpr auto fields() { return field_list{field{"extents", &reshape::extents}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     shape const made = extents;
-    if (made.rank == 0 || made.rank > 3) return {"reshape must have one to three extents", {"extents", made}};
+    if (made.rank == 0 || made.rank > 3)
+      return {"the target shape of reshape must have one to three extents", {"extents", made}};
     for (int axis = 0; axis < made.rank; ++axis)
       if (made[axis] < 1) return {"every extent must be at least 1", {"extents", made}};
     // Extents of an untrusted file: their product may not fit into 64 bits.

@@ -206,7 +206,7 @@ TEST_F(cudnn_backend, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   std::size_t const held = machine.memory.size();
   cudnn_cases::large_thirds const many(8000), few(4);
   expect_parts(refused<memory_error>([&] { made.fit(many.data(), {.batch = 8000}); }),
-               {"conv2d_1", "batch 8000", "than is free on its device", "at most 629145600 bytes, got ",
+               {"conv2d_1", "batch 8000", "than is free on the device", "at most 629145600 bytes, got ",
                 " bytes; the largest batch that fits is "});
   EXPECT_EQ(machine.memory.size(), held);
   made.fit(few.data(), {.batch = 4});

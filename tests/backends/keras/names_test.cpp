@@ -61,15 +61,16 @@ TEST(keras_names, belong_to_the_layers_that_have_them_although_they_equal_derive
   auto const of_parts = outputs_of(parts, {"a", "a/dense"}, {rows});
   EXPECT_EQ(of_parts[1], outputs_of(parts, {}, {rows})[0]);
   EXPECT_NE(of_parts[0], of_parts[1]);
-  imported_model const twice =
-      imported(functional({input_json("x", "[null, 3]"),
-                           layer_json("d", "Dense", R"("units": 3)", R"([[["x",0,0,{}]],[["d",0,0,{}]]])"),
-                           layer_json("d@2", "Dense", R"("units": 3)", R"([[["x",0,0,{}]]])"),
-                           layer_json("sum", "Add", "", R"([[["d",1,0,{}],["d@2",0,0,{}]]])")},
-                          R"([["x",0,0]])", R"([["sum",0,0]])"));
-  imported_model const alone =
-      imported(sequential({input_json("x", "[null, 3]"), layer_json("d@2", "Dense", R"("units": 3)")}));
-  EXPECT_EQ(outputs_of(twice, {"d@2"}, {rows}), outputs_of(alone, {}, {rows}));
+  auto const called_twice = [](std::string const& other) {
+    return imported(
+        functional({input_json("x", "[null, 3]"),
+                    layer_json("d", "Dense", R"("units": 3)", R"([[["x",0,0,{}]],[["d",0,0,{}]]])"),
+                    layer_json(other, "Dense", R"("units": 3)", R"([[["x",0,0,{}]]])"),
+                    layer_json("sum", "Add", "", R"([[["d",1,0,{}],[")" + other + R"(",0,0,{}]]])")},
+                   R"([["x",0,0]])", R"([["sum",0,0]])"));
+  };
+  EXPECT_EQ(outputs_of(called_twice("d@2"), {"d@2", "sum"}, {rows}),
+            outputs_of(called_twice("other"), {"other", "sum"}, {rows}));
 }
 
 TEST(keras_names, of_two_layers_must_differ_also_with_the_names_of_nested_models) {

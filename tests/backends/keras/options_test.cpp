@@ -337,7 +337,7 @@ TEST(keras_metrics, with_unknown_or_unsupported_options_are_refused) {
   EXPECT_EQ(of("AUC", R"("curve": "PR")"), config_message("Cohort has the area under the ROC curve",
                                                           ", metric AUC", ": expected curve ROC, got PR"));
   EXPECT_EQ(of("AUC", R"("summation_method": "minoring")"),
-            config_message("Cohort's area is that of interpolation", ", metric AUC",
+            config_message("Cohort computes the AUC by linear interpolation only", ", metric AUC",
                            ": expected summation_method interpolation, got minoring"));
   EXPECT_EQ(of("AUC", R"("multi_label": true)"),
             config_message("the field multi_label is not imported", ", metric AUC",

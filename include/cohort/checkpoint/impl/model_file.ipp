@@ -32,8 +32,8 @@ void require_variances(parameter_set const& layouts, tensor_to_load const& one, 
     throw data_error(
         {.what = "a running variance is negative or not a number",
          .where = {source, ", tensor ", quote_for_error(p.name), ", channel ", wrong - values.begin()},
-         .expected = "a variance of at least 0. Earlier builds could save others for data far "
-                     "from 0: train such a model again",
+         .expected = "a variance of at least 0. Earlier versions could save negative variances "
+                     "if the data's mean was far from 0; train this model again",
          .got = {static_cast<double>(*wrong)}});
   });
 }
@@ -77,8 +77,8 @@ void model_file::check_network(graph_view net, parameter_set const& into) const 
   if (wanted == metadata("graph_hash")) return;
   auto const found = first_difference(into, detail::parameter_tensors(into), true);
   refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,
-                 (found ? found->got + " in " : "the same parameters, but other layers, in ")
-                     + ("network " + metadata("graph_hash")));
+                 (found ? found->got + " in " : "") + "network " + metadata("graph_hash")
+                     + (found ? "" : " with the same parameters but different layers"));
 }
 
 void model_file::read_parameters(graph_view net, parameter_set& into) const {

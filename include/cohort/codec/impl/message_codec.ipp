@@ -78,7 +78,8 @@ void message_codec::read(message_view const& message, detail::message_reader& el
   // Without device passes, this call reads the elements. With them, the device has rejected the message, and
   // this call throws the detailed error.
   elements.read(message, workers_);
-  if (device_passes_) detail::refuse_message("codes", "codes that match the block table", "other codes");
+  if (device_passes_)
+    detail::refuse_message("codes", "codes that match the block table", "codes that do not match");
 }
 
 void message_codec::add(message_view const& message, detail::message_reader const& elements, float scale,

@@ -360,7 +360,7 @@ class preflight_rules {
                                         "; choose a folder that all hosts share for every rank, or none"}));
       else if (needed > 0)
         of_.problems.push_back(text_of({"the ranks need ", megabytes(needed),
-                                        " of disk, and have no folder for them; choose one that all hosts "
+                                        " of disk space, but no folder is set; choose one that all hosts "
                                         "share"}));
       return;
     }
@@ -404,12 +404,12 @@ class preflight_rules {
       std::ranges::sort(kind, {}, [](preflight_pair const* one) { return one->bandwidth; });
       double const median = kind[kind.size() / 2]->bandwidth;
       if (kind[0]->bandwidth * much < median)
-        of_.warnings.push_back(
-            text_of({place(static_cast<std::size_t>(kind[0]->from)), " sends ",
-                     megabytes(static_cast<std::uint64_t>(kind[0]->bandwidth)), "/s to ",
-                     place(static_cast<std::size_t>(kind[0]->to)), ", and the median is ",
-                     megabytes(static_cast<std::uint64_t>(median)),
-                     "/s; check the network of these hosts, or choose another one by COHORT_INTERFACES"}));
+        of_.warnings.push_back(text_of(
+            {place(static_cast<std::size_t>(kind[0]->from)), " sends ",
+             megabytes(static_cast<std::uint64_t>(kind[0]->bandwidth)), "/s to ",
+             place(static_cast<std::size_t>(kind[0]->to)), ", and the median is ",
+             megabytes(static_cast<std::uint64_t>(median)),
+             "/s; check the network of these hosts, or select another network with COHORT_INTERFACES"}));
     }
   }
   std::string const& host_of(int rank) const { return of_.ranks[static_cast<std::size_t>(rank)].host; }

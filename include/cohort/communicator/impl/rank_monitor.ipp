@@ -47,7 +47,7 @@ void rank_monitor::accept(failure_report report) {
   std::lock_guard const hold(mutex_);
   if (trouble_) return;
   if (report.lost == std::vector{rank_}) {  // the others do not wait for this rank any more
-    trouble_ = failure_report{text_of({"rank ", rank_, " was given up by other ranks: ", report.text})};
+    trouble_ = failure_report{text_of({"rank ", rank_, " was reported lost by other ranks: ", report.text})};
     return;
   }
   trouble_ = report;
@@ -316,7 +316,7 @@ void rank_monitor::detect_lost_ranks() {
       report.lost.push_back(rank_);
       report.text +=
           text_of({report.text.empty() ? "" : "; ", "ranks ", std::min(r, rank_), " and ", std::max(r, rank_),
-                   " do not reach each other, although other ranks reach both"});
+                   " cannot exchange messages, but other ranks can reach both"});
     }
   }
   for (std::vector<int> const& all : {silent, unreachable})

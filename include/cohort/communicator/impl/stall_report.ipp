@@ -95,7 +95,7 @@ namespace cohort::detail {
     std::sort(all_awaited.begin(), all_awaited.end());
     rank_progress const where = all[static_cast<std::size_t>(all_awaited[0])].where;
     return members.size() == 1
-               ? text_of({"rank ", members[0], " waits for itself ", describe_progress(where)})
+               ? text_of({"rank ", members[0], " waits for its own message ", describe_progress(where)})
                : text_of({named_ranks(all_awaited), " all respond and are ", describe_progress(where),
                           ": they wait for different operations"});
   }

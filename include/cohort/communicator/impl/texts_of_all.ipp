@@ -51,7 +51,7 @@ std::vector<std::string> texts_of_all(communicator& world, std::string_view call
     throw setting_error({.what = "the ranks are in different collective calls",
                          .where = std::string(call),
                          .expected =
-                             "all ranks call the same function, in the same order, also if only rank 0 "
+                             "all ranks call the same function, in the same order, even if only rank 0 "
                              "writes a file",
                          .got = by_rank(calls)});
   return texts;

@@ -277,8 +277,7 @@ void require_no_split(Source const& s, std::string const& other, std::string con
   if (other.empty()) return;
   Source const omitted{};
   auto const refuse = [&](char const* field, std::string got) {
-    refuse_field(path + '.' + field, "no such field, because the test set is not a part of the training set",
-                 std::move(got));
+    refuse_field(path + '.' + field, "the default, because the test set has its own files", std::move(got));
   };
   if (s.test_fraction != omitted.test_fraction) refuse("test_fraction", text_of({s.test_fraction}));
   if (s.split_seed != omitted.split_seed) refuse("split_seed", std::to_string(s.split_seed));
@@ -369,7 +368,8 @@ inline void check_source(records_source const& s) {
   int const* const number = std::get_if<int>(&s.classes);
   bool const has_classes = number ? *number > 0 : !std::get<1>(s.classes).empty();
   if (!has_classes && s.words.empty())
-    refuse_field("data.records.classes", "the number of classes, their names, or words: FILE", "none");
+    refuse_field("data.records.classes",
+                 "the number of classes, a list of their names, or a file in data.records.words", "none");
   require_path(s.cache, "data.records.cache", "auto, none, or a folder");
 }
 

@@ -115,7 +115,7 @@ void check_column(column_facts const& facts, std::vector<std::string>* notices) 
                       .where = facts.place,
                       .expected = "a number in every field; or the texts in table_settings::missing_texts if "
                                   "they mean a missing value; or the column in text_columns if its numbers "
-                                  "are names",
+                                  "are identifiers",
                       .got = facts.description});
   auto const report = [&](char const* what, std::string expected, std::string got) {
     if (!notices) return;
@@ -128,21 +128,22 @@ void check_column(column_facts const& facts, std::vector<std::string>* notices) 
     report("a column has the same value in all rows", "different values, or no such column",
            facts.is_text ? "one text" : "one number");
   else if (2 * facts.dates > facts.values)
-    report("a column contains dates, each of which is treated as a name",
+    report("a column contains dates, each of which is treated as a separate category",
            "numbers, such as month(day) or weekday(day) of a column of type time in a transform_pipeline; or "
            "no such column",
            text_of({facts.different, " different texts in ", facts.values, " rows"}));
   else if (2 * facts.quantities > facts.values && facts.different >= few_values)
-    report("a column contains numbers with a unit or a comma, each of which is treated as a name",
-           "numbers without unit, with a decimal point and without thousands separators",
-           text_of({facts.different, " different texts, such as ", quote_for_error(facts.sign)}));
+    report(
+        "a column contains numbers with a unit or a comma, each of which is treated as a separate category",
+        "numbers without unit, with a decimal point and without thousands separators",
+        text_of({facts.different, " different texts, such as ", quote_for_error(facts.sign)}));
   else if (facts.is_text && facts.values >= few_values && 2 * facts.different > facts.values)
-    report("a column of texts has nearly as many values as rows",
+    report("more than half of the texts of a column are distinct",
            "texts that occur in many rows, or no such column",
            text_of({facts.different, " different texts in ", facts.values, " rows"}));
   if (facts.number_fields > 0)
-    report("a column of texts contains numbers, each of which is treated as a name",
-           "only numbers; or the column in table_settings::text_columns if its numbers are names",
+    report("a column of texts contains numbers, each of which is treated as a separate category",
+           "only numbers; or the column in table_settings::text_columns if its numbers are identifiers",
            facts.description);
 }
 

@@ -25,7 +25,9 @@ void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
   } catch (data_error const& refused) {
     for (evaluator* one : evaluators) one->clear();
     merge(before);
-    throw data_error({.what = {"cannot merge the reports of rank ", rank}, .got = refused.what()});
+    throw data_error({.what = {"cannot merge the reports of rank ", rank},
+                      .expected = "reports of the same kinds and settings on every rank",
+                      .got = refused.what()});
   }
 }
 

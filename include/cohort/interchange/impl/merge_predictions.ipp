@@ -65,7 +65,7 @@ void append_csv_parts(prediction_layout const& layout, io::file_writer& to,
         progress);
     if (rows != layout.chunks[c].examples.count || !ended)
       refuse_part(from.path(), {layout.chunks[c].examples.count, " rows"},
-                  {rows, ended ? "" : " and a part"});
+                  {rows, ended ? "" : " and an incomplete row"});
   }
 }
 

@@ -82,7 +82,7 @@ struct mapping_problems {
       if (list.size() > most_of_a_kind)
         all += " and " + std::to_string(list.size() - most_of_a_kind) + " more";
     };
-    add("parameters without a line:", unmapped);
+    add("parameters without a rule:", unmapped);
     add("missing tensors:", missing);
     add("other shapes or types:", different);
     add("unused tensors:", unused);
@@ -182,7 +182,7 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
       if (!unread_type.empty())
         wrong = "f32, f64, f16 or bf16 expected, got type " + unread_type;
       else if (!wrong.empty())
-        wrong = "line " + std::to_string(rule->line) + " cannot make " + wrong;
+        wrong = "the operations of line " + std::to_string(rule->line) + " do not fit: " + wrong;
       else if (view.type != element_type::f32 && view.type != element_type::f64
                && view.type != element_type::bf16)
         wrong = "f32, f64, f16 or bf16 expected, got " + std::string(name_of(view.type));

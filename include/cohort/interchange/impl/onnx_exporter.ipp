@@ -508,7 +508,7 @@ std::string onnx_exporter::transposed_convolution() {
     int const stride = axis == 0 ? moving.stride.height : moving.stride.width;
     auto const a = static_cast<std::size_t>(axis);
     more[a] = out[axis + 1] - ((in[axis + 1] - 1) * stride + size - pads[a] - pads[a + 2]);
-    if (more[a] < 0) refuse("its output is smaller than that of ONNX's operator");
+    if (more[a] < 0) refuse("ONNX's ConvTranspose would give a larger output");
   }
   how.push_back(with("output_padding", more));
   how.push_back(with("dilations", std::vector<std::int64_t>{moving.dilation.height, moving.dilation.width}));

@@ -17,7 +17,7 @@ file_writer::file_writer(std::string path) : path_(resolve_links(std::move(path)
   if (exists && !S_ISREG(existing.st_mode)) {
     throw file_error({.what = "cannot write the file",
                       .where = path_,
-                      .expected = "a new name or a regular file",
+                      .expected = "a path that does not exist, or a regular file",
                       .got = S_ISDIR(existing.st_mode) ? "a directory" : "a device, pipe or socket"});
   }
   for (int number = 0; file_ < 0; ++number) {

@@ -29,7 +29,7 @@ void json_tree_builder::refuse(text_position at, std::string expected, std::stri
 std::string_view json_tree_builder::keep(std::string_view text) {
   std::string& all = tree_->strings;
   if (all.size() + text.size() > all.capacity())
-    refuse({}, "strings of at most the announced size", "longer strings");
+    refuse({}, "keys and strings of at most " + std::to_string(all.capacity()) + " bytes in total", "more");
   std::size_t const begin = all.size();
   all += text;
   return std::string_view(all).substr(begin);

@@ -57,7 +57,8 @@ bool protobuf_reader::next() {
   if (at_ == end_) return false;
   field_begin_ = at_;
   std::uint64_t const tag = read_varint(at_, end_);
-  if (tag >> 3 == 0 || tag >> 3 >= std::uint64_t{1} << 29) refuse("a field", "no field number");
+  if (tag >> 3 == 0 || tag >> 3 >= std::uint64_t{1} << 29)
+    refuse("a field number from 1 to 536870911", std::to_string(tag >> 3));
   field_ = static_cast<std::uint32_t>(tag >> 3);
   switch (tag & 7) {
     case varint:

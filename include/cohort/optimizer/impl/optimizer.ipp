@@ -13,10 +13,11 @@ void optimizer_settings::check() const {
   constraint.check();
   bias_constraint.check();
   if (decay_from_rank < 0 || decay_from_rank > largest_decay_rank)
-    throw setting_error({.what = "the setting is out of range",
-                         .where = "decay_from_rank",
-                         .expected = {"0 to ", largest_decay_rank, "; 2 excludes biases and norms"},
-                         .got = {decay_from_rank}});
+    throw setting_error(
+        {.what = "the setting is out of range",
+         .where = "decay_from_rank",
+         .expected = {"0 to ", largest_decay_rank, "; 2 excludes biases and normalisation layers"},
+         .got = {decay_from_rank}});
   for (std::size_t r = 0; r < layers.size(); ++r) check(r);
 }
 

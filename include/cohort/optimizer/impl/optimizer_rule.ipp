@@ -24,7 +24,7 @@ void optimizer_rule::check() const {
       require(field.value >= least || (field.value == 0 && number("epsilon_hat") >= least),
               std::ranges::find(row().fields, "epsilon_hat") == row().fields.end()
                   ? "a finite number, at least 1.2e-38"
-                  : "a finite number, at least 1.2e-38; or 0 beside an epsilon_hat of that size");
+                  : "a finite number, at least 1.2e-38; or 0 if epsilon_hat is at least 1.2e-38");
     else if (field.name == "trust")
       require(field.value > 0, "a finite number above 0");
     else if (field.name == "initial" || field.name == "decay" || field.name == "epsilon_hat")

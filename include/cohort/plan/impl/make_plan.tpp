@@ -117,7 +117,7 @@ std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> sto
     std::string rows = text_of(*made);
     rows.pop_back();  // the last end of line
     throw memory_error(
-        {.what = {"the plan needs more memory than ", device ? "is free on its device" : "allowed"},
+        {.what = {"the plan needs more memory than ", device ? "is free on the device" : "allowed"},
          .where = {"batch ", settings.batch},
          .expected = {"at most ", limit, " bytes"},
          .got = {needed, " bytes; ",

@@ -59,7 +59,7 @@ predictions batched_call::wait_for_answer() {
   why_ = std::make_exception_ptr(setting_error({.what = "get was called twice for one call",
                                                 .where = "pending_predictions::get",
                                                 .expected = "one call of get for each submit",
-                                                .got = "a second one"}));
+                                                .got = "a second call"}));
   return std::move(made_);
 }
 

@@ -35,7 +35,7 @@ std::string_view why_not_decoded(graph_view net, int id) {
   if (net.input_mask(id) >= 0) return "a masked sequence";
   for (int const from : net.inputs(id))
     if (net[from].output.rank != (what.name == embedding::kind_name ? 1 : 2))
-      return "an input of another shape";
+      return "an input of the wrong shape";
   if (what.name == attention::kind_name) {
     attention const l = decode<attention>(net.fields(id));
     if (net.inputs(id).size() != 1) return "attention with three inputs";
@@ -278,8 +278,8 @@ struct token_decoder::state {
 token_decoder::token_decoder(training const& net) {
   if (std::string const why = detail::why_not_decoded(net.network()); !why.empty())
     throw setting_error({.what = "token_decoder cannot run this network step by step",
-                         .expected = "one input of T token indices, causal attention, and layers that treat "
-                                     "each step by itself",
+                         .expected = "one input of T token indices, causal attention, and layers that "
+                                     "process each step separately",
                          .got = why});
   state_ = std::make_unique<state>(net);
 }

@@ -33,7 +33,7 @@ class java_object_reader {
   }
 
   [[noreturn]] void refuse(clause expected, clause got) const {
-    throw data_error({.what = "cannot read the key of CaffeOnSpark",
+    throw data_error({.what = "cannot read a CaffeOnSpark key",
                       .where = {where_, ", byte ", at_},
                       .expected = std::move(expected),
                       .got = std::move(got)});

@@ -65,7 +65,7 @@ class lmdb_indexer {
     if ((number<std::uint16_t>(bytes + 10) & meta_page) == 0 || number<std::uint32_t>(at) != magic)
       refuse(page, "it is not an LMDB file", "a meta page", "another page");
     if (std::uint32_t const version = number<std::uint32_t>(at + 4); version != 1)
-      refuse(page, "it has another version", "version 1", {version});
+      refuse(page, "unsupported version", "version 1", {version});
     page_bytes_ = number<std::uint32_t>(at + 24);
     if (page_bytes_ < 512 || page_bytes_ > 65536 || (page_bytes_ & (page_bytes_ - 1)) != 0)
       refuse(page, "its page size is invalid", "a power of two from 512 to 65536", {page_bytes_});
@@ -90,7 +90,7 @@ class lmdb_indexer {
   /// Adds the entries below a page, in the order of their keys. `levels`: tree levels from this page on.
   void walk(std::uint64_t page, int levels) {
     if (levels < 1 || levels > most_levels)
-      refuse(page, "its tree is damaged", "another depth", {levels, " levels"});
+      refuse(page, "its tree is damaged", {"1 to ", most_levels, " levels"}, {levels, " levels"});
     if (page >= most_pages_ || ++visited_ > most_pages_)
       refuse(page, "its tree is damaged", {"at most ", most_pages_, " pages"}, "more");
     std::string bytes(page_bytes_, '\0');

@@ -33,7 +33,7 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
                        record_settings const& settings) {
   if (paths.empty())
     throw setting_error(
-        {.what = "a record set needs files", .where = "paths", .expected = "at least 1 path", .got = "0"});
+        {.what = "no files for a record set", .where = "paths", .expected = "at least 1 path", .got = "0"});
   auto made = std::make_shared<content>();
   made->max_field_bytes = settings.max_field_bytes;
   for (std::string const& path : paths) {

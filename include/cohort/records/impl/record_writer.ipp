@@ -62,7 +62,7 @@ void webdataset_writer::add(std::string_view key, std::string_view field,
   std::string_view const name = key.substr(key.rfind('/') + 1);  // npos + 1 is 0
   if (name.empty() || name.starts_with("__") || key.starts_with("./") || key.find('\0') != key.npos
       || name.find('.') != name.npos)
-    refuse("a key whose name is not empty, without dots, that does not begin with \"__\"", std::string(key));
+    refuse("a key with a non-empty name without dots that does not begin with \"__\"", std::string(key));
   if (field.empty() || field.find('/') != field.npos || field.find('\0') != field.npos)
     refuse("a field with a name without /", std::string(field));
   if (std::ranges::any_of(field, [](char one) { return one >= 'A' && one <= 'Z'; }))
@@ -73,7 +73,7 @@ void webdataset_writer::add(std::string_view key, std::string_view field,
     key_ = key;
     fields_.clear();
   }
-  if (!fields_.emplace(field).second) refuse("each field once", "it twice");
+  if (!fields_.emplace(field).second) refuse("each field once", "the field twice");
   std::string const whole = key_ + '.' + std::string(field);
   if (whole.size() > 100) {  // GNU: a file whose content is the name of the next one
     file_.write(detail::tar_header("././@LongLink", whole.size() + 1, 'L'));

@@ -100,12 +100,12 @@ class sequence_file_indexer {
     read(magic.data(), magic.size());
     if (std::memcmp(magic.data(), "SEQ", 3) != 0)
       refuse("it is not a SequenceFile", "SEQ at byte 0", "other bytes");
-    if (magic[3] != 6) refuse("it has another version", "version 6", {static_cast<int>(magic[3])});
+    if (magic[3] != 6) refuse("unsupported version", "version 6", {static_cast<int>(magic[3])});
     for (std::string& one : classes_) one = text();
     compressed_ = byte() != 0;
     blocks_ = byte() != 0;
     if (blocks_ && !compressed_)
-      refuse("its head is damaged", "blocks that are compressed", "blocks without compression");
+      refuse("the header is damaged", "blocks that are compressed", "blocks without compression");
     if (compressed_) require_codec(text());
     std::int64_t const pairs = big_endian();
     if (pairs < 0 || pairs > most_metadata)
@@ -119,8 +119,8 @@ class sequence_file_indexer {
     bool const known = codec == package + "DefaultCodec" || codec == package + "DeflateCodec"
                        || codec == package + "GzipCodec";
     if (!known)
-      refuse("its codec is not supported", "no compression, DefaultCodec or GzipCodec: write it again",
-             codec);
+      refuse("its codec is not supported",
+             "no compression, DefaultCodec or GzipCodec: rewrite the file with one of these", codec);
     if (!inflate_)
       refuse(blocks_ ? "its blocks are compressed" : "its records are compressed",
              "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it", codec);
@@ -130,7 +130,7 @@ class sequence_file_indexer {
   void read_sync() {
     sync_mark found{};
     read(found.data(), found.size());
-    if (found != sync_) refuse("a sync mark is damaged", "that of the head", "another one");
+    if (found != sync_) refuse("a sync mark is damaged", "the sync mark of the header", "different bytes");
   }
 
   void read_record() {

@@ -99,7 +99,7 @@ class table_indexer {
       if (at_ - row_begin_ > most_row)
         throw data_error({.what = "a row of the table is too long",
                           .where = {file_.path(), ':', row_line_},
-                          .expected = {"at most ", most_row, " bytes; a quoted field may not end"},
+                          .expected = {"at most ", most_row, " bytes; a quoted field may be unclosed"},
                           .got = "more"});
     }
     if (scanner_.is_in_row()) end_row();
@@ -327,7 +327,7 @@ table_rows::table_rows(std::vector<std::string> paths, table_rows_settings const
                          .expected = "f32 or f64",
                          .got = {name_of(settings.format.number_type)}});
   if (settings.block_bytes == 0)
-    throw setting_error({.what = "a block of rows needs bytes",
+    throw setting_error({.what = "the block size is 0",
                          .where = "table_rows_settings::block_bytes",
                          .expected = "at least 1",
                          .got = "0"});

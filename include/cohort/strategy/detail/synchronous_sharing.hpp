@@ -30,7 +30,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
 
  public:
   ~synchronous_sharing() override {
-    if (exchanging_) abandon("its strategy was destroyed during a step");
+    if (exchanging_) abandon("the strategy was destroyed during a step");
     try {
       if (exchange_) exchange_->wait();
     } catch (std::exception const&) {  // nothing is in flight any more

@@ -24,7 +24,7 @@ class allreduce_strategy final : public strategy {
  public:
   allreduce_strategy(std::unique_ptr<communicator> world, allreduce settings)
       : world_(std::move(world)), how_(settings) {}
-  ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
+  ~allreduce_strategy() override { abandon("the strategy was destroyed during a step"); }
 
   std::string describe() const override;
 

@@ -32,7 +32,7 @@ class averaging_strategy final : public strategy {
                    ? how.outer
                    : outer_step{how.outer.rate, 1 - 1.0 / world_->size(), how.outer.nesterov}) {}
   ~averaging_strategy() override {
-    if (in_flight_) abandon("its strategy was destroyed while averaging parameters");
+    if (in_flight_) abandon("the strategy was destroyed while averaging parameters");
     try {
       late_->discard();
     } catch (...) {  // the communicator has failed, so no operation uses its memory

@@ -28,8 +28,8 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// The reader of the component transform; null in a program without this component.
 [[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
 
-/// Throws setting_error for rows that another pipeline than the kept one has prepared, if one is kept.
-[[noreturn]] void refuse_pipeline(std::string const& where, bool is_kept);
+/// Throws setting_error for rows that another pipeline than the kept one has prepared.
+[[noreturn]] void refuse_pipeline(std::string const& where);
 
 /// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
 /// and batches by `rescaling`. Each step may be absent. Model files contain the steps.

@@ -15,17 +15,16 @@ namespace cohort::detail {
        .got = {prepared.rows(), " of ", rows.rows(), " rows"}});
 }
 
-void refuse_pipeline(std::string const& where, bool is_kept) {
+void refuse_pipeline(std::string const& where) {
   throw setting_error({.what = "the rows are prepared by a pipeline that is not the model's",
                        .where = where,
-                       .expected = is_kept ? "rows as in a file, or kept_pipeline(run)->apply(rows)"
-                                           : "rows as in a file; or keep(run, pipeline) before fit",
+                       .expected = "kept_pipeline(run)->apply(rows); predict also accepts rows as in a file",
                        .got = "rows that another pipeline has prepared"});
 }
 
 arrays data_preparation::inputs(data_table const& rows) const {
-  if (rows.pipeline() != 0 && rows.pipeline() != (pipeline ? pipeline->fingerprint() : 0))
-    refuse_pipeline(rows.name(), pipeline != nullptr);
+  if (pipeline && rows.pipeline() != 0 && rows.pipeline() != pipeline->fingerprint())
+    refuse_pipeline(rows.name());
   data_table const prepared = pipeline && rows.pipeline() == 0 ? pipeline->apply(rows) : rows;
   if (prepared.rows() != rows.rows()) refuse_removed_row(rows, prepared);
   if (encoder) return encoder->inputs(prepared);

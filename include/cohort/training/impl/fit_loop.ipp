@@ -23,7 +23,7 @@ void check_metric_names(std::span<metric const> metrics) {
   fit_history const columns;
   for (metric const& one : metrics) {
     if (one.name.empty())
-      throw setting_error({.what = "a metric has no name for its column of the history",
+      throw setting_error({.what = "a metric has no name, so its history column would have none",
                            .where = "metrics",
                            .expected = "metric{.name = …}",
                            .got = "an empty name"});

@@ -22,8 +22,8 @@ std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files 
         throw setting_error(
             {.what = "the ranks of a host have different files",
              .where = {"host ", ranks[first].host},
-             .expected = {"the list of rank ", first, ", ", ranks[first].files.size(), " files"},
-             .got = {"another list on rank ", other, ", ", ranks[other].files.size(), " files"}});
+             .expected = {"the same list as rank ", first, ", ", ranks[first].files.size(), " files"},
+             .got = {"a different list on rank ", other, ", ", ranks[other].files.size(), " files"}});
     }
     if (ranks[first].files.size() < count)
       throw setting_error({.what = "a host has fewer files than ranks",

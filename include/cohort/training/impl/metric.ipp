@@ -37,7 +37,7 @@ std::unique_ptr<classification_report> classes_of(char const* metric, shape cons
 metric_measure errors_of(char const* metric, shape const& output, tensor_description const& target,
                          std::optional<double> (regression_report::*number)() const) {
   if (target.type == element_type::i32 || (target.example != output && target.example.batched(1) != output))
-    throw setting_error({.what = "this metric got targets that are not numbers like the outputs",
+    throw setting_error({.what = "this metric needs numeric targets with the shape of the output",
                          .where = {"metric ", metric},
                          .expected = {text_of_part(output, element_type::f32), " or the backend's type"},
                          .got = text_of_part(target.example, target.type)});

@@ -120,7 +120,7 @@ void check_features(training_state const& run, dataset const& data, char const* 
            .expected = "kept_pipeline(run)->apply(rows) of cohort/transform/keep_pipeline.hpp",
            .got = "rows as in a file"});
     if (*one.pipeline != run.preparation.pipeline->fingerprint())
-      refuse_pipeline(text_of({call, ", ", one.name}), true);
+      refuse_pipeline(text_of({call, ", ", one.name}));
   }
   if (run.preparation.encoder)
     check_feature_names(data, run.preparation.encoder->feature_names(), "the kept encoder", call);
@@ -321,7 +321,7 @@ void check_sharding(communicator& world, dataset const& data, sharding how, std:
   throw setting_error(
       {.what = "the ranks' data sets differ",
        .where = where,
-       .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
+       .expected = "the same examples in the same order on every rank; each rank uses a part of them; if "
                    "each rank holds its own examples: .sharding = sharding::local",
        .got = different[0].value});
 }

@@ -37,7 +37,7 @@ std::vector<layer_states::layer> stateful_layers(graph_view net) {
 std::string_view why_not_stepwise(graph_view net, int id) {
   if (!net.kind(id).carries_state)
     return computes_steps_separately(net, id) ? "" : "a layer that reads several steps, or step indices";
-  if (has_field(net, id, "reverse")) return "a layer that begins with the last step";
+  if (has_field(net, id, "reverse")) return "a layer that processes the steps in reverse";
   if (net.inputs(id).size() > 1) return "a layer with an initial state";
   if (has_field(net, id, "returns_state")) return "a layer that returns its state";
   if (has_field(net, id, "resets_masked")) return "a layer that resets its state at masked steps";
@@ -69,9 +69,8 @@ graph stepwise_network(graph_view net, int output, int steps) {
     if (std::string_view const why = why_not_stepwise(net, id); !why.empty())
       throw setting_error({.what = "this layer cannot continue a sequence step by step",
                            .where = net.name(id),
-                           .expected =
-                               "recurrent layers that run forward, and layers that treat each step by "
-                               "itself",
+                           .expected = "recurrent layers that run forward, and layers that process each step "
+                                       "separately",
                            .got = std::string(why)});
     has_steps[at(id)] = !has_field(net, id, "last_step");
     if (what.carries_state) values[at(made.first_value + slot_of(what, "stateful"))] = 1;

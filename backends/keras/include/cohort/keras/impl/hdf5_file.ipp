@@ -178,7 +178,7 @@ void hdf5_file::open() {
 hdf5_file::messages hdf5_file::object_at(std::uint64_t address) const {
   block head = part(address, 16);
   if (std::uint64_t const version = head.number(1); version != 1)
-    refuse_at(address, "an object's header has an unknown version", "1, as h5py writes it by default",
+    refuse_at(address, "an object's header has an unknown version", "version 1 (h5py's default)",
               text_of({version}));
   head.skip(1);
   std::uint64_t const count = head.number(2);

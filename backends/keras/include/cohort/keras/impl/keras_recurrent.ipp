@@ -251,7 +251,7 @@ keras_translation::values keras_translation::bidirectional(call const& c) {
                           version_);
   (void)back.find({"go_backwards"});  // Bidirectional sets the direction itself
   if (fields.flag({"go_backwards"}, false))
-    refuse("the layer of Bidirectional goes backwards itself", "go_backwards False", "True");
+    refuse("the layer inside Bidirectional already has go_backwards", "go_backwards False", "True");
   bool const sequences = fields.flag({"return_sequences"}, false),
              states = fields.flag({"return_state"}, false);
   if (back.flag({"return_sequences"}, false) != sequences || back.flag({"return_state"}, false) != states)

@@ -45,7 +45,7 @@ int keras_translation::record_loss(keras_value const& output, keras_object const
   auto const logits = [&](char const* activation) {
     if (from_logits) {
       if (!applied.empty())
-        f.refuse("the loss is of logits, but its input has an activation", "from_logits=False", applied);
+        f.refuse("the loss expects logits, but its input has an activation", "from_logits=False", applied);
       return id_of(output);
     }
     if (applied != activation)
@@ -434,7 +434,7 @@ metric keras_translation::metric_of(keras_object const& from) const {
     if (std::string const curve = f.text({"curve"}, "ROC"); curve != "ROC")
       f.refuse("Cohort has the area under the ROC curve", "curve ROC", curve);
     if (std::string const sum = f.text({"summation_method"}, "interpolation"); sum != "interpolation")
-      f.refuse("Cohort's area is that of interpolation", "summation_method interpolation", sum);
+      f.refuse("Cohort computes the AUC by linear interpolation only", "summation_method interpolation", sum);
     return with(cohort::metrics::auc);
   }
   if (is("r2_score", "r2score")) {

@@ -36,7 +36,7 @@ void refuse_step(operation_request<onednn> const& request, char const* pass) {
   throw backend_error(
       {.what = {"oneDNN has no fast implementation for the ", pass, " pass of this layer"},
        .where = request.name,
-       .expected = "an implementation that is not 'ref'",
+       .expected = "an optimised implementation (not 'ref')",
        .got = {request.kind->name, " on ", to_string(request.input_shapes[0]), ", batch ", request.batch}});
 }
 

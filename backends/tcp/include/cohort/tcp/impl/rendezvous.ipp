@@ -403,7 +403,7 @@ void rendezvous_service::admit(connection& one) {
     return refuse(one, refused, "it has no valid rank or address");
   for (connection const& other : connections_)
     if (other.is_member() && (wants.rank >= 0) != (other.wants.rank >= 0))
-      return refuse(one, misconfigured, "either all processes or none have a number: COHORT_RANK");
+      return refuse(one, misconfigured, "set COHORT_RANK on all processes or on none");
   if (joined > ranks_) return refuse(one, refused, "the job has all of its ranks");
   one.is = connection::state::member;
   one.arrival = ++arrivals_;
@@ -605,7 +605,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
                                   .expected = "a process of the job",
                                   .got = make_printable(answer.text)});
       if (answer.is == rendezvous_answer::kind::misconfigured)
-        throw setting_error({.what = "the processes of the job do not fit together",
+        throw setting_error({.what = "the processes of the job have invalid or contradictory settings",
                              .where = {"rendezvous ", at.text()},
                              .got = make_printable(answer.text)});
       if (answer.is == rendezvous_answer::kind::waits) {
@@ -620,7 +620,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
       failed = {stream->failure(), stream->failure_cause()};
       if (failed->due_to == secure_stream::cause::job) {
         if (identity.requires_key())
-          failed->why.insert(0, "one of another job, or with certificates: ");
+          failed->why.insert(0, "a rendezvous that belongs to another job or uses certificates: ");
         else
           failed->due_to = secure_stream::cause::identity;
       }

@@ -39,7 +39,7 @@ bool tcp_sender::connect() {
     if (late)
       end_attempt("no answer", false);
     else if (!ready_)
-      end_attempt(stream_.failure().empty() ? "the process there has not confirmed the connection"
+      end_attempt(stream_.failure().empty() ? "the process at this address has not confirmed the connection"
                                             : stream_.failure(),
                   stream_.is_refused());
   }
