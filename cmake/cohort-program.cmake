@@ -14,7 +14,8 @@
 #   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test
 #                                             in Python starts that many ranks itself
 #   // suites: gradients      <prefix>_suites   test suites that the source does not register by TEST
-#   // alone: a reason        <prefix>_alone    the test is compiled as a separate program
+#   // alone: a reason        <prefix>_alone    the test is compiled as a separate program; a test in Python
+#                                             runs while no other test does
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)

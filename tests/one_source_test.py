@@ -46,7 +46,7 @@ class one_source(unittest.TestCase):
                 source = pathlib.Path(folder) / "program.cpp"
                 source.write_text(PROGRAM, encoding="utf-8")
                 subprocess.run([*shlex.split(compiler), "-std=c++20", "-O1", *flags, source, "-o", f"{folder}/program", *libraries,
-                                "-ldnnl", "-pthread"], check=True, timeout=1800)
+                                "-ldnnl", "-fopenmp", "-pthread"], check=True, timeout=1800)
                 ran = subprocess.run([f"{folder}/program"], capture_output=True, text=True, check=True, timeout=60)
                 self.assertEqual(ran.stdout, "accuracy 1\n")
 

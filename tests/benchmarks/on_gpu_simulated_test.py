@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: cudnn nccl mpi onednn
 # label: slow long
+# alone: its steps have time limits
 """benchmarks/on_gpu.sh runs its real programs to the end of its report, on a simulated GPU. NVIDIA's tools are replaced."""
 import os
 import pathlib
