@@ -144,7 +144,7 @@ if tool nvidia-smi gpu; then
   step gpu 30 nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap --format=csv,noheader
 fi
 if program $tests first-cases; then
-  step first-cases 120 "$programs/$tests" '--gtest_filter=on_a_gpu.probes*:on_a_gpu.*recorded*:on_a_gpu.*agrees*:on_a_gpu.messages*'
+  step first-cases 120 "$programs/$tests" '--gtest_filter=on_a_gpu.probes*:on_a_gpu.*recorded*:on_a_gpu.*agrees*:on_a_gpu.threshold_messages*'
   # 2. All cases, in parts: a crash ends one part only.
   for part in 0 1 2 3 4 5 6 7; do
     step "cases-$part" 180 env GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=$part "$programs/$tests"
@@ -153,7 +153,7 @@ if program $tests first-cases; then
   if tool compute-sanitizer sanitizer; then
     for check in memcheck racecheck initcheck; do
       step "sanitizer-$check" 240 compute-sanitizer --tool $check --error-exitcode 9 "$programs/$tests" \
-        '--gtest_filter=on_a_gpu.a_network_agrees*:on_a_gpu.messages*'
+        '--gtest_filter=on_a_gpu.a_network_agrees*:on_a_gpu.threshold_messages*'
     done
   fi
 fi

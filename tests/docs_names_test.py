@@ -20,10 +20,10 @@ def public_headers():
         yield from (path.relative_to(folder) for path in sorted(folder.rglob("*.hpp")) if "detail" not in path.parts and path.name != "src.hpp")
 
 
-class names(headers_test.compilation):
+class names_in_the_docs(headers_test.compilation):
     maxDiff = None
 
-    def test_compile(self):
+    def test_in_the_coming_from_tables_compile(self):
         """Every `name`, `name{…}` and `scope::name` in the columns for Cohort is declared in namespace cohort, or is a member
         of training, or of the class `scope`."""
         cells = [cell for page in docs_test.COMING_FROM.values() for cell in docs_test.column(page, "Cohort")]

@@ -67,7 +67,7 @@ def column(text, title):
     return cells
 
 
-class pages(unittest.TestCase):
+class docs_pages(unittest.TestCase):
     def test_show_types_with_their_fields_and_defaults(self):
         headers = {}
         for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp", "include/cohort/training/*.hpp", "include/cohort/prediction/*.hpp").values():
@@ -93,7 +93,7 @@ class pages(unittest.TestCase):
                 for include in includes:
                     self.assertTrue(include + "\n" in COMPILED, f"{page}: not in pages_test.cpp: {include}")
 
-    def test_coming_from_tables_name_only_existing_identifiers_and_flags(self):
+    def test_migration_tables_name_only_existing_identifiers_and_flags(self):
         code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp", "backends/tcp/**/impl/tcp.ipp").values())
         known = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
@@ -120,13 +120,13 @@ class pages(unittest.TestCase):
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
                 self.assertIn(flag, flags, page)
 
-    def test_list_only_measurements_of_reports(self):
+    def test_list_only_measurements_that_the_strategies_report(self):
         code = "".join(sources("include/cohort/strategy/**/*.?pp").values())
         told = {name for cell in column(PAGES["threshold_sharing.md"], "measurement") for name in code_spans(cell)}
         self.assertGreater(len(told), 8)
         self.assertLessEqual(told, set(re.findall(r'\{"(\w+)", ', code)))
 
-    def test_keep_the_markers_of_the_measurements_over_links(self):
+    def test_have_markers_around_the_table_of_link_measurements(self):
         self.assertRegex(PAGES["strategies.md"], re.compile(r"^<!-- links -->$.*^<!-- /links -->$", re.M | re.DOTALL))
 
     def test_link_to_existing_files_and_headings(self):
@@ -201,11 +201,11 @@ def options():
 
 
 class the_tests_themselves(unittest.TestCase):
-    def test_fields_are_read_and_functions_are_not(self):
+    def test_fields_of_structs_are_parsed_and_functions_ignored(self):
         code = "struct x {\n  int a = 1;  // b\n  std::optional<t> c{};\n  t d;\n  int f() const;\n  using u = int;\n};\n"
         self.assertEqual(types(code), {"x": [("int", "a", " = 1"), ("std::optional<t>", "c", "{}"), ("t", "d", None)]})
 
-    def test_columns_are_found_by_their_header(self):
+    def test_table_columns_are_found_by_their_header(self):
         self.assertEqual(column("|A|B (x)|\n|---|---|\n|1|`2 \\| 3`|\n\n|B|\n|---|\n|4|\n", "B")[1:], ["`2 \\| 3`", "---", "4"])
 
     def test_decisions_are_read_from_headings_topics_and_citations(self):

@@ -285,7 +285,7 @@ class sources_of_cohort(unittest.TestCase):
         self.check(lambda path, text: surface_findings(text, is_internal(path.relative_to(ROOT))),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
 
-    def test_every_implementation_file_is_in_one_part_and_every_part_in_one_source(self):
+    def test_each_ipp_is_included_by_one_cpp_and_each_cpp_by_one_src_hpp(self):
         parts, in_parts = [], []
         for path, text in sources("include/cohort/src.hpp", "include/cohort/*/src.hpp", "backends/*/include/cohort/*/src.hpp"):
             folder = pathlib.Path(str(path).rpartition("/include/")[0]) / "include"
@@ -470,13 +470,13 @@ class the_rules_themselves(unittest.TestCase):
         found = list(core_findings("tensor", "#include <cohort/layer/conv2d.hpp>\n"))
         self.assertEqual(found, ["includes <cohort/layer/conv2d.hpp>, but layer comes after tensor"])
 
-    def test_foreign_headers_are_found(self):
+    def test_includes_of_foreign_and_quoted_headers_are_found(self):
         for name in ("<dnnl.hpp>", "<zlib.h>", "<nlohmann/json.hpp>", "<iostream>",
                      '"shape.hpp"', "<cohort/cohort.hpp>", "<cohort/elsewhere/x.hpp>"):
             self.assertEqual(len(list(core_findings("tensor", f"#include {name}\n"))), 1, name)
         self.assertEqual(list(core_findings("", "#include <cohort/training/trainer.hpp>\n")), [])
 
-    def test_heads_and_lengths_are_checked(self):
+    def test_nonstandard_beginnings_and_too_long_headers_are_found(self):
         self.assertEqual(list(header_findings(self.HEAD + "int x;\n" * 398)), [])
         self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 399))), 1)
         self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 299, internal=False))), 1)
@@ -489,7 +489,7 @@ class the_rules_themselves(unittest.TestCase):
                                        (both, True, 1), ("namespace cohort {\nint it();\n}\n", False, 1), ("#include <x>\n", False, 0)):
             self.assertEqual(len(list(surface_findings(text, is_detail))), count, text)
 
-    def test_hidden_state_of_the_process_is_found(self):
+    def test_inline_variables_without_default_visibility_are_found(self):
         for line in ("inline std::atomic<int> users{0};", "  static inline int users = 0;", "inline int users;",
                      "  static inline struct sigaction former {};", "inline constinit state all;", "inline thread_local int users = 0;"):
             self.assertEqual(len(list(visibility_findings(line))), 1, line)
@@ -498,7 +498,7 @@ class the_rules_themselves(unittest.TestCase):
                      "template <> inline constexpr bool has<int> = true;", "inline auto made() { int x = 0; }"):
             self.assertEqual(list(visibility_findings(line)), [], line)
 
-    def test_namespaces_on_one_line_and_using_declarations_are_found(self):
+    def test_public_names_in_internal_headers_are_found(self):
         for text in ("namespace cohort { int it(); }\n", "namespace cohort {\nusing detail::it;\n}\n", "namespace cohort { using detail::it; }\n",
                      "namespace cohort::detail { int x; }\nnamespace cohort { int it(); }\n", "namespace cohort\n{\nint it();\n}\n"):
             self.assertEqual(len(list(surface_findings(text, internal=True))), 1, text)
@@ -515,7 +515,7 @@ class the_rules_themselves(unittest.TestCase):
                      "\nint other();  ///< other\n"):
             self.assertEqual(list(contract_findings(first + text + "}\n")), [], text)
 
-    def test_calls_that_block_are_found(self):
+    def test_calls_that_block_without_a_deadline_are_found(self):
         for line in ("thread_.join();", "::poll(all, 1, -1);", "::ppoll(all, 1, nullptr, nullptr);", "::waitpid(child, &status, 0);", "MPI_Wait(&one, &status);",
                      "MPI_Waitall(2, all, states);", "std::atomic_wait(&x, 0);", "future.get();", "pthread_join(t, nullptr);", "driver.StreamSynchronize(s);", "::flock(file, LOCK_EX);",
                      "std::vector<std::jthread> all;", "thread_.join();  // it ends"):
@@ -542,7 +542,7 @@ class the_rules_themselves(unittest.TestCase):
         for line in ("// " + 107 * "x", "call(" + 110 * "x" + ");", '#error "' + 110 * "x"):
             self.assertEqual(list(comment_findings(line)), [], line)
 
-    def test_a_wait_planted_in_an_implementation_file_is_found(self):
+    def test_a_wait_without_a_deadline_in_an_implementation_file_is_found(self):
         path, text = next(sources("include/cohort/communicator/impl/engine.ipp"))
         self.assertEqual(list(waiting_findings(text)), [])
         planted = text.replace("{\n", "{\n  changed_.wait(lock);\n", 2)

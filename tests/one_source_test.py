@@ -36,7 +36,7 @@ int main() {
 
 
 class one_source(unittest.TestCase):
-    def test_contains_the_implementation(self):
+    def test_builds_a_program_without_a_compiled_cohort_library(self):
         _, flags = compile_time.configured(BUILD)
         folders = [flag.removeprefix("-I").removesuffix("include") + "lib" for flag in flags if flag.endswith("/include")]
         libraries = [flag for folder in folders for flag in (f"-L{folder}", f"-Wl,-rpath,{folder}")]

@@ -47,7 +47,7 @@ class readme(unittest.TestCase):
             self.assertRegex(cmake, rf"COMPONENTS [^)]*\b{component}\b")
             self.assertIn(f"cohort::{component}", cmake)
 
-    def test_keeps_the_markers_of_the_measured_table(self):
+    def test_has_markers_around_the_measured_table(self):
         self.assertRegex(README, re.compile(r"^<!-- measured -->$.*^<!-- /measured -->$", re.MULTILINE | re.DOTALL))
 
     def test_names_only_existing_scripts_and_headers(self):
@@ -57,7 +57,7 @@ class readme(unittest.TestCase):
         for header in set(re.findall(r"`(cohort/[\w/]+\.hpp)`", README + INSTALL)):
             self.assertTrue(any(ROOT.glob(f"include/{header}")) or any(ROOT.glob(f"backends/*/include/{header}")), header)
 
-    def test_pages_link_to_existing_files(self):
+    def test_all_markdown_files_link_to_existing_files(self):
         for path in ROOT.glob("**/*.md"):
             if "build" in path.relative_to(ROOT).parts:
                 continue

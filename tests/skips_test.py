@@ -65,11 +65,11 @@ class run_python(unittest.TestCase):
 
 
 class a_summary(unittest.TestCase):
-    def test_counts_cases_by_reason(self):
+    def test_counts_skipped_cases_by_reason(self):
         counts, others = skips.reasons_of(LOG.format("nothing"))
         self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, []))
 
-    def test_fails_for_other_reasons(self):
+    def test_fails_if_a_case_is_skipped_for_an_unlisted_reason(self):
         counts, others = skips.reasons_of(LOG.format("skipped: p.q: no luck"))
         self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, ["b: p.q: no luck"]))
         with tempfile.TemporaryDirectory() as folder:

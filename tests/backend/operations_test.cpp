@@ -12,7 +12,7 @@ namespace operations_test {
 
 using namespace cohort;
 
-TEST(operations, cover_every_built_in_kind) {
+TEST(operations, include_every_built_in_layer_kind) {
   std::set<std::string_view> seen;
   operations::each_row([&](operations::row const& r) {
     graph const net = operations::network_of(r, 1, true);

@@ -288,7 +288,7 @@ TEST(safetensors, refuses_a_tensor_of_a_type_that_is_not_read_only_where_it_is_u
       std::string::npos);
 }
 
-TEST(safetensors, names_a_missing_or_different_tensor) {
+TEST(safetensors, reports_a_missing_or_different_tensor) {
   auto const file = read(file_of(two, two_data));
   EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
             "cannot read safetensors (m, tensor \"c\"): expected a tensor of this name, got no such tensor");

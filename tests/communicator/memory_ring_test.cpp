@@ -99,7 +99,7 @@ TEST(memory_ring, connects_processes_and_outlives_the_writer) {
   for (int const one : {pipes[0], pipes[1], back[0], back[1]}) ::close(one);
 }
 
-TEST(memory_ring, refuses_impossible_positions) {
+TEST(memory_ring, throws_if_more_was_read_than_written) {
   std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   ring->consume(1);  // more than was written

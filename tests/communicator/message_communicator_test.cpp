@@ -111,7 +111,7 @@ TEST_P(message_communicator, reports_the_rank_for_which_all_others_wait) {
   }
 }
 
-TEST_P(message_communicator, reports_that_no_rank_is_behind) {
+TEST_P(message_communicator, reports_no_rank_as_late_if_ranks_wait_on_different_communicators) {
   auto const thrown = run(2, {.deadline = 100ms}, [&](communicator& world) {
     auto const twin = world.duplicate();
     world.note({1, 1});

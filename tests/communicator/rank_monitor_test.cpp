@@ -112,7 +112,7 @@ TEST(rank_monitor, forwards_progress_in_heartbeats) {
   EXPECT_EQ(all[1].waits_for, rank_status::nobody);
 }
 
-TEST(rank_monitor, announces_a_failure_to_all_ranks) {
+TEST(rank_monitor, broadcasts_a_failure_to_all_ranks) {
   three_ranks ranks;
   ranks[1].announce({"the disk is full", 1});
   EXPECT_FALSE(ranks[1].delivered());

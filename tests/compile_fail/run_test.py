@@ -35,22 +35,22 @@ class compile_fail_checker(unittest.TestCase):
         written = [self.written(number, good=twin) for number, twin in enumerate(twins)]
         return run.complaints_of_twins(written, os.environ["CXX"], [])
 
-    def test_accepts_a_refusal_in_the_announced_words(self):
+    def test_accepts_a_compile_error_that_contains_the_expected_text(self):
         self.assertEqual(self.complaints('static_assert(false, "wanted");'), [])
 
-    def test_names_a_program_that_compiles(self):
+    def test_reports_a_program_that_compiles(self):
         self.assertEqual(self.complaints("int bad;"), ["it compiles"])
 
-    def test_names_missing_words(self):
+    def test_reports_missing_text_of_the_compile_error(self):
         self.assertIn("the output lacks: wanted", self.complaints('static_assert(false, "other");'))
 
-    def test_names_a_twin_that_does_not_compile(self):
+    def test_reports_a_corrected_program_that_does_not_compile(self):
         self.assertRegex(self.complaints_of_twins("int good;", "int;;x")[0], r"twin does not compile:\n(.|\n)*sample_1.cpp:")
 
-    def test_accepts_twins_of_the_same_names(self):
+    def test_accepts_corrected_programs_that_declare_the_same_names(self):
         self.assertEqual(self.complaints_of_twins("int good;", "int good;"), [])
 
-    def test_counts_the_lines_of_the_output(self):
+    def test_reports_output_longer_than_the_expected_maximum(self):
         twice = 'static_assert(false, "wanted");\nstatic_assert(false, "and more");'
         found = self.complaints(twice, extra="// max-lines: 1")
         self.assertRegex(found[0], r"the output has \d+ lines, at most 1 are wanted")

@@ -203,7 +203,7 @@ TEST(run_document, refuses_steps_of_a_schedule_that_a_double_does_not_represent)
   }
 }
 
-TEST(run_document, refuses_fields_of_a_choice_without_fields) {
+TEST(run_document, refuses_fields_for_a_choice_that_has_none) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
@@ -229,7 +229,7 @@ TEST(run_document, reads_integers_with_an_exponent) {
             "2147483647, got 1.5");
 }
 
-TEST(run_document, accepts_a_choice_without_a_value) {
+TEST(run_document, accepts_null_for_the_defaults_of_a_choice) {
   run_document const run = run_document::from_json(with(
       R"("strategy": {"averaging": null}, "optimizer": {"rule": {"adam": null}}, "data": {"mnist": null})"));
   EXPECT_EQ(run, run_document::from_json(

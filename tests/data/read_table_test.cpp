@@ -67,7 +67,7 @@ TEST(read_table, infers_the_separator_from_the_file_name_or_the_settings) {
                  {"separator"});
 }
 
-TEST(read_table, names_columns_without_a_header) {
+TEST(read_table, generates_column_names_for_a_file_without_a_header) {
   data_table const table = parse_table("1,x\n2,y\n", "t", {.header = false});
   EXPECT_EQ(table.columns(), (strings{"c0", "c1"}));
   EXPECT_EQ(list(table.numbers("c0")), (floats{1, 2}));
@@ -400,7 +400,8 @@ TEST(read_table, suggests_gzip_read_file_for_a_compressed_file) {
   EXPECT_EQ(
       refused<data_error>([&] { read_table(path); }),
       "the file is compressed (" + path
-          + "): expected text, or gzip::read_file of cohort/zlib.hpp as the third argument, got a gzip file");
+          + "): expected text, or gzip::read_file of cohort/zlib.hpp as the third argument of read_table, "
+            "got a gzip file");
 }
 
 /// Writes a field as Python's csv module does: in quotes if it has to be, or at random.

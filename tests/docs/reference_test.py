@@ -48,7 +48,7 @@ class reference(unittest.TestCase):
     def tearDownClass(cls):
         cls.scratch.cleanup()
 
-    def test_is_built(self):
+    def test_is_built_with_all_its_pages(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
         self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "models", "networks", "layers", "losses", "optimizers", "schedules", "values", "settings",
                                            "listeners", "metrics", "strategies", "backends", "errors", "extensions"})
@@ -185,7 +185,7 @@ class reference(unittest.TestCase):
         self.assertIn("tensor_view rows(int first, int count) const\n", text)
         self.assertIn("using sink = std::function<void(std::string_view line)>\n", entry(self.pages["runs"], "sink"))
 
-    def test_has_every_name_that_a_page_uses(self):
+    def test_has_every_public_name_that_the_docs_use(self):
         public = {name for _, text in layering_test.sources("include/cohort/**/*.hpp", "backends/*/include/**/*.hpp")
                   for namespace, name in layering_test.declared_names(text) if "detail" not in namespace.split("::")}
         titles = {title.split("::")[-1] for text in self.pages.values() for title in re.findall(r"^## (.*)$", text, re.MULTILINE)}
@@ -233,7 +233,7 @@ class a_copy_of_the_headers(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"{header}:{line + 1 - (line - first)}: reduce_on_plateau has no contract", done.stderr)
 
-    def test_of_a_class_or_alias_without_a_contract_is_refused(self):
+    def test_with_a_class_or_alias_without_a_contract_is_refused(self):
         for header, name, before in (
                 ("include/cohort/training/score_listener.hpp", "score_listener", "class score_listener final"),
                 ("include/cohort/layer/rectifying_activations.hpp", "mish", "using mish =")):

@@ -18,7 +18,7 @@ import pages  # noqa: E402
 TABLE = "# Page\n\n## Steps\n\n| net | time | ratio |\n|---|---|---|\n| A | 1,234.5 ms | 2.5 (2.0 to 3.0) |\n| B | 2 s | 1.5 |\n"
 
 
-class sources(unittest.TestCase):
+class site_sources(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ class sources(unittest.TestCase):
                         target = os.path.normpath(os.path.join(os.path.dirname(page), link.group(1)))
                         self.assertIn(target, self.pages, f"{page}: {link.group()}")
 
-    def test_have_every_figure_behind_its_table_and_some_on_the_first_page(self):
+    def test_show_every_figure_on_its_results_page_and_some_on_the_first_page(self):
         for one in figures.FIGURES:
             self.assertIn(f"<figcaption>{one.title}", self.pages[f"benchmarks/results/{one.page}.md"])
         self.assertEqual(self.pages["index.md"].count("<figure"), sum(one.landing for one in figures.FIGURES))
@@ -63,7 +63,7 @@ class a_figure(unittest.TestCase):
         self.assertEqual(figures.data_of(TABLE, one), [("A", [("1,234.5 ms", 1234.5, None, None), ("2.5", 2.5, 2.0, 3.0)]),
                                                        ("B", [("2 s", 2000.0, None, None), ("1.5", 1.5, None, None)])])
 
-    def test_has_ranges_and_numbers_of_a_list(self):
+    def test_reads_ranges_and_the_chosen_number_of_a_list(self):
         self.assertEqual(figures.value_of("0.84 to 1.0 ms", None, figures.TIME)[1:], (None, 0.84, 1.0))
         self.assertEqual(figures.value_of("271.9, 108.8, 1.1", 1, {})[:2], ("108.8", 108.8))
 

@@ -48,7 +48,7 @@ class cifar10(unittest.TestCase):
     def rates(self, settings):
         return tuple(rule["adam"]["learning_rate"] for rule in (settings["rule"], settings.get("bias_rule") or settings["rule"]))
 
-    def test_has_the_network_of_the_page(self):
+    def test_with_original_has_the_published_network(self):
         page = self.page
         convolutions = ["conv2d", "relu"]
         self.assertEqual(page.kinds, ["input", *2 * convolutions, "max_pool", *6 * convolutions, "max_pool",
@@ -60,7 +60,7 @@ class cifar10(unittest.TestCase):
         for name in ("dropout_1", "dropout_2"):  # keeps 20 %
             self.assertEqual(page.layers[name]["rate"], 0.8)
 
-    def test_has_the_settings_of_the_page(self):
+    def test_with_original_has_the_published_settings(self):
         page, settings = self.page, self.page.settings
         self.assertEqual(self.rates(settings), (0.01, 0.02))
         self.assertEqual([(one["layer"], *self.rates(one)) for one in settings["layers"]], [("dense_1", 0.001, 0.002)])

@@ -63,7 +63,7 @@ class cohort_data(unittest.TestCase):
                           "field label: 2 records, 4 to 4 bytes, 8 in total", "a.npz, record 1", "  image: 2 bytes: 03 04",
                           "  label: 4 bytes: 08 00 00 00"])
 
-    def test_converts_and_verifies(self):
+    def test_converts_records_into_shards_and_verifies_them(self):
         done = self.run_it("convert", GOLDEN / "texts_gzip_blocks", "--to", "out-{}.tar", "--shard", 15)
         self.assertEqual(done.stdout, "40 records in 3 files, 0 skipped\n")
         with tarfile.open(self.folder / "out-000001.tar") as archive:

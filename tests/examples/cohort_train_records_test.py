@@ -126,7 +126,7 @@ class records(unittest.TestCase):
         done = subprocess.run([os.environ["COHORT_PROGRAM"], form, path], capture_output=True, text=True, timeout=60, check=True)
         return done.stdout.strip()
 
-    def test_give_the_checksum_of_the_cpp_program(self):
+    def test_give_the_same_checksum_as_the_cpp_program(self):
         ours, done = self.report(self.images)
         self.assertEqual(ours["checksum"], self.in_cpp("webdataset", self.images["files"]))
         self.assertEqual(done.stdout.splitlines()[0], f"data: {self.folder}/train-0.tar and 1 more, 24 training examples")

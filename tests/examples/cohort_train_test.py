@@ -56,7 +56,7 @@ class cohort_train(unittest.TestCase):
         return json.loads(self.run_it(path, "--print-config", *flags, **how).stdout)
 
     # ---- training ------------------------------------------------------------------------------------------
-    def test_gives_the_checksum_of_the_cpp_program(self):
+    def test_gives_the_same_checksum_as_the_cpp_program(self):
         document = {"version": 1, "network": {"layers": LAYERS}, "optimizer": OPTIMIZER,
                     "data": {"mnist": {"folder": self.digits}}}
         for strategy in ("allreduce", "averaging", "sharing"):
@@ -68,7 +68,7 @@ class cohort_train(unittest.TestCase):
                     self.assertEqual(ours[same], expected[same], same)
                 self.assertIn(f"checksum {ours['checksum']}", done.stdout)
 
-    def test_gives_the_checksum_of_threads_under_mpirun(self):
+    def test_gives_the_same_checksum_under_mpirun_as_with_threads(self):
         threads, _ = self.report(SMALL, "--ranks", "2")
         processes, done = self.report(SMALL, before=lenet.under_mpirun(2))
         self.assertEqual((processes["communicator"], processes["ranks"]), ("mpi", 2))

@@ -26,7 +26,7 @@ def bytes_of_the_beginning(ranks):
     return (ranks - 1) * PARAMETERS * (1 + STATES) * WORD
 
 
-class ranks(unittest.TestCase):
+class lenet_mnist_with_ranks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
@@ -124,7 +124,7 @@ class ranks(unittest.TestCase):
         ages = [n for name, n in free["exchange"].items() if name.startswith("staleness_")]
         self.assertEqual(sum(ages), free["steps"])
 
-    def test_a_single_rank_gives_the_same_checksum_with_every_strategy_and_sends_nothing(self):
+    def test_a_single_rank_sends_nothing_and_has_one_checksum_for_all_strategies(self):
         alone, _ = self.report("--communicator", "self")
         self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
         for strategy in ("none", "allreduce", "averaging"):

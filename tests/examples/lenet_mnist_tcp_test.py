@@ -51,7 +51,7 @@ class processes(unittest.TestCase):
                 for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
                     self.assertEqual(made[same], threads[same], same)
 
-    def test_saves_the_last_step_if_cohort_run_is_killed(self):
+    def test_save_the_last_step_if_cohort_run_is_killed(self):
         for attempt in range(5):  # the order of signals and of messages to the closed pipe differs
             with self.subTest(attempt=attempt):
                 self.kill_cohort_run(os.path.join(self.folder, f"kept.{attempt}"))

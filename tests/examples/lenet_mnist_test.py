@@ -111,7 +111,7 @@ class lenet_mnist(unittest.TestCase):
         loaded, _ = report(self.folder.name, "--load", self.model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["accuracy"]), (self.two["checksum"], self.two["accuracy"]))
 
-    def test_tunes_once_and_reuses_the_cached_choice(self):
+    def test_calibrates_workers_once_and_reuses_the_cached_choice(self):
         cache = os.path.join(self.folder.name, "cache")
         path = pathlib.Path(self.folder.name) / "tuned.json"
         reports = []

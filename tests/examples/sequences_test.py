@@ -69,7 +69,7 @@ class sequence_classification(program.cases, unittest.TestCase):
         self.assertIn(f"cannot read a series ({path}, line 2): expected numbers, got 'x'", done.stderr)
 
 
-class writers:
+class text_generators:
     """Requirements on the programs that generate text."""
 
     @classmethod
@@ -94,13 +94,13 @@ class writers:
         self.assertLess(two["loss"], 1.5)
 
 
-class char_lstm(writers, program.cases, unittest.TestCase):
+class char_lstm(text_generators, program.cases, unittest.TestCase):
     name = "char_lstm"
     epochs = "10"
     defaults = ("32", "0.002", "123", "300")
 
 
-class gpt(writers, program.cases, unittest.TestCase):
+class gpt(text_generators, program.cases, unittest.TestCase):
     name = "gpt"
     epochs = "4"
     defaults = ("12", "0.001", "123", "300", "small")

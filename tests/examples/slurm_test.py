@@ -63,7 +63,7 @@ class slurm(unittest.TestCase):
                              '$(stat -c %a "$COHORT_SECRET_FILE"), $(wc -c < "$COHORT_SECRET_FILE")"', 0)
         self.assertEqual(out, [f"{rank} of 3 at node0:20010, 2 threads, 600, 45" for rank in range(3)])
 
-    def test_makes_no_secret_if_encryption_is_off(self):
+    def test_creates_no_secret_if_encryption_is_off(self):
         out, _ = self.run_it('echo "$COHORT_RANK of $COHORT_RANKS, ${COHORT_SECRET_FILE:-none}"', 0, COHORT_ENCRYPTION="off")
         self.assertEqual(out, [f"{rank} of 3, none" for rank in range(3)])
 

@@ -64,7 +64,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
             self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
 
-    def test_a_master_needs_mpirun(self):
+    def test_a_master_address_is_refused_without_mpirun(self):
         flags = ("--dataPath", self.packed, "--batch", "14", "--epochs", "0")
         done = program.run(self.name, *flags, "--masterIP", "127.0.0.1", expect=2)
         self.assertEqual(done.stderr.splitlines()[-1],

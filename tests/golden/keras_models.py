@@ -235,7 +235,7 @@ def pooling():
         one(getattr(L, "Adaptive" + kind + "Pooling1D")(3), (6, 4))
         one(getattr(L, "Adaptive" + kind + "Pooling2D")((3, 1)), (6, 5, 4))
         refused(f"Adaptive{kind}_uneven", sequential((6, 4), getattr(L, "Adaptive" + kind + "Pooling1D")(4, name="layer")),
-                "adaptive pooling is imported if the input is a multiple of the output (WHERE): expected a divisor of 6, got 4")
+                "adaptive pooling is imported only if the input is a multiple of the output (WHERE): expected a divisor of 6, got 4")
     case("GlobalAveragePooling1D_masked", sequential((5, 3), L.Masking(), L.GlobalAveragePooling1D()), masked=True)
     refused("GlobalMaxPooling1D_masked", sequential((5, 3), L.Masking(), L.Dense(3), L.GlobalMaxPooling1D(name="layer")),
             "Keras computes this layer with the padding of the masked sequence, which Cohort excludes (WHERE): expected a sequence without mask")
@@ -281,7 +281,7 @@ def indices():
     one(L.Embedding(7, 3, embeddings_regularizer="l2"), (5,), inputs=[words])
     one(L.CategoryEncoding(6, output_mode="one_hot"), (1,), inputs=[[[2], [5]]], then=[L.Dense(2)])
     refused("CategoryEncoding_hot", sequential((3,), L.CategoryEncoding(6, output_mode="multi_hot", name="layer"), dtype="int32"),
-            "CategoryEncoding is imported with output_mode one_hot (WHERE): expected one_hot, got multi_hot")
+            "CategoryEncoding is imported only with output_mode one_hot (WHERE): expected one_hot, got multi_hot")
 
 
 def shapes():
@@ -337,7 +337,7 @@ def merging():
     case("operations", keras.Model(x, (x + L.Dense(4)(x)) * x - L.Dense(4)(x)))
     doubled = keras.Model(x, x * 2.0)
     name = doubled.operations[-1].name
-    refused("operation_number", doubled, f"the function keras.ops.Multiply is imported for two tensors (Keras configuration, layer {name}): "
+    refused("operation_number", doubled, f"the function keras.ops.Multiply is imported only for two tensors (Keras configuration, layer {name}): "
             "expected 2 tensors, got a tensor and a number")
 
 
@@ -415,7 +415,7 @@ def recurrent():
     one(L.TimeDistributed(L.LayerNormalization()), (5, 3))
     one(L.TimeDistributed(L.Activation("tanh")), (5, 3))
     refused("TimeDistributed_convolution", sequential((5, 6, 3), L.TimeDistributed(L.Conv1D(2, 3), name="layer")),
-            "TimeDistributed is imported for inputs of 2 axes besides the batch (WHERE): expected 2 axes, got (5, 6, 3)")
+            "TimeDistributed is imported only for inputs of 2 axes besides the batch (WHERE): expected 2 axes, got (5, 6, 3)")
     refused("TimeDistributed_norm", sequential((5, 3), L.TimeDistributed(L.BatchNormalization(), name="layer")),
             "TimeDistributed(BatchNormalization) is not imported (WHERE): expected Dense, an activation, Dropout or LayerNormalization")
 

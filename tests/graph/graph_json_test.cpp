@@ -182,7 +182,7 @@ TEST(graph_json, keeps_names_that_would_be_generated_for_other_layers) {
   }
 }
 
-TEST(graph_json, numbers_unnamed_layers_in_the_order_of_the_text) {
+TEST(graph_json, assigns_numbers_to_unnamed_layers_in_the_order_of_the_text) {
   graph const net = from_json(R"({"format": "cohort graph", "version": 2, "layers": [
     {"input": {"extents": [5], "name": "in"}}, {"dense": {"units": 4}},
     {"dense": {"units": 3, "inputs": ["dense_1"], "bias": false}}, {"dense": {"units": 3, "inputs": ["dense_1"]}},
@@ -221,7 +221,7 @@ TEST(graph_json, uses_defaults_for_missing_fields) {
   EXPECT_EQ(to_json(read), to_json(expected));
 }
 
-TEST(graph_json, names_the_path_of_an_unknown_field) {
+TEST(graph_json, reports_the_path_of_an_unknown_field) {
   EXPECT_EQ(refused(layers(changed(conv, "\"stride\"", "\"strides\""))),
             "cannot read JSON (net:2:100, $.layers[1].conv2d.strides): expected one of the fields filters, "
             "kernel, stride, padding, dilation, groups, bias, name, inputs, settings; the nearest name is "
@@ -247,7 +247,7 @@ TEST(graph_json, names_the_path_of_an_unknown_field) {
           "$.hash): expected the hash of these layers, \"");
 }
 
-TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
+TEST(graph_json, reports_the_path_of_a_wrong_type_or_a_number_out_of_range) {
   auto const refuses = [](std::string const& text, std::string const& expected) {
     std::string const message = refused(text);
     EXPECT_NE(message.find(expected), std::string::npos) << message;
@@ -290,7 +290,7 @@ TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
           "$.layers[1].add.inputs): expected at most 1000 inputs, got an array of 1001");
 }
 
-TEST(graph_json, prints_the_path_of_a_cycle) {
+TEST(graph_json, reports_the_path_of_a_cycle) {
   std::string const cycle = layers(R"(
 {"add": {"name": "a", "inputs": ["in", "c"]}},
 {"relu": {"name": "b"}},
@@ -302,7 +302,7 @@ TEST(graph_json, prints_the_path_of_a_cycle) {
             std::string::npos);
 }
 
-TEST(graph_json, names_the_refused_layer) {
+TEST(graph_json, reports_the_refused_layer) {
   std::string const misfit = "expected a layer that fits its inputs, got ";
   EXPECT_EQ(refused(layers(changed(conv, "\"kernel\": 3", "\"kernel\": [9, 3]"))),
             "cannot read JSON (net:2:50, $.layers[1]): " + misfit

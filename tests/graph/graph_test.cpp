@@ -73,7 +73,7 @@ TEST(graph, has_a_different_hash_if_layers_differ_in_anything_but_their_line) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made - 1)) << "the line does not matter";
 }
 
-TEST(graph, throws_the_line_the_layer_and_the_shapes_of_a_mistake) {
+TEST(graph, throws_an_error_with_line_layer_and_shapes_of_a_mistake) {
   int const here = __LINE__;
   auto const bad = [](builder& net) { net.input({1, 4, 4}) | conv2d{.filters = 20, .kernel = 5}; };
   expect_parts(

@@ -130,7 +130,7 @@ TEST(import_onnx, copies_parameters_into_a_network_with_a_loss) {
   EXPECT_LT(again.loss_of(batch), before / 2);
 }
 
-TEST(import_onnx, freezes_layers_that_compute_with_constants) {
+TEST(import_onnx, marks_layers_that_compute_with_constants_as_frozen) {
   training run = trainer<reference<float>>(
       graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1} | mean_squared_error{}; }));
   run.normalise(normalisation{.inputs = {{{2, 1}, {3, 0}, {4, -1}}}});
@@ -188,7 +188,7 @@ TEST(import_onnx, skips_nodes_that_no_output_needs) {
   EXPECT_EQ(kinds_of(model_of({4}, {op("Sqrt", {"x"}, {"a"}), op("Relu", {"x"}, {"y"})})), "input relu ");
 }
 
-TEST(import_onnx, reports_the_node_and_the_remedy_of_a_refusal) {
+TEST(import_onnx, reports_the_refused_node_and_a_remedy) {
   auto const of_relu = [](std::string const& what, std::string const& expected, std::string const& got,
                           std::string const& remedy) {
     return message(0, "y", "Relu", what, expected, got, remedy);

@@ -93,7 +93,7 @@ TEST(name_map, converts_element_types_and_transposes_exactly) {
   EXPECT_TRUE(std::signbit(read[0]));
 }
 
-TEST(name_map, ignores_a_tensor_of_a_type_that_is_not_read_unless_a_line_reads_it) {
+TEST(name_map, ignores_a_tensor_of_an_unsupported_type_unless_a_line_refers_to_it) {
   training run = trainer<reference<double>>(small());
   tensor_file file = small_file();
   file.tensors.push_back({"mask", {nullptr, element_type::f32, {0}}, "BOOL"});
@@ -151,11 +151,13 @@ TEST(name_map, reports_all_mismatches_and_changes_no_parameter) {
   EXPECT_EQ(refused("body.weights fc1.weight axes:0\nbody.bias fc1.bias part:0/2\n"
                     "head.weights fc2.kernel gates:keras\nhead.bias fc1.bias reshape\n- count"),
             begin + "other shapes or types: "
-                    "fc1.weight for body.weights (the operations of line 1 do not fit: 1 axes for 3x2), "
-                    "fc1.bias for body.bias (the operations of line 2 do not fit: 2 equal parts of 3), "
+                    "fc1.weight for body.weights (the operations of line 1 do not fit: "
+                    "1 axes, but the tensor is 3x2), "
+                    "fc1.bias for body.bias (the operations of line 2 do not fit: "
+                    "3 cannot be divided into 2 equal parts), "
                     "fc2.kernel for head.weights (the operations of line 3 do not fit: "
-                    "gates of keras for dense's weights), "
-                    "fc1.bias for head.bias (the operations of line 4 do not fit: 3 as 2); "
+                    "keras has no gate order for dense's weights), "
+                    "fc1.bias for head.bias (the operations of line 4 do not fit: 3 cannot be reshaped to 2); "
                     "unused tensors: fc2.bias");
   EXPECT_EQ(parameters_of(run), before);
 
@@ -347,10 +349,11 @@ TEST(name_map, refuses_gates_that_the_library_does_not_have) {
     return order.apply(*detail::tensor_operation::parse(operation), {layer, parameter, dims});
   };
   EXPECT_EQ(wrong("gates:deeplearning4j", "gru", "weights", {9, 3}),
-            "gates of deeplearning4j for gru's weights");
-  EXPECT_EQ(wrong("gates:keras", "lstm", "peepholes", {9}), "gates of keras for lstm's peepholes");
-  EXPECT_EQ(wrong("gates:onnx", "lstm", "weights", {10, 3}), "4 gates in the rows of 10x3");
-  EXPECT_EQ(wrong("gates:onnx", "lstm", "weights", {}), "4 gates in the rows of scalar");
+            "deeplearning4j has no gate order for gru's weights");
+  EXPECT_EQ(wrong("gates:keras", "lstm", "peepholes", {9}), "keras has no gate order for lstm's peepholes");
+  EXPECT_EQ(wrong("gates:onnx", "lstm", "weights", {10, 3}),
+            "the rows of 10x3 cannot be divided into 4 gates");
+  EXPECT_EQ(wrong("gates:onnx", "lstm", "weights", {}), "the rows of scalar cannot be divided into 4 gates");
   EXPECT_EQ(wrong("gates:onnx", "lstm", "weights", {8, 3}), "");
 }
 

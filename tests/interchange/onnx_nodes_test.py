@@ -58,7 +58,7 @@ def write_cases(folder):
                     (data / f"{role}_{number}.pb").write_bytes(value.SerializeToString())
 
 
-class Cases(unittest.TestCase):
+class onnx_node_cases(unittest.TestCase):
     def check(self, source, outcomes):
         counts = collections.Counter(what for what, _ in outcomes.values())
         print(f"{source}: {len(outcomes)} cases, {counts['passed']} passed, {counts['refused']} refused, "
@@ -70,10 +70,10 @@ class Cases(unittest.TestCase):
         if (source, len(outcomes)) in EXPECTED:
             self.assertEqual((counts["passed"], counts["refused"]), EXPECTED[source, len(outcomes)])
 
-    def test_stored_nodes_match_or_are_refused(self):
+    def test_of_libonnx_testdata_match_or_are_refused(self):
         self.check("libonnx-testdata", run(*(STORED / folder for folder in FOLDERS)))
 
-    def test_computed_nodes_match_or_are_refused(self):
+    def test_of_the_onnx_package_match_or_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             cases = pathlib.Path(folder) / "cases"
             write_cases(cases)

@@ -33,7 +33,7 @@ def read_case(folder):
     return inputs, outputs, lengths
 
 
-class Exported(unittest.TestCase):
+class exported_networks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
@@ -46,7 +46,7 @@ class Exported(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_networks_agree_with_onnx_runtime(self):
+    def test_agree_with_onnx_runtime(self):
         self.assertGreater(len(self.cases), 100)
         for case in self.cases:
             with self.subTest(case.name):

@@ -16,7 +16,7 @@
 
 namespace onnx_page_test {
 
-TEST(onnx_page, exports_and_imports_a_network) {
+TEST(docs_onnx, the_program_exports_and_imports_a_network) {
   std::filesystem::current_path(testing::TempDir());
   cohort::training run = cohort::trainer<cohort::reference<float>>(
       cohort::graph::build([](cohort::builder& b) { return b.input({3}) | cohort::dense{.units = 2}; }));
@@ -32,7 +32,7 @@ cohort::training again = cohort::load_imported<cohort::reference<float>>(cohort:
 
 namespace prediction_page_test {
 
-TEST(prediction_page, writes_files_on_all_ranks) {
+TEST(docs_prediction_files, are_written_by_all_ranks) {
   std::filesystem::current_path(testing::TempDir());
   constexpr auto net = cohort::network<[](cohort::builder& b) {
     using namespace cohort;

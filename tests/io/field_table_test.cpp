@@ -134,7 +134,7 @@ TEST(field_table, omits_sparse_fields_with_their_default) {
   EXPECT_NE(written(all_set).find("\"is_old\":true"), std::string::npos);
 }
 
-TEST(field_table, refuses_with_line_path_and_nearest_name) {
+TEST(field_table, refuses_an_unknown_field_with_line_path_and_nearest_name) {
   EXPECT_EQ(
       refusal_of("{\n \"plantd\": 1}"),
       "cannot read JSON (ship.json:2:12, $.plantd): expected one of the fields name, sailors, moves, boats, "
@@ -187,7 +187,7 @@ TEST(field_table, lists_paths_and_values) {
   EXPECT_EQ(list_fields(all_set).front().number, std::nullopt);
 }
 
-TEST(field_table, lets_flags_set_a_new_field) {
+TEST(field_table, sets_fields_by_flags) {
   ship changed = all_set;
   field_assignment("planted", "9", "--planted").apply(changed);
   EXPECT_EQ(changed.planted, 9);

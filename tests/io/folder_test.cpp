@@ -14,7 +14,7 @@ namespace folder_test {
 
 using namespace cohort;
 
-TEST(folder, is_created_with_parents_listed_renamed_and_removed) {
+TEST(folder, is_created_with_its_parents_then_listed_renamed_and_removed) {
   scratch_folder const scratch;
   std::string const folder = scratch / "a/b";
   EXPECT_EQ(io::list_folder(folder), std::nullopt);

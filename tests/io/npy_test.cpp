@@ -138,7 +138,7 @@ TEST(npy, converts_f16_to_f32) {
   EXPECT_NE(refused(file("False", "(3,)")).find("expected 6 bytes for 3 f16, got 8"), std::string::npos);
 }
 
-TEST(npy, names_an_unsupported_type) {
+TEST(npy, reports_an_unsupported_type) {
   auto const of = [](std::string const& type) {
     return refused(file_of("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", "12345678"));
   };

@@ -154,7 +154,7 @@ TEST(loss, label_smoothing_distributes_part_of_the_target_over_all_classes) {
   }
 }
 
-TEST(loss, an_index_equals_a_one_hot_distribution) {
+TEST(loss, of_an_index_equals_the_loss_of_a_one_hot_distribution) {
   numbers const x{0.3, -1.2, 0.5, 2, 0, 1};
   judgement const index = judge(softmax_cross_entropy{}, {3}, x, indices{2, 0});
   judgement const sure = judge(softmax_cross_entropy{}, {3}, x, numbers{0, 0, 1, 1, 0, 0});
@@ -183,7 +183,7 @@ void for_every_loss(Check check) {
   check(hinge{});
 }
 
-TEST(loss, weight_two_equals_an_example_seen_twice) {
+TEST(loss, of_weight_two_equals_the_loss_of_two_equal_examples) {
   numbers const x{0.3, -1.2, 2, 0.7}, wanted{0.9, 0.1, 0.25, 0.75};
   numbers const x_twice{0.3, -1.2, 0.3, -1.2, 2, 0.7}, wanted_twice{0.9, 0.1, 0.9, 0.1, 0.25, 0.75};
   for_every_loss([&](auto const& l) {

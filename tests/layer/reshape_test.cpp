@@ -78,7 +78,7 @@ TEST(embedding, reports_the_example_and_position_of_an_index_outside_the_vocabul
   }
 }
 
-TEST(shapes, are_refused_with_the_documented_messages) {
+TEST(shapes, that_a_layer_cannot_process_are_refused_with_the_documented_messages) {
   constexpr std::string_view image = "this layer needs an input of channels x height x width";
   EXPECT_EQ(refusal_of(zero_padding{.sides = 1}, shape{4}), image);
   EXPECT_EQ(refusal_of(cropping{.sides = 1}, shape{4, 4}), image);

@@ -103,7 +103,7 @@ class report_page(unittest.TestCase):
         self.assertRegex(text_of(self.section(root, "Exchange")), r"2 ranks; rank 0 sent \S+ B a step and waited \S+ % of the time for other ranks")
         self.assertIn("sgd", text_of(nodes(root, tag="pre")[0]))
 
-    def test_names_are_text_and_no_element_is_unknown(self):
+    def test_names_with_markup_are_shown_as_text(self):
         self.assertNotIn("<", self.document)
         root = self.draw()["drawings"][0]
         for one in nodes(root):
@@ -175,7 +175,7 @@ class report_page(unittest.TestCase):
         self.assertEqual([text_of(one) for one in nodes(figure, tag="li")], ["a 0.1", "zero 0"])
         self.assertEqual(nodes(self.drawing(updates=[["zero", 0, [[0, 0]]]]), **{"aria-label": title}), [])
 
-    def test_numbers_have_at_least_four_digits(self):
+    def test_numbers_are_rounded_to_four_digits_or_to_integers(self):
         values = {0.123456: "0.1235", 12: "12", 1.23e-5: "1.23e-5", -2.50001: "-2.5", 123456.7: "123457", 12500000.5: "1.25e+7", 1700000000: "1700000000"}
         exchange = {**self.run_of_page["exchange"], "measurements": [["x", value] for value in values] + [["x", None]]}
         table = nodes(self.section(self.drawing(exchange=exchange), "Exchange"), tag="table")[0]
@@ -237,7 +237,7 @@ class report_page(unittest.TestCase):
         text = lambda chart: (text_of(nodes(chart[1], tag="figcaption")[0]), text_of(nodes(chart[1], tag="li")[0]))
         self.assertEqual([text(one) for one in charts], [("Loss", "a 3"), ("Loss, step 50", "a 2"), ("Loss", "a 3")])
 
-    def test_tables_and_pictures_of_classes(self):
+    def test_a_classification_has_tables_a_confusion_matrix_and_curves(self):
         classes = copy.deepcopy(self.run_of_page["classes"])
         classes.update(classes=103, labels=["cat", "dog", "<owl>"], examples=1, accuracy=None, confusion=[[1, 0, 0], [0, 1, 0], [0, 3, 1]],
                        rows=[[4, 1, 1, 0.25, 0.4, 0.75], [1, 0, None, 0, None, None], [0, 0, None, None, None, None]],
@@ -261,7 +261,7 @@ class report_page(unittest.TestCase):
         many = self.section(self.drawing(classes={**classes, "classes": 3, "curves": [], "confusion": [], "calibration": []}), "Classes")
         self.assertEqual((len(nodes(many, tag="tr")), nodes(many, role="img"), "area" in text_of(many)), (4, [], False))
 
-    def test_outputs_of_a_binary_loss(self):
+    def test_a_binary_loss_has_a_row_and_a_curve_for_each_output(self):
         row = [3, 2, 1, 2 / 3, 0.8, 1]
         outputs = {"outputs": 2, "examples": 4, "accuracy": 0.625, "rows": [row, row], "curves": [[0, 1, [[0, 1], [1, 1]]], [1, 1, [[0, 1], [1, 1]]]],
                    "calibration": [[0.5, 0.5, 4]], "calibration_error": 0}
@@ -275,7 +275,7 @@ class report_page(unittest.TestCase):
         few = self.section(self.drawing(classes={**outputs, "outputs": 9, "rows": 9 * [row], "curves": 8 * outputs["curves"][:1]}), "Classes")
         self.assertEqual(nodes(few, role="img")[0]["aria-label"], "ROC curves of the 8 smallest areas")
 
-    def test_phases_of_a_step(self):
+    def test_the_phases_of_a_step_have_a_bar_and_a_table_of_ranks(self):
         ranks = [[0, 0, 0.004, 0.006, 0.01, 0, 0], [0, 0, 0.002, 0.006, 0.012, 0, 0], [0, 0, 0.009, 0.006, 0.005, 0, 0]]
         root = self.section(self.drawing(phases=[0.001, 0, 0.003, 0.005, 0.001, 0.002, 0], phases_of_ranks=ranks, separate_backward=True),
                             "Phases of a step")

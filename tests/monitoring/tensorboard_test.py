@@ -47,7 +47,7 @@ class tensorboard(unittest.TestCase):
     def test_rank_0_alone_writes_one_file(self):
         self.assertEqual(len(self.files), 1)
 
-    def test_curves_have_the_points_of_the_period(self):
+    def test_curves_have_a_point_in_each_period(self):
         loss = self.curve("train/loss")
         self.assertEqual(list(loss), [2, 4, 6, 8, 10, 12])
         self.assertTrue(all(math.isfinite(value) and value > 0 for value in loss.values()))
@@ -61,7 +61,7 @@ class tensorboard(unittest.TestCase):
         self.assertEqual(list(self.curve("validation/loss")), [6, 12])
         self.assertTrue(all(0 <= value <= 1 for value in self.curve("validation/accuracy").values()))
 
-    def test_histograms_of_parameters_gradients_and_updates(self):
+    def test_parameters_gradients_and_updates_have_histograms(self):
         for kind in ("parameters", "gradients", "updates"):
             for name in TENSORS:
                 events = self.read.Histograms(f"{kind}/{name}")
@@ -82,7 +82,7 @@ class tensorboard(unittest.TestCase):
                 for expected, got in ((of.sum, made.sum), (of.max, made.min), (of.min, made.max)):
                     self.assertAlmostEqual(got, -0.125 * expected, delta=1e-6)
 
-    def test_update_ratios(self):
+    def test_update_ratios_are_between_0_and_1(self):
         for name in TENSORS:
             ratios = self.curve(f"update_ratio/{name}")
             self.assertEqual(list(ratios), [4, 8, 12])
@@ -96,16 +96,16 @@ class tensorboard(unittest.TestCase):
         grey = Image.open(io.BytesIO(filters[0].encoded_image_string))
         self.assertEqual((grey.mode, grey.size, grey.getextrema()), ("L", (9, 9), (0, 255)))
 
-    def test_texts(self):
+    def test_texts_contain_the_network_the_settings_and_the_programs_note(self):
         self.assertEqual(self.text("own/note"), [[b"**bold**"]])
         self.assertEqual(self.read.SummaryMetadata("own/note").plugin_data.plugin_name, "text")
         self.assertIn(b"conv2d: filters 3", self.text("network")[0][0])
         self.assertIn(b"sgd", self.text("settings")[0][0])
 
-    def test_own_scalars(self):
+    def test_scalars_that_the_program_adds_are_stored(self):
         self.assertEqual(self.curve("own/scalar"), {1: 0.25})
 
-    def test_hyperparameters(self):
+    def test_hyperparameters_contain_the_settings_and_the_programs_value(self):
         start = self.hparams(metadata.SESSION_START_INFO_TAG).session_start_info
         self.assertLessEqual(SETTINGS, set(start.hparams))
         self.assertEqual(start.hparams["optimizer.rule.learning_rate"].number_value, 0.125)

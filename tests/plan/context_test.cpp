@@ -73,7 +73,7 @@ graph branched() {
   });
 }
 
-TEST(context, announces_each_bucket_during_backward_when_it_is_complete) {
+TEST(context, reports_each_bucket_during_backward_as_soon_as_it_is_complete) {
   record.clear();
   graph const net = graph::build([](builder& b) {
     return b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10}

@@ -40,7 +40,7 @@ TEST(folding, preserves_predictions) {
   });
 }
 
-TEST(folding, folds_the_only_consumer_of_a_layer_that_supports_it) {
+TEST(folding, merges_a_layer_with_its_only_consumer_if_the_layer_supports_it) {
   each_case([](char const* name, graph const& net, std::string const& steps) {
     EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan), steps) << name;
   });

@@ -73,9 +73,9 @@ struct fixture {
 };
 
 template <class T>
-class parameter_update_of : public testing::Test {};
+class any_parameter_update : public testing::Test {};
 using elements = testing::Types<float, double>;
-TYPED_TEST_SUITE(parameter_update_of, elements);
+TYPED_TEST_SUITE(any_parameter_update, elements);
 
 std::vector<gradient_normalisation> normalisations() {
   return {{},
@@ -87,7 +87,7 @@ std::vector<gradient_normalisation> normalisations() {
           normalise::clip_global_norm{10}};
 }
 
-TYPED_TEST(parameter_update_of, normalised_gradients_equals_separate_normalisation) {
+TYPED_TEST(any_parameter_update, with_normalisation_equals_separate_normalisation) {
   using T = TypeParam;
   ASSERT_EQ(normalisations().size(), gradient_normalisation::rows.size());
   for (gradient_normalisation const& how : normalisations()) {
@@ -107,7 +107,7 @@ TYPED_TEST(parameter_update_of, normalised_gradients_equals_separate_normalisati
   }
 }
 
-TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
+TYPED_TEST(any_parameter_update, is_bitwise_equal_for_any_number_of_workers) {
   using T = TypeParam;
   std::vector<optimizer_settings> cases{
       {.rule = lars{.learning_rate = 1, .trust = 0.1}, .bias_rule = adamw{}},
@@ -134,7 +134,7 @@ TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
   }
 }
 
-TYPED_TEST(parameter_update_of, ranges_in_sequence_is_bitwise_equal_to_a_whole_update) {
+TYPED_TEST(any_parameter_update, by_consecutive_ranges_is_bitwise_equal_to_a_whole_update) {
   using T = TypeParam;
   optimizer_settings const settings{.rule = adam{.learning_rate = 0.01}, .l2 = 1e-3};
   for (int const workers : {1, 2, 3}) {
@@ -161,7 +161,7 @@ TYPED_TEST(parameter_update_of, ranges_in_sequence_is_bitwise_equal_to_a_whole_u
   EXPECT_FALSE(can_update_ranges({.rule = sgd{}, .constraint = constraint::max_norm{1}}));
 }
 
-TYPED_TEST(parameter_update_of, lars_uses_norms_of_whole_tensors) {
+TYPED_TEST(any_parameter_update, with_lars_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -185,7 +185,7 @@ TYPED_TEST(parameter_update_of, lars_uses_norms_of_whole_tensors) {
   }
 }
 
-TYPED_TEST(parameter_update_of, lars_uses_the_norm_of_the_gradient_without_penalties) {
+TYPED_TEST(any_parameter_update, with_lars_uses_the_norm_of_the_gradient_without_penalties) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -210,7 +210,7 @@ TYPED_TEST(parameter_update_of, lars_uses_the_norm_of_the_gradient_without_penal
 }
 
 // In the first step m̂ = g and v̂ = g².
-TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
+TYPED_TEST(any_parameter_update, with_lamb_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -231,7 +231,7 @@ TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
   }
 }
 
-TYPED_TEST(parameter_update_of, a_layer_row_overrides_the_settings_of_the_network) {
+TYPED_TEST(any_parameter_update, uses_layer_settings_instead_of_network_settings) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -255,7 +255,7 @@ TYPED_TEST(parameter_update_of, a_layer_row_overrides_the_settings_of_the_networ
     }
 }
 
-TYPED_TEST(parameter_update_of, constraints_hold_after_the_update) {
+TYPED_TEST(any_parameter_update, fulfils_the_constraints) {
   using T = TypeParam;
   optimizer_settings settings{.rule = adam{.learning_rate = 0.2}};
   fixture<T> free;
@@ -276,7 +276,7 @@ TYPED_TEST(parameter_update_of, constraints_hold_after_the_update) {
   }
 }
 
-TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_norms) {
+TYPED_TEST(any_parameter_update, leaves_frozen_layers_unchanged_and_excludes_them_from_norms) {
   using T = TypeParam;
   optimizer_settings const settings{.rule = adam{.learning_rate = 0.1},
                                     .l2 = 1e-2,

@@ -46,7 +46,7 @@ TEST(recomputed_steps, may_read_the_batch_in_external_memory) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, (std::vector<char>{1, 1, 1}));
 }
 
-TEST(recomputed_steps, save_the_workspaces_of_recomputed_steps) {
+TEST(recomputed_steps, also_save_the_memory_of_their_workspaces) {
   auto steps = chain({1});
   steps[2].workspace_bytes = 1000;
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, both);
@@ -55,7 +55,7 @@ TEST(recomputed_steps, save_the_workspaces_of_recomputed_steps) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, none);
 }
 
-TEST(recomputed_steps, can_be_queried_by_index_if_empty) {
+TEST(recomputed_steps, are_false_at_every_index_of_an_empty_choice) {
   EXPECT_FALSE(recomputed_steps{}[7]);
   EXPECT_TRUE((recomputed_steps{.recomputed = {0, 1}}[1]));
 }

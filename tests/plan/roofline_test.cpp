@@ -29,7 +29,7 @@ TEST(roofline, is_empty_without_peaks_or_times) {
   EXPECT_EQ(roofline_of(peaks, 1e6, 1e6, false, 0).share, 0);
 }
 
-TEST(roofline, is_a_column_of_a_profiles_table) {
+TEST(roofline, is_printed_as_a_column_of_the_profile_table) {
   std::vector<plan_row> const rows{
       {.step = "a",
        .implementation = "own",

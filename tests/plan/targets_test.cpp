@@ -116,7 +116,7 @@ TEST(targets, of_several_losses_sum_their_weighted_gradients) {
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(got[i], gradient[i], 1e-14);
 }
 
-TEST(targets, losses_round_trip_through_json) {
+TEST(losses, round_trip_through_json) {
   auto const expect_again = [](graph const& net) {
     graph const again = from_json(to_json(net));
     EXPECT_EQ(again.hash(), net.hash());

@@ -71,7 +71,7 @@ std::vector<std::string> implementations_of(plan const& made) {
   return names;
 }
 
-TEST(tuned_operation, runs_the_autotuners_choice_and_shows_it_in_the_plan) {
+TEST(autotuned_operation, runs_the_autotuners_choice_and_shows_it_in_the_plan) {
   told by;
   by.way = "other";
   trial<several_ways> const t(two_dense(6), {.batch = 2, .tune = &by});
@@ -80,12 +80,12 @@ TEST(tuned_operation, runs_the_autotuners_choice_and_shows_it_in_the_plan) {
                                       "other loops, tuned: other", "plain loops"}));
 }
 
-TEST(tuned_operation, uses_the_default_without_an_autotuner) {
+TEST(autotuned_operation, uses_the_default_without_an_autotuner) {
   trial<several_ways> const t(two_dense(6), {.batch = 2});
   for (std::string const& name : implementations_of(*t.plan)) EXPECT_EQ(name, "plain loops");
 }
 
-TEST(tuned_operation, is_prepared_once_if_the_choice_is_cached) {
+TEST(autotuned_operation, is_prepared_once_if_the_choice_is_cached) {
   told by;
   by.way = "other";
   several_ways::prepared = 0;
@@ -93,7 +93,7 @@ TEST(tuned_operation, is_prepared_once_if_the_choice_is_cached) {
   EXPECT_EQ(several_ways::prepared, 4);
 }
 
-TEST(tuned_operation, is_keyed_by_shape_batch_and_pass_but_not_by_name) {
+TEST(autotuned_operation, is_keyed_by_shape_batch_and_pass_but_not_by_name) {
   told by;
   auto const asked = [&](int units, plan_settings settings) {
     settings.tune = &by;
@@ -119,7 +119,7 @@ TEST(tuned_operation, is_keyed_by_shape_batch_and_pass_but_not_by_name) {
   EXPECT_EQ(by.asked[1], by.asked[2]);
 }
 
-TEST(tuned_operation, measures_only_candidates_that_differ_and_run) {
+TEST(autotuned_operation, measures_only_candidates_that_differ_and_run) {
   told by;
   by.times = true;
   trial<several_ways> const t(two_dense(6), {.batch = 2, .tune = &by});
@@ -132,7 +132,7 @@ TEST(tuned_operation, measures_only_candidates_that_differ_and_run) {
   }
 }
 
-TEST(tuned_operation, fails_if_the_default_candidate_cannot_run) {
+TEST(autotuned_operation, fails_if_the_default_candidate_cannot_run) {
   told by;
   by.way = "other";
   by.times = true;
@@ -141,7 +141,7 @@ TEST(tuned_operation, fails_if_the_default_candidate_cannot_run) {
   several_ways::has_rule = true;
 }
 
-TEST(tuned_operation, refuses_an_autotuner_of_another_backend) {
+TEST(autotuned_operation, refuses_an_autotuner_of_another_backend) {
   struct of_nobody final : tuning {
     std::size_t choose(std::string const&, std::span<std::string const>, stopwatch const&) override {
       return 0;
@@ -151,7 +151,7 @@ TEST(tuned_operation, refuses_an_autotuner_of_another_backend) {
   trial<reference<float>> const has_one_way(two_dense(6), {.batch = 2, .tune = &by});
 }
 
-TEST(tuned_operation, does_not_affect_parameters_and_results) {
+TEST(autotuned_operation, does_not_affect_losses_and_gradients) {
   told by;
   by.times = true;
   trial<several_ways> tuned(two_dense(6), {.batch = 2, .tune = &by});

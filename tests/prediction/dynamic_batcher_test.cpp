@@ -111,7 +111,7 @@ TEST(dynamic_batcher, cancels_the_call_of_pending_predictions_that_are_assigned_
   EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1})) << "a ran although nobody waits for it";
 }
 
-TEST(dynamic_batcher, starts_when_a_batch_is_full_or_the_delay_has_expired) {
+TEST(dynamic_batcher, starts_a_run_when_a_batch_is_full_or_the_delay_has_expired) {
   list const one{1};
   gated patient({.max_batch = 3, .max_delay = no_end});
   patient.run.open();
@@ -160,7 +160,7 @@ TEST(dynamic_batcher, refuses_a_call_larger_than_a_batch_without_affecting_other
     EXPECT_THROW(gated{how}, setting_error);
 }
 
-TEST(dynamic_batcher, bounds_its_queue) {
+TEST(dynamic_batcher, refuses_calls_while_its_queue_is_full_if_set) {
   list const one{1}, two{1, 2};
   gated g({.max_batch = 2, .max_delay = 0us, .max_queue = 3, .full = when_full::refuse});
   auto running = g.submit(one);

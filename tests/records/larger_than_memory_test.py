@@ -49,8 +49,8 @@ def weights(path):
     return array.array("f", content[8 + length + place[0]:8 + length + place[1]])
 
 
-class larger_than_memory(unittest.TestCase):
-    def test_every_record_is_used_once(self):
+class records_larger_than_memory(unittest.TestCase):
+    def test_are_each_used_once(self):
         with control_group() as (group, names), tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
             program = os.environ["COHORT_PROGRAM"]

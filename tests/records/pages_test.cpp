@@ -29,7 +29,7 @@ void write_shards() {
   }
 }
 
-TEST(records_page, trains_on_shards) {
+TEST(docs_records, the_program_trains_on_shards) {
   std::string const folder = testing::TempDir() + "cohort-records-page";
   std::filesystem::create_directories(folder);
   std::filesystem::current_path(folder);
@@ -59,7 +59,7 @@ run.fit(train, {.blocks = {.block = 256, .window = 16384}, .prefetch = 4, .reade
   std::filesystem::remove_all(folder);
 }
 
-TEST(records_page, trains_on_large_tables) {
+TEST(docs_records, the_program_trains_on_large_tables) {
   std::string const folder = testing::TempDir() + "cohort-tables-page";
   std::filesystem::create_directories(folder);
   std::filesystem::current_path(folder);

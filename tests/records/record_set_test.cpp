@@ -33,7 +33,7 @@ std::vector<std::string> three_archives() {
   return paths;
 }
 
-TEST(record_set, numbers_the_records_of_several_files) {
+TEST(record_set, assigns_consecutive_numbers_to_the_records_of_all_files) {
   auto const paths = three_archives();
   record_set const records(paths, cohort::webdataset(), {.cache = ""});
   ASSERT_EQ(records.size(), 5);

@@ -155,7 +155,7 @@ TEST_P(asynchronous_exchange, bounds_the_lead_of_the_fastest_rank) {
 
 /// One rank pauses after its third step. The other continues until a message that it needs is missing, and no
 /// further.
-TEST(asynchronous_exchange, continues_while_another_rank_is_stalled) {
+TEST(asynchronous_exchange, continues_up_to_the_longest_lead_while_another_rank_is_stalled) {
   std::binary_semaphore gate(0);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
     exchange made(world, signs_of(1), 1, 1, true);

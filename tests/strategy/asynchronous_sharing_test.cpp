@@ -12,43 +12,43 @@ using namespace cohort_test;
 using detail::longest_lead;
 using std::chrono::seconds;
 
-class unbounded_over_threads : public testing::TestWithParam<int> {
+class unbounded_sharing_over_threads : public testing::TestWithParam<int> {
  protected:
   template <class Body>
   void on_all(Body body) {
     launch<threads>(GetParam(), {.deadline = seconds(60)}, body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_threads, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(ranks, unbounded_sharing_over_threads, testing::Values(1, 2, 3, 4));
 
-class unbounded_over_several_threads : public unbounded_over_threads {};
-INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_several_threads, testing::Values(2, 3, 4));
+class unbounded_sharing_over_several_threads : public unbounded_sharing_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, unbounded_sharing_over_several_threads, testing::Values(2, 3, 4));
 
-TEST_P(unbounded_over_threads, is_bitwise_equal_on_all_ranks_at_the_end_of_epochs) {
+TEST_P(unbounded_sharing_over_threads, is_bitwise_equal_on_all_ranks_at_the_end_of_epochs) {
   on_all(unbounded_sharing_ends_epochs_with_the_same_bits);
 }
-TEST_P(unbounded_over_threads, learns_like_dense_exchange) {
+TEST_P(unbounded_sharing_over_threads, learns_like_dense_exchange) {
   on_all([](communicator& world) { sharing_learns_what_dense_learns(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_several_threads, trains_on_uneven_data) {
+TEST_P(unbounded_sharing_over_several_threads, trains_on_uneven_data) {
   on_all([](communicator& world) { sharing_trains_on_uneven_data(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_several_threads, counts_no_steps_without_examples) {
+TEST_P(unbounded_sharing_over_several_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) { steps_without_examples_do_not_count(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_threads, stops_all_ranks_if_one_requests_it) {
+TEST_P(unbounded_sharing_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all(unbounded_sharing_stops_when_one_asks);
 }
-TEST_P(unbounded_over_threads, skips_non_finite_steps) {
+TEST_P(unbounded_sharing_over_threads, skips_non_finite_steps) {
   on_all(unbounded_sharing_leaves_out_numbers_that_are_not_finite);
 }
-TEST_P(unbounded_over_threads, is_evaluated_equally_on_all_ranks) {
+TEST_P(unbounded_sharing_over_threads, is_evaluated_equally_on_all_ranks) {
   on_all(unbounded_sharing_is_evaluated_alike);
 }
 
 /// With epochs of one step, every message arrives by the end of its epoch. The result is then that of
 /// synchronous sharing.
-TEST_P(unbounded_over_threads, applies_each_message_in_the_same_step_on_all_ranks) {
+TEST_P(unbounded_sharing_over_threads, equals_synchronous_sharing_if_epochs_have_one_step) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * world.size());
     auto const trained = [&](int staleness, bool mean, int warm_up) {
@@ -70,7 +70,7 @@ TEST_P(unbounded_over_threads, applies_each_message_in_the_same_step_on_all_rank
 }
 
 /// While parameters are constant, running statistics equal those of parameter averaging at the epoch's end.
-TEST_P(unbounded_over_threads, averages_running_statistics) {
+TEST_P(unbounded_sharing_over_threads, averages_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);
     auto settings = plain_sgd();
@@ -108,7 +108,7 @@ TEST_P(unbounded_over_threads, averages_running_statistics) {
 
 /// A checkpoint contains all messages: those that a rank has not applied are stored in addition to its
 /// parameters.
-TEST_P(unbounded_over_threads, resumes_from_a_checkpoint_in_the_middle_of_an_epoch) {
+TEST_P(unbounded_sharing_over_threads, resumes_from_a_checkpoint_in_the_middle_of_an_epoch) {
   bright_thirds const examples(4 * 12 * GetParam());
   scratch_folder const folder;
   struct looking final : listener {

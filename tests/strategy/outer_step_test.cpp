@@ -137,7 +137,7 @@ TEST(outer_step, preserves_constraints) {
   });
 }
 
-TEST(strategies, refuse_invalid_arrays_of_a_state) {
+TEST(strategies, refuse_states_with_invalid_arrays) {
   std::vector<std::byte> const bytes(64);
   launch<self>([&](communicator& world) {
     auto const averaging = parameter_averaging{.outer = outer::diloco{}, .overlap = true}.on(world);

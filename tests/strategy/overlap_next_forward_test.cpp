@@ -431,7 +431,7 @@ TEST(overlap_next_forward, resumes_bitwise_from_a_checkpoint) {
   });
 }
 
-TEST(overlap_next_forward, is_described_and_refused_with_a_low_precision_wire) {
+TEST(overlap_next_forward, describes_itself_and_refuses_a_low_precision_wire) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{.overlap_next_forward = true}.on(world)->describe(),
               "allreduce, resync 100, overlap with the next forward");

@@ -98,7 +98,7 @@ int main() try {
 
 }  // namespace sharing_page
 
-TEST(programs_of_the_pages, succeed) {
+TEST(docs_strategies, all_programs_end_with_status_0) {
   EXPECT_EQ(allreduce_page::main(), 0);
   EXPECT_EQ(averaging_page::main(), 0);
   EXPECT_EQ(sharing_page::main(), 0);
@@ -111,14 +111,14 @@ std::string described(Description const& how) {
   return how.on(*world)->describe();
 }
 
-TEST(settings_of_the_pages, match_their_description_for_allreduce) {
+TEST(settings_in_the_docs, of_allreduce_have_the_expected_descriptions) {
   auto const half = cohort::allreduce{.wire = cohort::element_type::bf16};
   EXPECT_EQ(described(half), "allreduce, resync 100, wire type bf16");
   auto const late = cohort::allreduce{.overlap_next_forward = true};
   EXPECT_EQ(described(late), "allreduce, resync 100, overlap with the next forward");
 }
 
-TEST(settings_of_the_pages, match_their_description_for_averaging) {
+TEST(settings_in_the_docs, of_averaging_have_the_expected_or_distinct_descriptions) {
   auto const rarely = cohort::parameter_averaging{.every = 20};
   auto const by_time = cohort::parameter_averaging{.seconds = 0.5};
   auto const hidden = cohort::parameter_averaging{.every = 5, .overlap = true};
@@ -131,7 +131,7 @@ TEST(settings_of_the_pages, match_their_description_for_averaging) {
             "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9");
 }
 
-TEST(settings_of_the_pages, have_distinct_descriptions_for_sharing) {
+TEST(settings_in_the_docs, of_sharing_strategies_have_distinct_descriptions) {
   auto const denser = cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}};
   auto const as_deeplearning4j = cohort::threshold_sharing{.threshold = cohort::threshold::adaptive{},
                                                            .residual = cohort::residual::clip{},
@@ -150,7 +150,7 @@ TEST(settings_of_the_pages, have_distinct_descriptions_for_sharing) {
 }
 
 /// Settings of Caffe's LeNet, and the equivalent from Deeplearning4j.
-TEST(settings_of_the_pages, are_valid_in_coming_from) {
+TEST(settings_in_the_docs, for_users_of_caffe_and_deeplearning4j_are_valid) {
   using namespace cohort;
   auto const rate = [](double base) {
     return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};

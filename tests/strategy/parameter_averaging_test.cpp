@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_several_threads, testing::Values(
 TEST_P(averaging_over_threads, in_every_step_with_sgd_equals_allreduce) {
   on_all(averaging_each_step_is_allreduce<>);
 }
-TEST_P(averaging_over_threads, in_place_in_every_step_with_sgd_equals_allreduce) {
+TEST_P(averaging_over_threads, in_place_with_sgd_in_every_step_equals_allreduce) {
   on_all(averaging_each_step_is_allreduce<broad>);
 }
 TEST_P(averaging_over_several_threads, trains_on_rank_local_examples) {
@@ -30,7 +30,7 @@ TEST_P(averaging_over_several_threads, trains_on_rank_local_examples) {
       ranks_train_on_examples_of_their_own(world, parameter_averaging{.every = every});
   });
 }
-TEST_P(averaging_over_threads, in_every_step_of_weighted_examples_equals_allreduce) {
+TEST_P(averaging_over_threads, in_every_step_weighs_examples_like_allreduce) {
   on_all(averaging_each_step_weighs_as_allreduce_does);
 }
 TEST_P(averaging_over_threads, skips_a_step_whose_examples_have_weight_zero) {
@@ -44,7 +44,7 @@ TEST_P(averaging_over_several_threads, counts_no_steps_without_examples) {
     steps_without_examples_do_not_count(world, parameter_averaging{.every = 4, .overlap = true});
   });
 }
-TEST_P(averaging_over_several_threads, refuses_collective_operations_between_averagings_over_a_stream) {
+TEST_P(averaging_over_several_threads, refuses_collective_calls_between_averagings_of_a_stream) {
   on_all(what_ranks_do_together_waits_for_a_meeting);
 }
 TEST_P(averaging_over_threads, weighs_parameters_by_the_number_of_examples) {

@@ -59,7 +59,7 @@ TEST(tokenizer, of_bytes_round_trips_any_text) {
   EXPECT_EQ(t.encode(""), tokens{});
 }
 
-TEST(tokenizer, of_characters_numbers_characters_by_code_point) {
+TEST(tokenizer, of_characters_assigns_tokens_in_the_order_of_code_points) {
   tokenizer const t = tokenizer::characters("beä a\n");
   EXPECT_EQ(t.size(), 6);  // newline, space, a, b, e, ä
   EXPECT_EQ(t.encode("äb\n"), (tokens{5, 3, 0}));

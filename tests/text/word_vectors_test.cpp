@@ -46,7 +46,7 @@ TEST(word_vectors, find_neighbours_by_cosine_similarity) {
   EXPECT_TRUE(corners.nearest("east", 0).empty());
 }
 
-TEST(word_vectors, complete_analogies_without_the_words_of_the_question) {
+TEST(word_vectors, complete_analogies_without_the_words_of_the_query) {
   // The analogy is king − man + woman of normalised vectors, so the lengths of the vectors do not matter.
   word_vectors const all({"man", "king", "woman", "queen", "child"}, 2, {3, 0, 5, 5, -3, 0.3F, -1, 2, 1, -4});
   EXPECT_EQ(words_of(all.analogy("man", "king", "woman", 2)), (texts{"queen", "child"}));

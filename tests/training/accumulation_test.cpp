@@ -93,7 +93,7 @@ TEST(accumulation, agrees_across_ranks_with_different_numbers_of_workers) {
   EXPECT_LT(largest_difference(together(3), whole), 1e-12);
 }
 
-TEST(accumulation, is_refused_if_ranks_use_different_micro_batches) {
+TEST(accumulation, is_refused_if_ranks_use_different_numbers_of_micro_batches) {
   bright_thirds const examples(57);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training made = trainer<wide>(with_masks, world, allreduce{}, with(1));
@@ -126,7 +126,7 @@ struct packing final : strategy {
   }
 };
 
-TEST(accumulation, announces_each_bucket_once_after_all_micro_batches) {
+TEST(accumulation, passes_each_bucket_to_the_strategy_once_after_all_micro_batches) {
   bright_thirds const examples(20);
   for (int workers : {1, 2}) {
     auto owned = std::make_unique<packing>();

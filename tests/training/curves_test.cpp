@@ -18,10 +18,10 @@ using fast = onednn;
 using fast = reference<float>;
 #endif
 
-TEST(curves, in_double_equal_the_curves_of_pytorch) {
+TEST(loss_curves, in_double_equal_the_curves_of_pytorch) {
   golden_curves::expect_all<reference<double>>(20, 1e-8);
 }
-TEST(curves, in_single_precision_begin_like_the_curves_of_pytorch) {
+TEST(loss_curves, in_single_precision_match_pytorch_in_the_first_5_steps) {
   golden_curves::expect_all<fast>(5, 1e-3);
 }
 

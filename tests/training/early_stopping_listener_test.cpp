@@ -320,7 +320,7 @@ TEST(early_stopping, stops_all_ranks_in_the_same_step) {
 }
 
 /// One listener is used for several runs, as in a cross-validation with several folds.
-TEST(early_stopping, restarts_with_another_run) {
+TEST(early_stopping, restarts_the_count_in_another_run) {
   bright_thirds const examples(24);
   recorded said;
   std::vector<double> scores{9, 1, 1};

@@ -98,7 +98,7 @@ TEST_F(listeners, are_refused_if_null) {
   EXPECT_EQ(nobody().step(), 0);
 }
 
-TEST_F(listeners, performance_reports_median_waiting_and_speed_of_an_interval) {
+TEST_F(listeners, performance_reports_median_step_time_and_speed_of_each_interval) {
   recorded said;
   performance_listener performance(3, said.to());
   int step = 0;
@@ -111,7 +111,7 @@ TEST_F(listeners, performance_reports_median_waiting_and_speed_of_an_interval) {
              "steps 4 to 6: 4.000 ms a step (median), 0.0 % of the time waiting for data, 6500 samples/s"}));
 }
 
-TEST_F(listeners, performance_reports_the_median_and_the_share_of_waiting) {
+TEST_F(listeners, performance_reports_the_median_step_time_and_the_share_of_waiting) {
   recorded said;
   performance_listener performance(4, said.to());
   int step = 96;

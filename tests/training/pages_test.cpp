@@ -54,7 +54,7 @@ int main() try {
   return 1;
 }
 
-TEST(pages, of_prediction_run) {
+TEST(docs_prediction, the_program_prints_a_line_for_each_of_64_images) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(main(), 0);
   std::string const said = testing::internal::GetCapturedStdout();
@@ -96,7 +96,7 @@ struct file_here {
   char const* path;
 };
 
-TEST(pages, of_data_train_from_a_table) {
+TEST(docs_data, the_program_trains_from_a_table) {
   std::string text = "age,city,answer\n";
   for (int i = 0; i < 200; ++i)
     text += (i % 9 ? std::to_string(20 + i % 50) : "NA") + (i % 3 ? ",Rome," : ",Bern,")
@@ -109,7 +109,7 @@ TEST(pages, of_data_train_from_a_table) {
   EXPECT_NE(said.find(R"("vocabulary":["Bern","Rome"])"), std::string::npos);
 }
 
-TEST(pages, of_data_normalise_inputs_and_targets) {
+TEST(docs_data, predictions_have_the_units_of_the_targets_before_normalisation) {
   using namespace cohort;
   std::vector<float> const areas{50, 100, 150, 200}, prices{100'000, 200'000, 300'000, 400'000};
   dataset const training = arrays({array_view{.values = {areas.data(), {4, 1}}}},
@@ -124,7 +124,7 @@ TEST(pages, of_data_normalise_inputs_and_targets) {
   EXPECT_NEAR(made[0][0], 240'000, 1000);
 }
 
-TEST(pages, of_data_show_views_and_windows) {
+TEST(docs_data, views_and_windows_have_the_documented_examples) {
   cohort::dataset const digits = cohort::synthetic_digits(50, 1);
   auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});
   cohort::dataset const noisy = cohort::mapped(training, [](std::int64_t i, cohort::example_view& one) {
@@ -224,7 +224,7 @@ double rate_for(cohort::training& run, cohort::dataset const& images) {
   return table.suggested.value_or(0.01);
 }
 
-TEST(pages, of_own_loops_run) {
+TEST(docs_training_loops, the_program_prints_its_history_and_accuracy) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(main(), 0);
   std::string const said = testing::internal::GetCapturedStdout();
@@ -250,7 +250,7 @@ TEST(pages, of_own_loops_run) {
 }
 
 /// Plays 40 rounds of 64 images; the right digit is rewarded. The advantage is the reward minus its mean.
-TEST(pages, of_own_loops_learn_by_policy_gradients) {
+TEST(docs_training_loops, policy_gradients_raise_the_reward) {
   cohort::dataset const images = cohort::synthetic_digits(64, 1);
   cohort::loader batches(images, {.batch = 64, .shuffle = false});
   batches.start(0);
@@ -332,7 +332,7 @@ int main() try {
 
 }  // namespace series
 
-TEST(pages, of_sequences_run) {
+TEST(docs_sequences, the_program_predicts_the_tag_of_each_number) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(series::main(), 0);
   std::string const said = testing::internal::GetCapturedStdout();
@@ -357,7 +357,7 @@ void train_with_report(training& training, dataset const& data, dataset const& t
 }
 
 /// Runs in a scratch folder.
-TEST(pages, of_monitoring_write_their_files) {
+TEST(docs_monitoring, the_programs_write_their_files) {
   scratch_folder const folder;
   std::string const before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());

@@ -10,7 +10,7 @@ using wide = reference<double>;
 /// Sums of at most 80 steps of size 1, in 12 updates.
 constexpr double rounding = 1e-12;
 
-TEST(recurrent_training, is_exact_over_ranks_workers_micro_batches_and_padding) {
+TEST(recurrent_training, is_independent_of_ranks_workers_micro_batches_and_padding) {
   trains_alike_in_parts<wide>(rounding);
 }
 TEST(recurrent_training, is_bitwise_reproducible) { repeats_its_bits<reference<float>>(); }
@@ -21,7 +21,9 @@ TEST(recurrent_training, learns_under_every_strategy) { learns_under_every_strat
 TEST(recurrent_training, resumes_bitwise) { resumes_under_every_strategy<reference<float>>(); }
 TEST(recurrent_training, ignores_padding) { ignores_padding<reference<float>>(); }
 TEST(recurrent_training, accepts_batches_without_steps) { accepts_batches_without_steps<reference<float>>(); }
-TEST(recurrent_training, recomputes_bitwise) { recomputes_with_the_same_bits<reference<float>>(); }
+TEST(recurrent_training, has_the_same_bits_with_recomputation) {
+  recomputes_with_the_same_bits<reference<float>>();
+}
 TEST(recurrent_training, propagates_gradients_through_frozen_layers) {
   passes_gradients_if_frozen<reference<float>>();
 }

@@ -34,7 +34,7 @@ texts notes_of_rate(rate_schedule const& rate, std::vector<int> const& epochs) {
   return notes_of({.optimizer = {sgd{.learning_rate = rate}}}, epochs);
 }
 
-TEST(schedule_notes, report_a_length_in_epochs_that_counts_steps) {
+TEST(schedule_notes, report_a_length_in_steps_that_was_probably_meant_in_epochs) {
   EXPECT_EQ(notes_of_rate(schedule::one_cycle{.final = 1e-3, .length = 5, .by = unit::step}, {5}),
             texts{"the schedule one_cycle of the rate ends after 5 of 40 steps and then stays at 0.001; "
                   "length counts steps: "
@@ -44,7 +44,7 @@ TEST(schedule_notes, report_a_length_in_epochs_that_counts_steps) {
   EXPECT_EQ(notes_of_rate(schedule::cosine{.length = 2}, {5}).size(), 1U);
 }
 
-TEST(schedule_notes, report_a_length_in_steps_that_counts_epochs) {
+TEST(schedule_notes, report_a_length_in_epochs_that_was_probably_meant_in_steps) {
   EXPECT_EQ(notes_of_rate(schedule::cosine{.length = 40}, {5}),
             texts{"the schedule cosine of the rate ends after 40 epochs, this run after 5; length counts "
                   "epochs: change it, or "

@@ -99,7 +99,7 @@ trained train(graph const& net, dataset const& data, int ranks, int workers, int
   return made;
 }
 
-TEST(sequences, train_exactly_over_workers_ranks_and_micro_batches) {
+TEST(sequences, train_equally_over_workers_ranks_and_micro_batches) {
   signs const data(43);
   for (graph const& net : {tagger<>(7), tagger<true>(7), tagger_of_zeros(7)}) {
     trained const one = train(net, data.tagged(7), 1, 1, 1, 12);

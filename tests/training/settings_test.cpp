@@ -231,7 +231,7 @@ TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
                        "the loss has reached a plateau: learning rates times 0.25 from epoch 6 on"}));
 }
 
-TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {
+TEST(training_settings, with_a_plateau_scale_the_steps_of_the_next_epoch) {
   bright_thirds const examples(30);
   auto const steps = [&](bool lowered) {
     training_settings settings = plain_sgd();

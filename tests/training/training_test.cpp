@@ -289,7 +289,7 @@ struct listening {
   }
 };
 
-TEST(training, announces_buckets_before_backward_of_lower_layers) {
+TEST(training, passes_buckets_to_the_strategy_before_backward_of_lower_layers) {
   constexpr auto wide = network<[](builder& net) {  // the last layer alone fills the first bucket of 64 kB
     return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000}
            | dense{.units = 3} | softmax_cross_entropy{};

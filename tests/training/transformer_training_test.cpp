@@ -145,7 +145,7 @@ std::string trained_over_ranks(int ranks, Strategy const& how, std::vector<doubl
   return sum;
 }
 
-TEST(transformer_training, is_exact_over_ranks) {
+TEST(transformer_training, is_independent_of_the_number_of_ranks) {
   std::vector<double> one, two, three;
   trained_over_ranks<reference<double>>(1, allreduce{}, one);
   trained_over_ranks<reference<double>>(2, allreduce{}, two);

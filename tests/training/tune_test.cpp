@@ -43,7 +43,7 @@ class tune_in_a_folder : public testing::Test {
   std::vector<int> timed;
 };
 
-TEST_F(tune_in_a_folder, chooses_the_fastest_and_caches_it) {
+TEST_F(tune_in_a_folder, chooses_the_fastest_candidate_and_caches_the_choice) {
   ways const three{"rule", "one", "other"};
   EXPECT_EQ(chosen("a", three, {3e-3, 2e-3, 1e-3}), 2U);
   EXPECT_EQ(timed, (std::vector<int>{3, 3, 3})) << "in turn";

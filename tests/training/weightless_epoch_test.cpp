@@ -146,7 +146,7 @@ TEST(weightless_epoch, counts_ignored_examples_of_the_resumed_part_only) {
   EXPECT_EQ(listening.seen[0].weight, 5);
 }
 
-TEST(weightless_epoch, has_no_loss_in_single_steps) {
+TEST(weightless_epoch, of_single_steps_has_no_loss) {
   training run = trainer<narrow>(tiny);
   std::vector<float> const x{1, 2, 3, 4}, none{0, 0}, half{0, 1};
   std::vector<std::int32_t> const labels{0, 1};
@@ -200,7 +200,7 @@ TEST(weightless_epoch, prints_loss_none_and_the_number_of_counted_examples) {
   EXPECT_EQ(lines.back(), "step 5: loss none");
 }
 
-TEST(weightless_epoch, accepts_an_epoch_of_skipped_steps) {
+TEST(weightless_epoch, is_accepted_if_its_steps_were_skipped_as_non_finite) {
   training run = trainer<narrow>(tiny, {.not_finite = when_not_finite::skip});
   std::vector<float> const weights(8, 1.0F);
   dataset const infinite = weighted(weights, std::numeric_limits<float>::infinity());

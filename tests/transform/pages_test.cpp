@@ -9,7 +9,7 @@
 
 namespace transform_page_test {
 
-TEST(transform_page, prepares_rows) {
+TEST(docs_transform, the_program_prepares_rows) {
   std::string const folder = testing::TempDir() + "cohort-transform-page";
   std::filesystem::create_directories(folder);
   std::filesystem::current_path(folder);

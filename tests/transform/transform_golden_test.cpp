@@ -52,26 +52,26 @@ void expect_columns(std::string const& name, std::vector<transform_step> steps) 
     expect_close(numbers(made, column), wanted[0].values, name + ", " + column);
 }
 
-TEST(transform_golden, rescales_as_scikit_learn) {
+TEST(transform_golden, rescales_like_scikit_learn) {
   expect_columns("standardise", {pipeline::normalise{{"age", "income", "far"}}});
   expect_columns("min_max", {pipeline::normalise{{"age", "income", "far"}, rescaling::min_max}});
 }
 
-TEST(transform_golden, fills_missing_values_as_scikit_learn) {
+TEST(transform_golden, fills_missing_values_like_scikit_learn) {
   using enum pipeline::replacement;
   expect_columns("mean", {pipeline::impute{.columns = {"age", "income"}, .with = mean}});
   expect_columns("median", {pipeline::impute{.columns = {"age", "income"}, .with = median}});
   expect_columns("most_frequent", {pipeline::impute{.columns = {"age", "income"}, .with = most_frequent}});
 }
 
-TEST(transform_golden, encodes_categories_as_scikit_learn) {
+TEST(transform_golden, encodes_categories_like_scikit_learn) {
   expect_columns("one_hot",
                  {pipeline::impute{.columns = {"city"}, .with = pipeline::replacement::most_frequent},
                   pipeline::categories{.columns = {"city"}}, pipeline::one_hot{{"city"}}});
   expect_columns("index", {pipeline::index{{"size"}}});
 }
 
-TEST(transform_golden, filters_and_derives_as_pandas) {
+TEST(transform_golden, filters_rows_and_derives_columns_like_pandas) {
   expect_columns("filter", {pipeline::filter{"age >= 18 and (city != 'Bern' or size == 'large')"}});
   expect_columns("derive", {pipeline::derive{"ratio", "log(income + 1) / (age + 1)"},
                             pipeline::derive{"rest", "(far - 1e9) % 0.7"},
@@ -86,7 +86,7 @@ TEST(transform_golden, filters_and_derives_as_pandas) {
                            pipeline::derive{"log", "log(income)"}, pipeline::normalise{{"income", "log"}}});
 }
 
-TEST(transform_golden, groups_and_windows_as_pandas) {
+TEST(transform_golden, groups_rows_and_splits_windows_like_pandas) {
   fitted_pipeline const grouped({schema, {pipeline::group_by_key{{"id"}, "when"}}}, table());
   keyed_sequences const all(grouped, table());
   std::vector<double> lengths;

@@ -97,6 +97,7 @@ struct basic_request {
 
 /// Executable step: the layouts that the backend chose, and the kernels in execution order.
 ///
+/// `passed_gradients`  indices of the inputs whose gradient equals diff_output, so that no kernel computes it
 /// `overwrites`  in-place: the output may use the memory of input `overwritten`, and the gradient of that
 ///               input may use the memory of diff_output.
 template <class Kernel, class Layout>

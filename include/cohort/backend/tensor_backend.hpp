@@ -12,13 +12,12 @@ namespace cohort {
 /// descriptors.
 ///
 /// `scalar`                    element type of the master parameters: float or double
-/// `layout`                    memory layout of a tensor: opaque, regular. The first extent of shapes given
-///                             to `plain` is the batch.
+/// `layout`                    memory layout of a tensor: opaque, regular
 /// `kernel`                    immutable executable
 /// `call`                      kernel bound to addresses: call(), call.set(argument, address)
 /// `bind(kernel, addresses)`   static: returns the call
-/// `probe()`                   static: whether the backend is usable on this machine now; runs its smallest
-///                             convolution
+/// `probe()`                   static: whether the backend is usable on this machine now; a backend that uses
+///                             a library runs a small convolution
 /// `threads(n)`                static: sets the calling thread's number of threads, used to run and to select
 ///                             kernels; returns the former number
 /// `supports(kind)`            static: whether `prepare` supports this kind of layer. priority skips a
@@ -26,7 +25,8 @@ namespace cohort {
 ///                             layer.
 /// `fuses(a, b, training)`     whether b can run inside a's kernel. b is an activation, or the sum (`add`) of
 ///                             a's output and another tensor.
-/// `plain(shape)`              dense row-major layout, as in batches and files
+/// `plain(shape)`              dense row-major layout, as in batches and files. The shape of an input or
+///                             output begins with the batch, that of a parameter does not.
 /// `plain(layout)`             dense row-major layout of the same tensor
 /// `bytes(layout)`             size with padding
 /// `element(layout)`           element type: scalar or narrower

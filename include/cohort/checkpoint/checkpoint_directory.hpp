@@ -12,7 +12,7 @@ namespace cohort {
 struct checkpoint_content {
   training_position position{};
   std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's is used
-  model_content rank_local;         ///< this rank's file: the network, and the rank's separate state if any
+  model_content rank_local;         ///< for this rank's file: the network, and this rank's own state if any
   std::uint64_t settings_hash = 0;  ///< only rank 0's is used
   std::uint64_t seed = 0;           ///< only rank 0's is used
 };
@@ -21,16 +21,16 @@ struct checkpoint_content {
 /// disk, a manifest. Returns the path of the checkpoint.
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
-/// After     keeps the newest `keep` complete checkpoints up to this step, and damaged ones newer than the
-///           oldest of these. Removes older and unfinished checkpoints up to this step. Other files and
-///           checkpoints of later steps are not touched. A file that cannot be removed is reported in the
-///           communicator's log.
+/// After     of the checkpoints up to this step, the newest `keep` complete ones are kept, and older and
+///           unfinished ones are removed. A damaged one is removed only if `keep` newer ones are complete.
+///           Other files and checkpoints of later steps are not touched. A file that cannot be removed is
+///           reported in rank 0's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons. The directory is
-///           then restored, and training may continue. file_error, too, if the last checkpoint of the
-///           directory was saved by a process of another run that still runs on this host. setting_error for
-///           keep < 1. communicator_error if a rank is lost, or if the ranks wait longer than the
-///           communicator's deadline for a rank that writes.
+///           then restored, and training may continue. One such reason: the newest complete checkpoint was
+///           saved by another process, which still runs on rank 0's host. setting_error for keep < 1.
+///           communicator_error if a rank is lost, or if the ranks wait longer than the communicator's
+///           deadline for a rank that writes.
 /// Exact     after a crash at any point, the directory contains either the earlier checkpoints, including a
 ///           previous one of the same step, or the new checkpoint.
 std::string save_checkpoint(communicator& world, std::string const& directory,

@@ -78,7 +78,7 @@ class model_content {
   /// Adds copies of the parameters.
   model_content& add_parameters(parameter_set const& parameters);
 
-  /// Adds copies of the optimizers' state, with the optimiser's settings and the training position.
+  /// Adds copies of the optimizers' state, with the optimizers' settings and the training position.
   model_content& add_state(parameter_set const& parameters, optimizer_state_view const& state);
 
   /// Adds a tensor of a strategy, "strategy/…". The tensor is not copied, so its memory must stay valid

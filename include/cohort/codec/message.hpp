@@ -80,7 +80,8 @@ struct sent_multiple {
   double multiple = 0;
 };
 
-/// Largest |r + x| / t that is sent as ±t. A larger element is sent as a sent_multiple.
+/// Elements (residual plus gradient) with magnitudes of at most this multiple of the threshold t are sent as
+/// ±t, larger ones as a sent_multiple.
 inline constexpr float most_thresholds = 0x1p16F;
 
 /// Range of thresholds, both ends included. For thresholds t in this range, 2¹⁶·t and the remainder of an
@@ -127,7 +128,7 @@ class message_view {
   /// Parses and checks a message.
   ///
   /// Errors    data_error if the bytes are truncated or damaged, belong to another run, table or step, or
-  ///           contain an impossible value. It names the field, the expected and the actual value.
+  ///           contain an impossible value. The error names the field, the expected and the actual value.
   static message_view parse(isa which, std::span<std::byte const> bytes, tensor_table const& table,
                             expected_messages const& expected);
 

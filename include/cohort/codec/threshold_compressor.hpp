@@ -31,8 +31,8 @@ struct threshold_compression {
 ///           upper), for each element in at least one of the messages, but without the residual policy. The
 ///           merged message has the larger threshold, the sums of examples, weights and ranks, and the flags
 ///           of both messages.
-/// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and about
-///           its entropy.
+/// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and codes
+///           of about message_report::entropy_bytes().
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
 ///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
 ///           setting_error for an invalid policy. numeric_error if the residual is not finite.

@@ -13,7 +13,8 @@
 
 namespace cohort {
 
-/// Policies that choose the threshold of the next message. A density is the fraction of elements sent.
+/// Policies that choose the threshold of the next message, which sends elements of r + x (residual plus
+/// gradient). A density is the fraction of elements sent.
 namespace threshold {
 
 /// A constant threshold.
@@ -91,15 +92,15 @@ struct threshold_policy {
 
 namespace detail {
 
-/// Sample from n elements, used to choose a threshold: `runs` runs of 16 consecutive elements (one cache line
-/// each). Each of `runs` equal ranges contains one run; `key` determines its position. All elements are used
-/// if n is not larger than the sample.
+/// Sample from n elements, used to choose a threshold: `runs` runs of 16 consecutive elements. Each of `runs`
+/// equal ranges contains one run; `key` determines the run's position. If a range has at most 16 elements,
+/// all elements are used.
 struct element_sample {
   static constexpr std::size_t run = 16;
 
   std::size_t elements;
   std::size_t runs;
-  std::size_t stride;  // elements of a range; if at most `run`, all elements are used
+  std::size_t stride;  // number of elements in a range
   std::uint64_t key;
 
   element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_);
@@ -117,8 +118,9 @@ class threshold_sampler {
   static constexpr std::size_t levels = std::size_t{1} << 15;
 
   /// Returns the smallest threshold for which at most the fraction `density` of a sample is at or above the
-  /// threshold. If the highest occupied level alone has more elements than this fraction, returns that level.
-  /// Returns `otherwise` if all sampled elements are of level 0.
+  /// threshold, within [smallest_threshold, largest_threshold]. If the highest occupied level alone has more
+  /// elements than this fraction, returns that level. If all sampled elements are of level 0, returns
+  /// `otherwise`.
   ///
   /// Before    count(counts) adds 1 to counts[level_of(r + x)] for each element of the sample.
   template <class Count>
@@ -134,7 +136,7 @@ class threshold_sampler {
     return {static_cast<std::uint16_t>(std::clamp<std::size_t>(pattern, smallest.pattern, largest.pattern))};
   }
 
-  /// Returns the upper 16 bits of y without its sign.
+  /// Returns the upper 16 bits of y without the sign bit.
   static std::size_t level_of(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
   /// Adds the histogram of a sample of r + x to `counts`, for arrays in the processor's memory.
   static void count(element_sample const& from, float const* r, float const* x,
@@ -158,8 +160,8 @@ class thresholds {
   /// ends[k]). `step` determines the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
                                std::span<std::uint64_t const> ends, std::uint64_t step);
-  /// Like choose(r, x, ends, step), but reads the arrays only by count(begin, sample, counts), which adds the
-  /// histogram of a sample of the elements from `begin` on to `counts`.
+  /// Like choose(r, x, ends, step), but calls count(begin, sample, counts) to read the arrays. `count` adds
+  /// the sample's histogram to `counts`; the sample's indices are relative to element `begin`.
   template <class Count>
   std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
     random_stream const keys(0, "thresholds", step);

@@ -20,8 +20,9 @@ namespace cohort {
 /// Time limits of a communicator.
 ///
 /// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
-///           unreachable for less than `heartbeat` does not count as lost; a process that stays unreachable
-///           is reported within 1.5 times this duration. Ranks that are threads ignore `heartbeat`.
+///           unreachable for less than `heartbeat` (3/4 of it if another process is lost at that time) does
+///           not count as lost. A process that stays unreachable is reported within 1.5 · `heartbeat`. Ranks
+///           that are threads ignore `heartbeat`.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
@@ -30,7 +31,7 @@ struct communicator_settings {
 
 namespace detail {
 
-/// Errors    setting_error if the deadline is out of range.
+/// Errors    setting_error unless the deadline is from 1 ms to 1,000 hours.
 [[gnu::cold]] void check_settings(communicator_settings const& how);
 
 }  // namespace detail
@@ -64,7 +65,7 @@ struct elements {
   std::size_t bytes() const { return count * bytes_of(type); }
 };
 
-/// Result of an allgatherv: the bytes of every rank. Its memory is reused by the next allgatherv.
+/// Result of an allgatherv: the bytes of every rank. An allgatherv into the same object reuses its memory.
 struct gathered {
   std::vector<std::byte> bytes{};
   std::vector<std::size_t> first{};  ///< size + 1 entries; rank r's bytes are [first[r], first[r + 1])
@@ -151,9 +152,9 @@ class communicator {
   /// After     every rank holds the result.
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
   ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
-  ///           If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded down.
-  ///           Below this bound, the ranks that form pairs then send one more message of n. With more than 16
-  ///           ranks the second bound is larger: see detail::choose_allreduce_algorithm.
+  ///           If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded down; up
+  ///           to this bound, the ranks of each pair (see detail::folded_ranks) also send each other n bytes.
+  ///           For more than 16 ranks, see detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
   /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is
@@ -184,7 +185,8 @@ class communicator {
   ///
   /// Before    the message has exactly this size; probe returns it.
   virtual pending_operation start_receive(std::span<std::byte> data, int from, int tag) = 0;
-  /// Returns the next message from that rank, or from any_source, if one has arrived. Does not block.
+  /// Returns the next message with this tag from rank `from`, or from any rank if `from` is any_source;
+  /// nullopt if none has arrived. Does not block.
   virtual std::optional<arrival> probe(int from, int tag) = 0;
   /// Like probe, but blocks until a message arrives, at most until the deadline.
   virtual arrival wait_for_message(int from, int tag) = 0;

@@ -55,8 +55,8 @@ class rank_body {
 ///
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
 ///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
-///           for the deadline plus 2 s, the process prints all reasons to the standard error stream. It then
-///           exits with the exit_status() of these errors.
+///           for the deadline plus 2 s, the process prints which ranks hang and why the others failed to the
+///           standard error stream. It then exits with the exit status of the first failure.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {

@@ -64,9 +64,9 @@ struct output_settings {
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
-/// Units     `tune`: whether to autotune the backend. Documents do not contain `tune` and `log` of
-///           training_settings, `log` of encoder_settings, and `validation`, `metrics` and `listeners` of
-///           fit_settings. fit.sharding also applies to `evaluation`.
+/// Units     documents do not contain `tune` and `log` of training_settings, `log` of encoder_settings, and
+///           `validation`, `metrics` and `listeners` of fit_settings. fit.sharding also applies to
+///           `evaluation`.
 /// Errors    from_json: data_error with file, line, column and path for an unknown field (with the nearest
 ///           known name), a value of another type or out of range, another version, or layers that do not
 ///           form a network.
@@ -79,7 +79,7 @@ struct run_document {
   normalisation_settings normalise{.inputs = rescaling::none};
   training_settings training{};
   fit_settings fit{};
-  bool tune = false;
+  bool tune = false;  ///< whether to autotune the backend; training.tune in documents
   strategy_source strategy{};
   std::string backend = "auto";
   rank_settings ranks{};
@@ -92,7 +92,7 @@ struct run_document {
   static run_document from(io::json_value root);
 
   /// Sets one field: set("training.batch", "64"). In a choice, the path selects the alternative:
-  /// set("strategy.averaging.every", "3"). `value` is JSON, or else a text. Lists are replaced as a whole.
+  /// set("strategy.averaging.every", "3"). A `value` that is not JSON is a text. Lists are replaced whole.
   ///
   /// Errors    data_error with `origin` ("--set training.batch=64") and the path. The document is unchanged
   ///           after an error.

@@ -30,7 +30,7 @@ struct array_view {
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
   feature_axis features = feature_axis::channels;
   std::vector<std::string> feature_names = {};  ///< as of tensor_description
-  std::optional<std::uint64_t> pipeline = {};   ///< likewise
+  std::optional<std::uint64_t> pipeline = {};   ///< as of tensor_description
 };
 
 namespace detail {
@@ -79,7 +79,7 @@ concept lasting_range =
 ///           converted to the type in the batch. data_error if class labels are not integers, or the number
 ///           of label names is wrong. data_error with the example's index if a label is out of range, an
 ///           element is not finite, or an f64 element that is delivered as f32 exceeds the range of f32.
-///           setting_error if `classes` is below 1.
+///           The constructor with an argument `classes` throws setting_error if it is below 1.
 class arrays {
  public:
   explicit arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets = {},

@@ -36,7 +36,8 @@ struct named_tensor {
 ///
 /// Shapes    every tensor is count × example of type u8, f32, f64 or i32, packed and aligned to 64 bytes.
 ///           `weights` and `keys` have `count` elements, or none if the data set has none. `count` may be 0
-///           if the last global batch has fewer examples than there are ranks.
+///           if the last global batch has fewer examples than there are ranks, or, with sharding::local, if
+///           this rank has no more examples in the epoch.
 /// Units     `first_index`, `next_position` and `global_count` count examples. `indices` are the examples'
 ///           indices in the data set, which determine random masks (dropout). In a stream they are global
 ///           positions. With sharding::local, the sizes of all lower ranks' data sets are added.
@@ -55,7 +56,7 @@ struct batch {
   std::int64_t next_position = 0;  ///< loader::position() after this global batch
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
   int ranks = 1;                   ///< number of ranks that share the global batch
-  bool even = true;                ///< whether the ranks' numbers of examples differ by at most 1
+  bool even = true;                ///< the ranks' numbers of examples differ by at most 1; false: unknown
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const;

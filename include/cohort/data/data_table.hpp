@@ -57,7 +57,7 @@ class data_table {
   /// Returns the number of a row in the file, counted from 1. Differs from row + 1 in a part of a table, or
   /// if rows were dropped.
   std::int64_t row_number(int row) const;
-  /// Returns the fitted_pipeline::fingerprint of the pipeline whose result the rows are; 0: of none.
+  /// Returns the fitted_pipeline::fingerprint of the pipeline that prepared the rows; 0 if there is none.
   std::uint64_t pipeline() const;
   /// Returns the names of the columns, in the order of the table.
   std::vector<std::string> const& columns() const&;

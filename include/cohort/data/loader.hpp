@@ -54,7 +54,7 @@ class loader {
 
   std::int64_t epoch() const { return epoch_; }
   /// Returns the position in the epoch after the batches returned so far, counted as in start. For an indexed
-  /// data set without local_sizes it does not depend on `ranks`.
+  /// data set without local_sizes, a loader with another number of ranks may start there.
   std::int64_t position() const { return position_; }
   /// Returns the number of batches of a whole epoch, the same on every rank; −1 for a stream.
   std::int64_t batches() const;

@@ -45,7 +45,7 @@ struct block_shuffle {
 ///
 /// Shapes    `lengths`: one per example of the data set.
 /// Exact     depends only on (order, lengths, bucket, seed, epoch, rank), not on the size of batches or the
-///           number of ranks. Examples of equal length keep their order.
+///           number of ranks. Before the rotation, examples of equal length keep their order.
 void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths, std::int64_t bucket,
                      std::uint64_t seed, std::int64_t epoch, int rank = 0);
 

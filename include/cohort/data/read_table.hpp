@@ -25,7 +25,7 @@ struct table_settings {
   std::optional<bool> header = std::nullopt;
   std::vector<std::string> columns = {};           ///< columns to read, in this order; empty: all
   std::vector<std::string> number_columns = {};    ///< each field must be a number or missing
-  std::vector<std::string> text_columns = {};      ///< read as texts even if all are numbers: postal codes
+  std::vector<std::string> text_columns = {};      ///< read as texts even if all fields are numbers
   std::vector<std::string> optional_columns = {};  ///< columns of the lists above that a file may lack
   element_type number_type = element_type::f32;    ///< or f64
   missing_values missing = missing_values::refuse;

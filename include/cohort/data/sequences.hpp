@@ -27,7 +27,7 @@ struct series_view {
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;
   std::vector<std::string> feature_names = {};  ///< as of tensor_description
-  std::optional<std::uint64_t> pipeline = {};   ///< likewise
+  std::optional<std::uint64_t> pipeline = {};   ///< as of tensor_description
 };
 
 /// Divides a tensor that contains the rows of all series, one series after another. Copies nothing.

@@ -31,8 +31,8 @@ struct encoder_settings {
   bool other = false;  ///< adds one slot for texts that are missing or not in the training table
   imputation impute = imputation::refuse;
   double constant = 0;  ///< for imputation::constant
-  /// Receives a message for each column of dates, of mostly distinct texts, of both texts and numbers, or
-  /// with only one value. Empty: no messages.
+  /// Receives a message for each column of dates, of numbers with a unit or a comma, of mostly distinct
+  /// texts, of both texts and numbers, or with only one value. Empty: no messages.
   sink log{};
 };
 
@@ -60,7 +60,7 @@ struct encoded_column {
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
 /// Errors    the constructor throws setting_error for a column that does not exist, or an indexed column
 ///           without texts. It throws data_error if there are no rows; with column and row for a missing
-///           value or an invalid label; with line and column for a column of texts most of whose fields are
+///           value or an invalid label; with line and column if most fields of a column of texts are
 ///           numbers.
 class table_encoder {
  public:

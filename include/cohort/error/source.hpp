@@ -4,7 +4,7 @@
 namespace cohort {
 
 /// A location in the user's source code. As a field's default member initialiser, here() returns the line of
-/// the aggregate's braces.
+/// the braces that initialise the aggregate.
 struct source_line {
   char const* file = "";
   int line = 0;

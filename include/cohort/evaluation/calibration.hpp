@@ -48,7 +48,7 @@ class calibration_report final : public evaluator {
   /// Bins by the probabilities of one column: its class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
-  /// Expected calibration error: the mean over the examples of |probability − frequency| of their bin.
+  /// Expected calibration error: the mean of |probability − frequency| of a bin, weighted by its examples.
   /// Maximum calibration error: the largest |probability − frequency| of a bin. Both are empty without
   /// examples.
   std::optional<double> expected_error() const;

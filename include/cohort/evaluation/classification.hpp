@@ -72,7 +72,8 @@ class classification_report : public evaluator, private confusion_matrix {
   /// 0.01, no negative score).
   std::optional<double> log_loss() const;
 
-  /// Human-readable summary: totals, up to 20 classes, their confusion matrix, classes never predicted.
+  /// Human-readable summary: totals, means, and remarks, such as the classes never predicted. For at most 20
+  /// classes, also the metrics of each class and the confusion matrix.
   std::string stats() const;
 
  private:

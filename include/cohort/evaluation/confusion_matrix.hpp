@@ -73,7 +73,8 @@ class confusion_matrix {
   std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const;
   std::optional<double> g_measure(averaging how = averaging::macro) const;
   std::optional<double> mcc(averaging how) const;
-  /// Multiclass MCC: (c·s − Σ pₖtₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)) (Gorodkin, 2004).
+  /// Multiclass MCC: (c·s − Σ pₖtₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)) for s examples, c of them correct; class k
+  /// was predicted pₖ times and occurs tₖ times (Gorodkin, 2004).
   std::optional<double> mcc() const;
 
   struct class_mean {

@@ -26,8 +26,8 @@ struct regression_options {
 ///           magnitude (its square may overflow). The report is unchanged after an error.
 /// Exact     sums are compensated and second moments are centred. Merged shards therefore give the metrics of
 ///           one report over all data up to a relative error of 1e-12 (R² and correlation: absolute). This
-///           also holds if the targets are far from 0. Values of 0/0 (R² of constant targets, correlation of
-///           constant targets or outputs) are empty and excluded from means; stats prints how many there are.
+///           also holds if the targets are far from 0. Correlations of 0/0 (constant targets or outputs) are
+///           empty and excluded from means; stats prints how many there are.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});

@@ -19,7 +19,7 @@ struct roc_point {
 /// ROC curve of the scores of positive and negative examples.
 ///
 /// Exact     equal scores form one group: their order does not matter. All results are bitwise equal for any
-///           order and any split into parts. They are empty without positive or without negative examples.
+///           order and any split into parts. Without positive or without negative examples, they are empty.
 class roc_curve {
  public:
   /// Numbers of examples with the same score.

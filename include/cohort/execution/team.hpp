@@ -160,8 +160,9 @@ class team {
   ///
   /// Errors    rethrows the exception of the lowest worker that threw. Barriers of the other workers are
   ///           aborted. deadline_error if a worker does not return within the deadline after worker 0 has
-  ///           returned. That worker may still execute f, so everything that f uses must outlive it. Until it
-  ///           returns, further runs throw deadline_error. setting_error for nested or concurrent runs.
+  ///           returned. That worker may still execute f, so everything that f uses must outlive it. Until
+  ///           that worker returns, further runs throw deadline_error. setting_error for nested or concurrent
+  ///           runs.
   template <class F>
   void run(F&& f) {
     run_job([](void* context, int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); },

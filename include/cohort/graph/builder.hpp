@@ -70,7 +70,7 @@ class builder {
 
   /// Sorts the nodes into canonical order: first the inputs, in their recorded order; then, for each output,
   /// the layers that it depends on, operands from left to right. Then checks that names are unique, and that
-  /// the losses are means over the same steps.
+  /// all losses are means with the same divisor.
   ///
   /// Exact     the order does not depend on the compiler. The recorded order does, because C++ does not
   ///           specify the evaluation order of the operands of `a + b`; generated names, hashes and initial

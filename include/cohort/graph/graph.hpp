@@ -33,7 +33,7 @@ class graph {
 
   /// Number of trained elements: see graph_view::parameter_count.
   std::int64_t parameter_count() const { return view().parameter_count(); }
-  /// Hash of everything that determines training: see graph_view::hash.
+  /// Hash of everything in the network that determines training: see graph_view::hash.
   std::uint64_t hash() const { return view().hash(); }
 
  private:

@@ -22,7 +22,7 @@ struct static_network {
 
   /// Number of trained elements: see graph_view::parameter_count.
   constexpr std::int64_t parameter_count() const { return view().parameter_count(); }
-  /// Hash of everything that determines training: see graph_view::hash.
+  /// Hash of everything in the network that determines training: see graph_view::hash.
   constexpr std::uint64_t hash() const { return view().hash(); }
 };
 

@@ -196,8 +196,8 @@ struct graph_view {
     return kind(id).flops(fields(id), shapes);
   }
 
-  /// Hash of everything that determines training: kinds, field values, edges, names, initialisers and
-  /// parameter sharing.
+  /// Hash of everything in the network that determines training: kinds, field values, edges, names,
+  /// initialisers and parameter sharing.
   constexpr std::uint64_t hash() const {
     std::uint64_t h = detail::fnv1a("cohort graph 1");
     auto number = [&](double value) {

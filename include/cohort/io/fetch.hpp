@@ -24,7 +24,8 @@ struct fetch_settings {
 ///
 /// Order     several processes may share a folder: one of them fetches a file, the others wait.
 /// Before    the command reads nothing from its standard input; its standard output is ignored.
-/// After     copies are renamed when they are complete, so a killed process leaves no incomplete copy.
+/// After     copies are renamed when they are complete. If a process is killed, its incomplete copy remains
+///           under another name; the next fetch of the same file removes it.
 /// Moves     starts the program without a shell, so names may contain any character.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
 ///           file_error naming the file if the program cannot be started or fails, with the end of its

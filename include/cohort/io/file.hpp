@@ -8,7 +8,7 @@
 
 namespace cohort::io {
 
-/// Returns the whole contents of the file at a path: read_file, or gzip::read_file for .gz files.
+/// Function that returns the contents of a file: read_file, or gzip::read_file for .gz files.
 using byte_source = std::function<std::vector<std::byte>(std::string const& path)>;
 
 /// Returns the contents of a regular file.

@@ -8,8 +8,8 @@ namespace cohort {
 /// Average pooling: the mean of the elements in each window, per channel. Padding is excluded from both the
 /// sum and the count.
 ///
-/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + padding − window)/stride) + 1, and W' by the
-///           same formula. The default stride is the window size.
+/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + top + bottom − window)/stride) + 1, and
+///           likewise W' with left and right. The default stride is the window size.
 struct avg_pool {
   static constexpr std::string_view kind_name = "avg_pool";
 

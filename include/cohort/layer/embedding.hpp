@@ -16,8 +16,8 @@ namespace cohort {
 ///           T.
 /// Errors    data_error with the example and the position, if an index is outside the vocabulary. Forward
 ///           stops at that index.
-/// Exact     gradients are added in the order of the examples. The input gradient is 0. The gradient of a
-///           masked index is 0.
+/// Exact     gradients are added in the order of the examples. The input gradient is 0. Masked indices
+///           contribute nothing to the gradient of the weights.
 struct embedding {
   static constexpr std::string_view kind_name = "embedding";
   static constexpr bool reads_indices = true;

@@ -143,8 +143,9 @@ std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns, rand
 ///
 /// Shapes    values (dims.elements()), row-major.
 /// Units     fan_in = in·kh·kw, fan_out = out·kh·kw: connections of one unit.
-/// Errors    shape_error if the sizes of values and dims differ, or if a fan that the kind needs is below 1.
-///           shape_error if the rank is not 2 or 4 for identity, or below 2 for orthogonal.
+/// Errors    shape_error if the sizes of values and dims differ, or if fan_in or fan_out is below 1 and the
+///           kind needs one of them. shape_error if the rank is not 2 or 4 for identity, or below 2 for
+///           orthogonal.
 /// Exact     element i of a random kind depends only on (stream, i), so the values are independent of ranks
 ///           and threads; orthogonal depends on the stream and the shape. A float is the rounded double.
 template <class T>

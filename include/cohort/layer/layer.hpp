@@ -43,7 +43,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///   `role`                      layer_role (ordinary)
 ///   `forward`, `backward`       kernels on the CPU, both with (host_arguments<T> const&) (none)
 ///   `workspace(inputs, batch)`  elements of host_arguments::workspace (0)
-///   `reads_scalars`             true: the kernels get host_arguments::scalars in training (losses only)
+///   `reads_scalars`             true: the kernels get host_arguments::scalars in training (true for a loss)
 ///   `carries_state`             true: the kernels get host_arguments::scalars at inference too (false)
 ///   `masks`                     mask_use, or a function masks(inputs) that returns a mask_rule: the effect
 ///                               on the mask of a sequence (refuses)

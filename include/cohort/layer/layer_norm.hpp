@@ -10,7 +10,8 @@ namespace cohort {
 ///
 /// Shapes    input …×D → output of the same shape; scale, shift D, with D the last `axes` extents.
 /// Units     the variance is biased (÷ N). If D has one element, the output is `shift`.
-/// Exact     sums are computed in double; by `onednn` in f32.
+/// Exact     `reference` computes the sums over a row in double, and the gradients of scale and shift in the
+///           element type. `onednn` sums in f32; for `cudnn` see its README.
 /// Source    Ba, Kiros and Hinton, 2016.
 struct layer_norm {
   static constexpr std::string_view kind_name = "layer_norm";

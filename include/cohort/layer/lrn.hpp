@@ -7,7 +7,7 @@
 namespace cohort {
 
 /// Local response normalisation: y = x / (k + α·Σx²)^β, with the sum over the n channels centred at the
-/// channel of x.
+/// channel of x, without channels that do not exist.
 ///
 /// Shapes    input C×H×W (or C×L, C) → output of the same shape.
 /// Units     α is not divided by n, as in Deeplearning4j. For the same result, PyTorch, Caffe and oneDNN need

@@ -6,8 +6,8 @@ namespace cohort {
 
 /// Max pooling: the largest element in each window, per channel. Padding is ignored.
 ///
-/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + padding − window)/stride) + 1, and W' by the
-///           same formula. The default stride is the window size.
+/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + top + bottom − window)/stride) + 1, and
+///           likewise W' with left and right. The default stride is the window size.
 /// Exact     if a window has several largest elements, the first in row-major order gets the gradient.
 struct max_pool {
   static constexpr std::string_view kind_name = "max_pool";

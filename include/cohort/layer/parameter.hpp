@@ -45,7 +45,7 @@ struct parameter_list {
   constexpr parameter_spec const* end() const { return specs.data() + count; }
 };
 
-/// Settings of a layer with parameters. Unset fields use the settings of the network.
+/// Settings of a layer with parameters. parameter_spec describes which initialiser replaces an unset one.
 ///
 /// `shares`: for tied weights, the name that the program has given to an earlier layer, whose parameters this
 /// layer uses. Both layers need the same number of parameters, with the same shapes. In files and in settings

@@ -11,7 +11,8 @@ namespace cohort {
 /// Training and inference use the same formula; examples are independent of each other.
 ///
 /// Shapes    input …×D → output of the same shape; scale D.
-/// Exact     sums are computed in double.
+/// Exact     the sums over a row are computed in double. `reference` and `onednn` sum the gradient of the
+///           scale in the element type.
 /// Source    Zhang and Sennrich, NeurIPS 2019.
 struct rms_norm {
   static constexpr std::string_view kind_name = "rms_norm";

@@ -19,7 +19,7 @@ namespace cohort {
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
 /// Exact     up to rounding, results do not depend on the number of parts of a batch. Exception: a rank whose
 ///           examples all have weight 0 contributes to the statistics, but not to the gradient. Sums are
-///           computed in double.
+///           computed in double; for `cudnn` see its README.
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";

@@ -29,7 +29,7 @@ namespace cohort {
 /// Order     constructor and trace are collective; on_step is not.
 /// Moves     one message per rank with all recorded steps to rank 0. Allocates nothing in a step.
 /// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.
-/// Exact     spans of one track are nested or disjoint. Spans shorter than a microsecond are omitted.
+/// Exact     spans of one track are nested or disjoint. Phases and transfers below a microsecond are omitted.
 /// Source    Trace Event Format, complete events ("X").
 class timeline final : public listener {
  public:

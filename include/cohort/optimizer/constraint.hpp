@@ -61,7 +61,7 @@ struct parameter_constraint {
 /// Shapes    packed, in canonical layout K×C×R×S or U×inputs: `units` (the first extent) rows of equal
 ///           length. A bias has rows of one element.
 /// Errors    shape_error if w.size() is not a multiple of `units`.
-/// Exact     the result of a unit depends on that unit only. Norms are summed in double, in order. A tensor
+/// Exact     the result of a unit depends on that unit only. Squares are summed in double, in order. A tensor
 ///           that satisfies the constraint keeps every bit, except with unit_norm, which may change the last
 ///           place.
 template <class T>

@@ -94,8 +94,8 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 /// Value type that holds any optimizer.
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error that names the field. `epsilon` or `epsilon_hat` must also be above 0 in
-///           single precision. Otherwise padding and dead units would compute 0/0.
+/// Errors    check: setting_error that names the field. `epsilon`, or if it is 0 `epsilon_hat`, must be at
+///           least the smallest normal float, because padding and dead units would otherwise compute 0/0.
 class optimizer_rule {
  public:
   constexpr optimizer_rule() : optimizer_rule(sgd{}) {}

@@ -67,7 +67,7 @@ struct amsgrad {
   double epsilon_hat = 0;
 };
 
-/// n = max(β₂n, |g|); u = η·m̂ / (n + epsilon)
+/// n = max(β₂n, |g|); u = η·m̂ / (n + epsilon); m as in Adam
 ///
 /// Source    Kingma and Ba, ICLR 2015, section 7, which has no epsilon. Keras also adds epsilon to n;
 ///           PyTorch adds it to |g|.
@@ -78,7 +78,7 @@ struct adamax {
   double epsilon = 1e-8;
 };
 
-/// u = η·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon)
+/// u = η·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon); m and v as in Adam
 ///
 /// Source    Dozat, ICLR 2016 workshop, without the paper's schedule of β₁.
 struct nadam {
@@ -88,7 +88,7 @@ struct nadam {
   double epsilon = 1e-8;
 };
 
-/// s = β₂s + (1−β₂)(g−m)² + epsilon; u = η·m̂ / (√ŝ + epsilon)
+/// s = β₂s + (1−β₂)(g−m)² + epsilon; ŝ = s / (1−β₂ᵗ); u = η·m̂ / (√ŝ + epsilon); m as in Adam
 ///
 /// Source    Zhuang et al., NeurIPS 2020.
 struct adabelief {

@@ -13,7 +13,7 @@ struct reduce_on_plateau {
   double factor = 0.1;      ///< multiplies the rate factor at each reduction
   int patience = 10;        ///< observations in a row without improvement that are tolerated
   double threshold = 1e-4;  ///< smallest improvement, as a fraction of the best loss
-  int cooldown = 0;         ///< observations after a reduction that do not count
+  int cooldown = 0;         ///< observations after a reduction that do not count towards `patience`
   double least = 0;         ///< lower bound of the rate factor
 
   constexpr bool operator==(reduce_on_plateau const&) const = default;
@@ -37,7 +37,7 @@ struct plateau {
 
   /// Returns the state after one more observation. The factor is reduced after more than `patience`
   /// observations in a row without an improvement by `threshold`; the next `cooldown` observations do not
-  /// count. NaN is not an improvement.
+  /// count towards `patience`. NaN is not an improvement.
   constexpr plateau after(double loss, reduce_on_plateau const& how) const {
     plateau now = *this;
     bool const better = loss < best * (1 - how.threshold);

@@ -58,9 +58,9 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 
 /// A learning rate or momentum over time: a number, or any schedule of namespace schedule.
 ///
-/// Errors    check: setting_error that names `owner` and the field, for a value that is negative or not
-///           finite, a momentum that is not below 1, a period or length below 1, or a map whose keys do not
-///           begin at 0 or do not increase.
+/// Errors    check: setting_error that names `owner` and the field, if the field is not finite or not in its
+///           range: for example a negative rate, a momentum that is not below 1, a period or length below 1,
+///           or the keys of a map that do not begin at 0 or do not increase.
 class rate_schedule {
  public:
   constexpr rate_schedule(double value) : rate_schedule(schedule::fixed{value}) {}
@@ -97,15 +97,15 @@ class rate_schedule {
   /// Before    check() has passed.
   double value(std::int64_t step, std::int64_t epoch) const;
 
-  /// A part of a schedule that ends: its warm-up, or a schedule with a length or with keys.
+  /// End of a warm-up, or of a schedule that has a length or keys.
   struct extent {
     std::string_view name{};   ///< "cosine", "warm_up"
     std::string_view field{};  ///< the field that sets the end: "length"
-    double length = 0;         ///< from x = 0; first wave if it restarts; for a map, includes the last key
+    double length = 0;         ///< end, from x = 0; of a cosine its first wave; of a map its last key + 1
     schedule::unit by{};
     bool is_decay = false;  ///< whether the schedule decays to its final value at the end
   };
-  /// Returns the parts that end.
+  /// Returns the extents of the schedule and of its warm-up, each only if it ends.
   std::vector<extent> extents() const;
 
   /// The name in files: "cosine".

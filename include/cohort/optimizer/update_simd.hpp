@@ -64,15 +64,15 @@ template <class T>
 void apply_update(isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
-/// Returns the squared norm of a gradient: Σ (Σ parts, in order)² over n elements.
+/// Returns the squared norm of a gradient of `count` parts: Σ (Σ parts, in order)² over n elements.
 ///
-/// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
-/// Exact     products and sums are computed in double, so products of floats are exact. The order of
-///           summation depends on the instruction set.
+/// Before    count ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
+/// Exact     the parts are added in T. Squares and their sum are computed in double, so the square of a float
+///           is exact. The order in which the squares are added depends on the instruction set.
 template <class T>
 double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 
-/// Returns the squared norm of the step that the optimizer would make at rate 1. Writes nothing.
+/// Returns ‖r‖² over n elements, r as in lamb: the step at rate 1 without the ratio of norms. Writes nothing.
 ///
 /// Before    as apply_update; needed_norm() is norm_of::step.
 template <class T>

@@ -49,7 +49,7 @@ class arena_passes {
   /// Memory space of host buffers that kernels write; null: any host memory. The contents are complete after
   /// wait().
   virtual std::shared_ptr<memory_space> results() const = 0;
-  /// Copies between host memory and the space.  Before: space() is not null.
+  /// Copies between host memory and space().  Before: space() is not null.
   virtual void upload(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
   virtual void download(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
   /// Calls run(part, parts) for each part, on the threads that the calling thread's kernels use. Returns when

@@ -14,8 +14,8 @@ namespace cohort {
 ///
 /// Kernels write the mean b and the biased variance s of their part of the batch to the gradient slots of
 /// running_mean and running_variance. A context merges them into its worker's part of this class, once
-/// for each micro-batch. The weight a of a micro-batch is the sum of its examples' weights; for a norm of
-/// masked sequences, each weight counts once for each unmasked step. Two parts are merged to
+/// for each micro-batch. The weight a of a micro-batch is the sum of its examples' weights; for values
+/// with a mask, each weight counts once for each unmasked step. Two parts are merged to
 ///
 ///     a = a₁ + a₂      b = b₁ + a₂/a·(b₂ − b₁)      s = a₁/a·s₁ + a₂/a·s₂ + a₁·a₂/a²·(b₂ − b₁)²
 ///

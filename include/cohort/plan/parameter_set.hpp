@@ -84,9 +84,9 @@ class parameter_set {
   virtual void refresh_stale() = 0;
   /// Returns whether training reads a rounded copy of parameter p in the master's layout. If so, the update
   /// of p also writes this copy, while the updated elements are in the cache. Each worker calls
-  /// write_update_copy for the ranges that it updates; then one worker calls mark_update_copy for the whole
-  /// parameter. If mark_updated was called before mark_update_copy, the copy is fresh until the next change
-  /// of the master.
+  /// write_update_copy for the ranges that it updates, and one worker calls mark_update_copy for the whole
+  /// parameter, after mark_updated. When all workers are done, the copy is fresh until the next change of
+  /// the master.
   virtual bool has_update_copy(int p) const { return (void)p, false; }
   virtual void write_update_copy(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
   virtual void mark_update_copy(int p) { (void)p; }

@@ -25,7 +25,7 @@ struct plan_row {
   shape output{};  ///< shape with the batch
   std::string layout{};
   double flops = 0;    ///< per call
-  double bytes = 0;    ///< bytes of its tensors, each counted once
+  double bytes = 0;    ///< of its tensors, each once; twice for a gradient that it updates in place
   bool bf16 = false;   ///< output in bf16, not f32
   double seconds = 0;  ///< total of all calls
   std::int64_t calls = 0;
@@ -166,8 +166,8 @@ class plan {
   /// Creates a context.
   /// `gradients`  arena of the parameter set's size that several contexts of one worker may share; null: a
   ///              separate one
-  /// `memory`     for everything else; several contexts of one worker may share it, too; null: separate
-  ///              memory. Both must outlive the context.
+  /// `memory`     for activations and accumulation; several contexts of one worker may share it, too; null:
+  ///              separate memory. `gradients` and `memory` must outlive the context.
   virtual std::unique_ptr<plan_context> make_context(std::byte* gradients = nullptr,
                                                      context_memory* memory = nullptr) const = 0;
 };

@@ -14,8 +14,9 @@ namespace cohort {
 ///
 /// Shapes    a file with the extents (N, ...) has N records of the extents (...); npy_row_of describes them.
 /// Before    elements of type bool are 0 or 1; this is not checked.
-/// Errors    file_error; data_error naming the file for a file that npy_array rejects, an array without
-///           extents, or one with several extents in Fortran order (convert it by numpy.ascontiguousarray).
+/// Errors    file_error; data_error naming the file for a file that npy_array rejects, an array of f16 or
+///           without extents, rows without elements, or several extents in Fortran order (convert the array
+///           by numpy.ascontiguousarray).
 record_format npy_rows();
 
 /// Type and extents of each row of an array in a file.
@@ -36,7 +37,7 @@ array_row npy_row_of(std::string const& path);
 ///
 ///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
 ///
-/// Shapes    as npy_rows; all these arrays in one file have the same number of rows.
+/// Shapes    as npy_rows; these arrays have the same number of rows in a file.
 /// Before    as npy_rows. The checksums of the arrays are not checked.
 /// Parameters  `arrays`: their names; empty: all arrays of a file.
 /// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that

@@ -40,7 +40,7 @@ struct packed_block {
 ///           records, `places` contains only the places of record 0, and each array's rows are contiguous.
 ///           `keys`: one per record, or empty if the format has no keys. `blocks`: in the order of `first`;
 ///           empty for a file that is not compressed.
-/// Units     offsets below the file's size refer to the file. Higher offsets refer to the contents of the
+/// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
 ///           blocks, one after the other: blocks.front().first is the file's size.
 struct record_index {
   std::vector<std::string> fields{};

@@ -42,7 +42,8 @@ struct table_rows_settings {
 /// Order     rows by file in the given order, then by line.
 /// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
 ///           for each block of rows.
-/// Errors    setting_error without files, for missing_values::drop, or for block_bytes of 0. file_error.
+/// Errors    setting_error without files, for missing_values::drop, block_bytes of 0, or numbers that are
+///           neither f32 nor f64. file_error.
 ///           data_error if the files have different column names, a file has no rows (with `may_be_empty`,
 ///           the row of names is enough), or a row has more than 64 MiB, usually because of an unclosed
 ///           quote.

@@ -29,8 +29,8 @@ enum class when_diverged { stop, repair };
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If
 ///           checksums differ between ranks of the same backend, instruction set and layout, memory is
 ///           damaged, or the program has changed parameters or gradients on some ranks only: `diverged`
-///           selects the reaction. Other ranks diverge by rounding: rank 0's parameters and optimizer state
-///           are broadcast. report counts the broadcasts.
+///           selects the reaction. Ranks with different backends, instruction sets or layouts diverge by
+///           rounding: rank 0's parameters and optimizer state are broadcast. report counts the broadcasts.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.
@@ -53,8 +53,9 @@ enum class when_diverged { stop, repair };
 ///           sends, packs and waits for nothing. A resync hashes the parameters in place; ranks with
 ///           different layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost; with `overlap_next_forward` the layers whose
-///           sums were late may then lack the last step. numeric_error on all ranks if ranks of one
-///           backend differ at a resync, with the step, the ranks and the first parameter that differs.
+///           sums were late may then lack the last step. numeric_error on all ranks (`diverged` stop) if
+///           ranks of the same backend, instruction set and layout differ at a resync, with the step, the
+///           ranks and the first parameter that differs.
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the same parameters as one rank with
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics are those

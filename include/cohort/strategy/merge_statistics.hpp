@@ -13,10 +13,10 @@ namespace cohort {
 ///
 /// Shapes    C channels in L layers, the same on every rank.
 /// Order     collective, in before_update.
-/// After     every rank's first part has the statistics of all ranks' examples. Returns the bytes that this
-///           rank passed to the allreduces.
+/// After     on every rank, the first part of `mine` (batch_statistics::read) has the statistics of the
+///           examples of all ranks. Returns the bytes that this rank passed to the allreduces.
 /// Moves     two allreduces, of C + L and of C f64; none with one rank or without running statistics.
-/// Exact     the same bits on every rank. Equals the merge of all parts in f64; variances are never negative.
+/// Exact     the same bits on every rank, computed in f64; variances are never negative.
 std::size_t merge_statistics(communicator& world, batch_statistics& mine);
 
 namespace detail {

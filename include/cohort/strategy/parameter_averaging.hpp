@@ -29,19 +29,20 @@ namespace cohort {
 ///           last meeting, so that every example counts. If ranks share a stream, a rank whose part has ended
 ///           skips to the next meeting and waits there. With `overlap`, the allreduce of a mean starts at a
 ///           period's end. The mean and its votes are applied at the end of the next period; the steps in
-///           between are kept. Optimizers' states and running statistics are averaged only at an epoch's end.
-///           For a single rank, `overlap` has no effect.
+///           between are kept. With `overlap`, optimizers' states and running statistics are averaged only at
+///           an epoch's end. For a single rank, `overlap` has no effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
 ///           (their number if they have no weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
 ///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
 ///           vote ends the run, all ranks have g.
-/// Moves     per meeting an allreduce of n·(1 + state arrays) + 5 elements, or n + 5 with `overlap`. Networks
-///           with running statistics need two more allreduces, as merge_statistics, and `seconds` one of 8
-///           bytes. At the start of a new run rank 0's arrays are broadcast.
+/// Moves     per meeting an allreduce of n·(1 + averaged state arrays) + 5 elements; n + 5 with `overlap`.
+///           Networks with running statistics need two more allreduces, as merge_statistics, and `seconds`
+///           one of 8 bytes. At the start of a new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if a rank is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
-///           rounding. With one rank and the plain outer step, bitwise equal to training without a strategy.
+///           rounding. With one rank, the plain outer step and examples without weights, bitwise equal to
+///           training without a strategy.
 ///           Frozen parameters keep their bits; running statistics take no outer step, and are merged in f64:
 ///           the mean of the variances plus the variance of the means.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:

@@ -41,7 +41,8 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share the compressor's work, or null
 ///             (tensor_table, team*, std::shared_ptr<threshold_device>): passes over arrays on the device of
-///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
+///             the arenas. The compressor's device_passes() returns these passes if its arrays are on that
+///             device, otherwise null.
 ///           `name`: text of the compressor and its settings, equal on all ranks.
 ///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
 ///           are in flight while s steps are computed. If s > 0, messages are not merged. `unbounded`: a

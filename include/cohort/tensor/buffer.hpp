@@ -11,8 +11,8 @@
 namespace cohort {
 
 /// A zero-initialised memory block of fixed size, aligned to 64 bytes: host memory, or memory of a
-/// memory_space. Only the backend of a memory_space can access its memory. Large host buffers use huge pages
-/// if available.
+/// memory_space. Memory of a memory_space is accessible only to the backend of the space. Large host
+/// buffers use huge pages if available.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;

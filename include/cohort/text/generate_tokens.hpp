@@ -21,7 +21,7 @@ struct generation_settings {
 /// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction given all tokens
 /// before it.
 ///
-/// Before    the network predicts the next token at each of its T steps, from this and earlier steps only.
+/// Before    at each of its T steps, the network predicts the next token only from tokens up to that step.
 /// Shapes    input: T token indices; first output: T×V, V probabilities at each step.
 /// Exact     the same network, prompt and settings give the same tokens on one machine.
 /// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error

@@ -18,8 +18,8 @@ struct sampling {
 /// the one with the lower index counts as more probable.
 ///
 /// Parameters  `i`: index in `draws` of the random number that this call uses.
-/// Errors      setting_error for a negative temperature or top_k, or top_p outside (0, 1].
-///             numeric_error if a probability is negative or not finite, or all are 0.
+/// Errors      setting_error for a negative or infinite temperature, a negative top_k, or top_p outside
+///             (0, 1]. numeric_error if a probability is negative or not finite, or all are 0.
 /// Exact       the same arguments give the same token with the same math library.
 /// Source      top_p: Holtzman et al., "The Curious Case of Neural Text Degeneration", ICLR 2020.
 std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,

@@ -23,7 +23,8 @@ class token_stream {
   /// pages that are read.
   ///
   /// Before    the file does not shrink while it is mapped; otherwise the process receives SIGBUS.
-  /// Errors    file_error; data_error if the file's size is not a multiple of the token size.
+  /// Errors    setting_error unless `header_bytes` is a multiple of the token size; file_error; data_error if
+  ///           the bytes after the header are not whole tokens.
   static token_stream map(std::string const& path, token_type type = token_type::u16,
                           std::int64_t header_bytes = 0);
 

@@ -50,7 +50,7 @@ class word_vocabulary {
 
   /// Returns the token that ends a sentence: size().
   std::int32_t end_of_sentence() const { return size(); }
-  /// Returns the indices of a text's words, and end_of_sentence() after each line. Other words are omitted.
+  /// Returns the indices of a text's words, and end_of_sentence() after each line. Unknown words are omitted.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
  private:

@@ -26,7 +26,7 @@ std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files 
 ///     record_set const mine(host_files(numbered_paths("/local/train-{0..146}.tar"), world), webdataset());
 ///     run.fit(image_records(mine, settings), {.sharding = sharding::local});
 ///
-/// Ranks are on the same host if they have the same host name and boot. Containers count as separate hosts.
+/// Ranks are on the same host if the host name and the boot ID are equal. Containers count as separate hosts.
 ///
 /// Parameters  `files`: the files on this host, the same list on all ranks of the host.
 /// Order     collective. The k-th of the n ranks on a host gets the files k, k + n, k + 2n, ….

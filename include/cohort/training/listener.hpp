@@ -21,7 +21,7 @@ struct fit_settings;
 /// Units     `examples`, `weight` and `loss` are those of this rank. `weight`: step_info::weight; 0 if the
 ///           loss or a gradient was not finite. `loss`: weighted mean; NaN if no example has a weight. `step`
 ///           counts from 0 over all epochs. `step_seconds`: the step without the wait for data;
-///           `wait_seconds`: the wait for data before it; `exchange_seconds`: the part of the step that
+///           `wait_seconds`: the wait for its data; `exchange_seconds`: the part of the step that
 ///           waited for other ranks. `bytes_sent`, `messages_sent`: what this rank has sent during the step,
 ///           without late buckets that a listener or an evaluation completes between two steps
 ///           (`overlap_next_forward`). `steps_in_epoch`: −1 for a stream, and outside fit. `agreed`: the
@@ -59,8 +59,8 @@ struct metric_value {
 ///           steps that were not finite. `weight`: sum of step_info::weight over the steps that
 ///           were finite. `loss`: weighted mean; NaN if the weight is 0. If the run resumed within the epoch,
 ///           `weight` and `loss` cover the whole epoch; steps, examples, ignored and seconds cover only the
-///           resumed part. `epochs`: the number of epochs of all runs after this call of fit. `validation`:
-///           the numbers of fit_settings::validation, with "validation loss" first.
+///           resumed part. `epochs`: number of epochs that all calls of fit will have completed when this
+///           call ends. `validation`: the numbers of fit_settings::validation, with "validation loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;

@@ -32,7 +32,7 @@ enum class when_not_finite { stop, skip };
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
 ///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
-///           With `tune` and 0 workers, a short calibration chooses between this and one worker with one
+///           With `tune` and 0 workers, a short calibration chooses between these and one worker with one
 ///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
 ///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a
 ///           device, or no limit on the processor. A worker's batches and micro-batches of all sizes share

@@ -168,9 +168,10 @@ class training {
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.
   ///
-  /// Returns false while fit runs over a stream that several ranks share, if the ranks do not meet in every
-  /// step. A rank then does not call on_step after its part of the stream has ended. Collective calls in
-  /// on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and on_vote.
+  /// Returns false while fit runs over streams on several ranks, if the ranks do not meet in every step. A
+  /// rank then does not call on_step after its stream, or its part of a shared one, has ended. Collective
+  /// calls in on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and
+  /// on_vote.
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on the request and call their

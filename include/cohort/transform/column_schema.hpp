@@ -18,8 +18,8 @@ namespace cohort {
 /// category   a text from a list.
 /// text       any text.
 /// time       seconds since 1970-01-01T00:00:00 UTC, as f64. In files also as a text (ISO 8601):
-///            2026-11-25, 2026-11-25T22:30, 2026-11-25 22:30:07.5Z, 2026-11-25T22:30:07+01:00. Without an
-///            offset it is UTC.
+///            2026-11-25, 2026-11-25T22:30, 2026-11-25 22:30:07.5Z, 2026-11-25T22:30:07+01:00. A text
+///            without an offset is in UTC.
 enum class column_type : std::uint8_t { number, integer, category, text, time };
 
 namespace detail {
@@ -44,7 +44,7 @@ struct column_schema {
   bool operator==(column_schema const&) const = default;
 };
 
-/// The columns of a table, in their order. A table with this schema may have further columns, in any order.
+/// Columns of tables. A table that matches a schema has these columns, in any order, and may have others.
 struct table_schema {
   std::vector<column_schema> columns{};
 

@@ -17,8 +17,8 @@ struct transform_settings {
   /// Receives a message for each skipped row, in every pass over the rows, and the notices of the report.
   sink log{};
   /// Largest number of distinct values of a column, on all ranks together, that `categories` and `impute`
-  /// (median, most frequent) count. Each value needs some 100 bytes of memory on each rank, and 16 more for
-  /// every rank.
+  /// (median, most frequent) count. Each value needs some 100 bytes of memory on each rank, and 16 bytes
+  /// more for each rank of the run.
   std::size_t max_distinct = 1'000'000;
   /// Number of this rank in messages; −1: messages name no rank. Collective calls set it.
   int rank = -1;

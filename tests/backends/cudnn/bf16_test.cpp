@@ -18,7 +18,7 @@ bool const ready = pretended_gpu::stands();
 bool const registered =
     cudnn_ladder::register_rungs<pretended_cudnn_bf16>("cudnn_bf16", cudnn_ladder::in_bf16);
 
-TEST(ladder, registers_all_conformance_tests) { EXPECT_TRUE(ready && registered); }
+TEST(conformance_tests, are_all_registered_for_bf16) { EXPECT_TRUE(ready && registered); }
 
 TEST(cudnn_bf16, keeps_images_in_bf16_and_parameters_in_f32) {
   trial<pretended_cudnn_bf16> narrow(graph(cudnn_cases::normed), {.batch = 8});

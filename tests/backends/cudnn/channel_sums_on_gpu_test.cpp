@@ -77,13 +77,13 @@ TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
 }
 
 /// A variance computed from sums of squares in f32 would have no correct digits for elements near 1000.
-TEST_P(channel_sums_on_gpu, compute_means_and_variances) {
+TEST_P(channel_sums_on_gpu, compute_accurate_means_and_variances_near_1000) {
   for (float& one : x) one = 1000.1F + one / 64;
   expect_statistics(1e-8);
 }
 
 /// Sums of squares in f64 would not suffice for elements near 1e6.
-TEST_P(channel_sums_on_gpu, compute_means_and_variances_far_from_zero) {
+TEST_P(channel_sums_on_gpu, compute_accurate_means_and_variances_near_1e6) {
   for (float& one : x) one = 1e6F + one;
   expect_statistics(1e-5);
 }

@@ -29,7 +29,7 @@ TEST_F(channels_last, agrees_with_the_reference) {
 TEST_F(channels_last, trains_like_the_reference) {
   cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
-TEST_F(channels_last, freezes_like_the_reference) {
+TEST_F(channels_last, trains_with_frozen_layers_like_the_reference) {
   cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
 

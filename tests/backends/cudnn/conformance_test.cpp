@@ -28,9 +28,9 @@ bool const registered =
     cudnn_ladder::register_rungs<pretended_cudnn>("cudnn")
     && cudnn_ladder::register_rungs<pretended_cudnn, rung_channels_last>("cudnn_channels_last");
 
-TEST(ladder, registers_all_conformance_tests) { EXPECT_TRUE(ready && registered); }
+TEST(conformance_tests, are_all_registered) { EXPECT_TRUE(ready && registered); }
 
-TEST(ladder, skips_only_operations_without_kernels) {
+TEST(conformance_tests, skip_only_operations_without_kernels) {
   std::vector<std::string> expected{
       "rung_31_a_layer_of_a_user", "multiply_an_image_by_a_number_per_channel",
       "multiply_tensors_that_repeat_along_different_axes", "add_a_number_per_channel_and_one_per_place",
@@ -60,7 +60,7 @@ TEST(activation_errors, of_cudnn_are_within_their_bounds) {
               {"gelu_tanh", far}});
 }
 
-TEST(curves, on_a_gpu_begin_like_the_curves_of_pytorch) {
+TEST(loss_curves, on_a_gpu_match_pytorch_in_the_first_5_steps) {
   golden_curves::expect_all<pretended_cudnn>(5, 1e-3);
 }
 

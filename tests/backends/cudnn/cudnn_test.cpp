@@ -78,13 +78,13 @@ TEST_F(cudnn_backend, agrees_with_the_reference_on_a_gpu_with_few_f64_units) {
   cudnn_cases::layers_of_images_agree_with_the_reference<pretended_cudnn>();
   EXPECT_TRUE(machine.splits_sums);
 }
-TEST_F(cudnn_backend, freezes_like_the_reference) {
+TEST_F(cudnn_backend, trains_with_frozen_layers_like_the_reference) {
   cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, weighs_examples_and_draws_masks_like_the_reference) {
   cudnn_cases::weighs_examples_and_draws_masks_like_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, refuses_an_index_like_the_reference) {
+TEST_F(cudnn_backend, refuses_an_index_out_of_range_like_the_reference) {
   cudnn_cases::refuses_an_index_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
@@ -323,7 +323,7 @@ TEST_F(cudnn_backend, reports_why_it_is_not_usable) {
 }
 
 #ifndef __SANITIZE_ADDRESS__
-TEST(fake_machine, protects_the_memory_of_its_gpu) {
+TEST(fake_machine, protects_gpu_memory_from_host_accesses) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   auto* const memory = reinterpret_cast<unsigned char volatile*>(stream.allocate(1000));

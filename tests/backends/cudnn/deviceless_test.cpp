@@ -98,7 +98,7 @@ std::vector<planned_convolution> all_convolutions() {
   return made;
 }
 
-class deviceless : public testing::Test {
+class deviceless_planning : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string const why = planning_dnn::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -128,7 +128,7 @@ std::size_t bytes_of_outputs(graph_view net, std::size_t batch, std::size_t byte
   return elements * batch * bytes_per_element;
 }
 
-TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
+TEST_F(deviceless_planning, finds_a_plan_for_every_convolution_on_every_gpu) {
   std::vector<planned_convolution> const all = all_convolutions();
   ASSERT_GT(all.size(), 40U);
   for (gpu_description const& gpu : gpus) {

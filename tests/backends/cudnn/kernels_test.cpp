@@ -89,7 +89,7 @@ double relative_error(std::vector<float> const& terms) {
       std::abs(static_cast<long double>(squares.value()) - wanted_squares) / wanted_squares;
   return static_cast<double>(std::max(of_sum, of_squares));
 }
-TEST(kernels, sums_are_as_exact_as_documented) {
+TEST(kernels, sums_have_at_most_the_documented_error) {
   for (std::size_t const n : {1U, 50U, 400U, 4000U}) {
     std::vector<float> terms = normal_numbers(n, 3), cancelling = terms;
     for (std::size_t i = 0; i < n; ++i) cancelling[i] = i % 2 ? -1e4F * terms[i / 2] : 1e4F * terms[i / 2];
@@ -321,7 +321,7 @@ class warp_of_threads {
 };
 
 /// More blocks than a warp has lanes, the last one shorter than the others.
-TEST(kernels, join_the_marks_of_sent_elements_by_warps) {
+TEST(kernels, by_warps_encode_the_same_sent_elements_as_single_threads) {
   constexpr std::size_t elements = 66 * detail::kernels::block_size + 12'345;
   std::vector<unsigned> sent((elements + 31) / 32), negative(sent.size());
   random_stream const from(5, "marks");
@@ -365,7 +365,7 @@ TEST(kernels, join_the_marks_of_sent_elements_by_warps) {
 }
 
 /// Rows shorter and longer than a warp.
-TEST(kernels, compute_softmax_losses_by_warps) {
+TEST(kernels, by_warps_compute_the_softmax_losses_of_single_threads) {
   for (std::size_t const classes : {3, 32, 77}) {
     constexpr std::size_t rows = 5;
     std::vector<float> const x = normal_numbers(rows * classes, 8), weights{1, 0.5F, 2, 0, 1};
@@ -396,7 +396,7 @@ TEST(kernels, compute_softmax_losses_by_warps) {
 }
 
 /// Fewer keys than a warp has lanes, as many, and more; the second example has no key.
-TEST(kernels, compute_attention_by_warps) {
+TEST(kernels, by_warps_compute_the_attention_of_single_threads) {
   for (std::size_t const keys : {3, 32, 77}) {
     std::size_t const queries = keys, rows = 2 * queries;
     std::vector<float> const x = normal_numbers(rows * keys, 8), diff = normal_numbers(rows * keys, 9);
@@ -429,7 +429,7 @@ TEST(kernels, compute_attention_by_warps) {
   }
 }
 
-TEST(kernels, normalise_rows_by_warps) {
+TEST(kernels, by_warps_normalise_rows_like_single_threads) {
   for (std::size_t const columns : {3, 32, 77}) {
     constexpr std::size_t rows = 5;
     std::vector<float> const x = normal_numbers(rows * columns, 8), g = normal_numbers(rows * columns, 9),

@@ -53,12 +53,14 @@ class on_a_gpu : public testing::Test {
   }
 };
 
-TEST_F(on_a_gpu, registers_all_conformance_tests) { EXPECT_TRUE(registered); }
+TEST_F(on_a_gpu, all_conformance_tests_are_registered) { EXPECT_TRUE(registered); }
 
 TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, trains_like_the_reference) { cudnn_cases::trains_like_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, freezes_like_the_reference) { cudnn_cases::freezes_like_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, weighs_examples_like_the_reference) {
+TEST_F(on_a_gpu, a_network_trains_like_the_reference) { cudnn_cases::trains_like_the_reference<cudnn>(); }
+TEST_F(on_a_gpu, a_network_with_frozen_layers_trains_like_the_reference) {
+  cudnn_cases::freezes_like_the_reference<cudnn>();
+}
+TEST_F(on_a_gpu, examples_are_weighted_and_masks_drawn_like_in_the_reference) {
   cudnn_cases::weighs_examples_and_draws_masks_like_the_reference<cudnn>();
 }
 TEST_F(on_a_gpu, steps_with_different_settings_agree_with_the_reference) {
@@ -88,10 +90,10 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
   EXPECT_EQ(on->recorded(), 2);
   on.reset();
 }
-TEST_F(on_a_gpu, refuses_an_index_like_the_reference) {
+TEST_F(on_a_gpu, an_index_out_of_range_is_refused_like_by_the_reference) {
   cudnn_cases::refuses_an_index_like_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, a_tuned_network_learns) {
+TEST_F(on_a_gpu, a_network_with_autotuning_learns) {
   training made = trainer<cudnn>(cudnn_cases::normed, {.tune = tune<cudnn>({.batch = 16, .folder = ""})});
   cudnn_cases::bright_thirds const examples(300);
   made.fit(examples.data(), {.batch = 16, .epochs = 5});
@@ -106,13 +108,13 @@ TEST_F(on_a_gpu, probes_accept_the_gpu) {
 TEST_F(on_a_gpu, layers_of_images_agree_with_the_reference) {
   cudnn_cases::layers_of_images_agree_with_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, losses_begin_like_the_losses_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
+TEST_F(on_a_gpu, losses_match_pytorch_in_the_first_5_steps) { golden_curves::expect_all<cudnn>(5, 1e-3); }
 TEST_F(on_a_gpu, bf16_accumulates_small_steps) { cudnn_cases::accumulates_small_steps<cudnn_bf16>(); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
 TEST_F(on_a_gpu, a_network_learns_in_bf16) { cudnn_cases::learns<cudnn_bf16>(); }
 
-TEST_F(on_a_gpu, messages_equal_the_messages_of_the_host) {
+TEST_F(on_a_gpu, threshold_messages_equal_the_messages_of_the_host) {
   auto const on = machine_under_test().stream();
   threshold_cases::writes_the_same_bytes_as_the_host(on);
   threshold_cases::writes_an_empty_table(on);

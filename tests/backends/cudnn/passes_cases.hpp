@@ -69,7 +69,7 @@ class passes_on_gpu : public testing::Test {
   std::vector<std::byte*> gpu_arenas, host_arenas;
 };
 
-TEST_F(passes_on_gpu, scale_arrays) {
+TEST_F(passes_on_gpu, scale_arrays_like_the_host) {
   add_arena(normal_numbers(room, 4));
   for (double const factor : {-0.25, 1.0 / 3}) {
     gpu->scale(gpu_arenas[0], n, factor);
@@ -84,7 +84,7 @@ TEST_F(passes_on_gpu, scale_arrays) {
   expect_same(1, 0, "scaled by 0");
 }
 
-TEST_F(passes_on_gpu, apply_the_steps_of_every_optimizer) {
+TEST_F(passes_on_gpu, apply_the_steps_of_every_optimizer_like_the_host) {
   for (optimizer_rule const& rule : detail::default_rules) {
     memory.clear();
     host_values.clear();
@@ -113,7 +113,7 @@ TEST_F(passes_on_gpu, apply_the_steps_of_every_optimizer) {
   }
 }
 
-TEST_F(passes_on_gpu, apply_the_steps_of_many_ranges_and_rules) {
+TEST_F(passes_on_gpu, apply_steps_of_many_ranges_and_rules_like_the_host) {
   optimizer_rule const rules[]{adam{.learning_rate = 0.1}, sgd{.learning_rate = 0.5},
                                adam{.learning_rate = 0.3}};
   add_arenas(2, 1);  // parameters and a gradient
@@ -134,7 +134,7 @@ TEST_F(passes_on_gpu, apply_the_steps_of_many_ranges_and_rules) {
   for (std::size_t arena = 0; arena < 4; ++arena) expect_same(arena, 1e-6, "arena " + std::to_string(arena));
 }
 
-TEST_F(passes_on_gpu, sum_squares_by_chunks) {
+TEST_F(passes_on_gpu, sum_squares_like_the_host) {
   add_arenas(3, 1);
   double wanted[3];
   buffer const sums(sizeof wanted, gpu->results());
@@ -146,7 +146,7 @@ TEST_F(passes_on_gpu, sum_squares_by_chunks) {
   EXPECT_LT(wanted[2], wanted[0] / 2) << "the last chunk is shorter";
 }
 
-TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
+TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step_like_the_host) {
   add_arenas(3, 1);
   add_arena(numbers(room));
   add_arena(numbers(room));
@@ -163,7 +163,7 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
   for (std::size_t arena : {0, 3, 4}) expect_same(arena, 0, "what is not to be written");
 }
 
-TEST_F(passes_on_gpu, sum_parts_in_order) {
+TEST_F(passes_on_gpu, sum_parts_in_the_order_of_the_host) {
   add_arenas(3, 1);
   host->join(part(host_arenas, 0, 3), begin, n);
   gpu->join(part(gpu_arenas, 0, 3), begin, n);
@@ -171,7 +171,7 @@ TEST_F(passes_on_gpu, sum_parts_in_order) {
 }
 
 /// Two parts of a batch, of weights 3 and 2.5, and no part for the last channel.
-TEST_F(passes_on_gpu, update_running_statistics) {
+TEST_F(passes_on_gpu, update_running_statistics_like_the_host) {
   add_arenas(3, 1);
   constexpr std::size_t channels = 5;
   for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), host.get()}) {
@@ -200,7 +200,7 @@ TEST_F(passes_on_gpu, update_running_statistics) {
   expect_same(0, 1e-6, "statistics");
 }
 
-TEST_F(passes_on_gpu, fill_copy_and_add) {
+TEST_F(passes_on_gpu, fill_copy_and_add_arrays_like_the_host) {
   add_arenas(2, 1);
   for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), host.get()}) {
     auto const& arenas = passes == gpu.get() ? gpu_arenas : host_arenas;

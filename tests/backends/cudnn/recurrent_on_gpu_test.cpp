@@ -33,7 +33,7 @@ class recurrent_on_gpu : public testing::Test {
   fake_machine machine;
 };
 
-TEST_F(recurrent_on_gpu, continues_sequences_in_parts) {
+TEST_F(recurrent_on_gpu, computes_a_sequence_in_parts_like_the_whole) {
   EXPECT_LE(difference<pretended_cudnn>(false), 1e-5);
   EXPECT_LE(difference<pretended_cudnn>(true), 1e-5);
 }
@@ -86,7 +86,7 @@ TEST_F(recurrent_on_gpu, trains_split_batches_like_the_reference) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-3) << i;
 }
 
-TEST_F(recurrent_on_gpu, freezes_like_the_reference) {
+TEST_F(recurrent_on_gpu, with_frozen_layers_has_the_gradients_of_the_reference) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.masked_input({7, 2}) | dense{.units = 8} | learned_positions{} | rms_norm{};
     return (x | lstm{.units = 4, .recurrent_dropout = 0.5} | gru{.units = 4, .reset_after = false})
@@ -154,7 +154,7 @@ TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
 
 /// Weights move masks and targets in the block that is uploaded; a recorded pass would read the old
 /// addresses.
-TEST_F(recurrent_on_gpu, replays_only_with_the_same_addresses) {
+TEST_F(recurrent_on_gpu, does_not_replay_recorded_passes_after_addresses_have_changed) {
   trial<pretended_cudnn> one(classifier(), {.batch = 4});
   auto const loss = [&](std::span<float const> weights) {
     one.run->forward({.inputs = one.batch.input_views,

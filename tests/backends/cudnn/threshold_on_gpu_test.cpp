@@ -25,8 +25,12 @@ class threshold_on_gpu : public testing::Test {
 TEST_F(threshold_on_gpu, writes_the_same_bytes_as_the_host) {
   threshold_cases::writes_the_same_bytes_as_the_host(on);
 }
-TEST_F(threshold_on_gpu, writes_an_empty_table) { threshold_cases::writes_an_empty_table(on); }
-TEST_F(threshold_on_gpu, writes_adjacent_elements) { threshold_cases::writes_adjacent_elements(on); }
+TEST_F(threshold_on_gpu, writes_a_header_only_for_an_empty_tensor_table) {
+  threshold_cases::writes_an_empty_table(on);
+}
+TEST_F(threshold_on_gpu, round_trips_runs_of_adjacent_elements) {
+  threshold_cases::writes_adjacent_elements(on);
+}
 TEST_F(threshold_on_gpu, equals_the_host_with_every_policy) { threshold_cases::follows_every_policy(on); }
 TEST_F(threshold_on_gpu, sends_multiples_for_elements_far_beyond_the_threshold) {
   threshold_cases::sends_multiples_for_elements_far_beyond_the_threshold(on);
@@ -45,7 +49,9 @@ TEST_F(threshold_on_gpu, counts_the_entries_sent_per_threshold) {
   threshold_cases::counts_the_entries_sent_per_threshold(on);
 }
 TEST_F(threshold_on_gpu, merges_like_the_host) { threshold_cases::merges_like_the_host(on); }
-TEST_F(threshold_on_gpu, sums_squares_and_checks_the_range) { threshold_cases::processes_whole_arrays(on); }
+TEST_F(threshold_on_gpu, sums_squares_and_checks_the_range_like_the_host) {
+  threshold_cases::processes_whole_arrays(on);
+}
 TEST_F(threshold_on_gpu, copies_scales_and_adds_arrays_like_the_host) {
   threshold_cases::transforms_arrays_like_the_host(on);
 }

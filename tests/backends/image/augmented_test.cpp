@@ -368,7 +368,7 @@ TEST(augmented, refuses_target_images_of_another_size) {
             {.flip = true});
 }
 
-TEST(augmented, refuses_a_part_that_may_be_a_flattened_image) {
+TEST(augmented, refuses_inputs_and_targets_that_may_be_flattened_images) {
   std::vector<std::uint8_t> const pixels(3 * 8 * 8);
   std::vector<float> const numbers(3 * 8 * 8);
   std::vector<std::int32_t> const labels(64);

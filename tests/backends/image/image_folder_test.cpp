@@ -263,7 +263,7 @@ TEST(image_folder, reads_cifar10) {
   EXPECT_NEAR(sum / (3072.0 * static_cast<double>(train.size())), 0.473, 0.003);  // of all 50,000 images
 }
 
-TEST(image_folder, is_stratified_without_reading_files) {
+TEST(image_folder, can_be_split_by_class_without_reading_files) {
   scratch_folder const at;
   for (int i = 0; i < 12; ++i) put(at / ((i % 3 ? "cat/" : "ant/") + std::to_string(i) + ".png"), {});
   image_folder const folder(at.path(), {.height = 4, .width = 4});

@@ -225,7 +225,7 @@ class keyed {
   data_description what_;
 };
 
-TEST(mixed, mixes_examples_of_data_sets_that_reuse_memory) {
+TEST(mixed, gives_the_same_examples_if_the_data_set_reuses_memory) {
   mixing const how{.mixup = 1, .cutmix = 1, .seed = 3};
   EXPECT_EQ(epoch_of(mixed(keyed(), how), 1), epoch_of(mixed(plain(), how), 1));
 }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) try {
   return 1;
 }
 
-TEST(pages, run_the_program_for_images) {
+TEST(docs_images, the_program_trains_and_prints_its_accuracy) {
   std::string const folder = fresh_path("pages");
   for (char const* const part : {"/train", "/test"})
     for (int i = 0; i < 8; ++i) {

@@ -83,7 +83,7 @@ TEST(keras_files, preserve_the_layer_names_of_keras) {
     EXPECT_TRUE(std::ranges::binary_search(names, name)) << name;
 }
 
-TEST(keras_files, without_weights_have_no_parameters) {
+TEST(keras_files, without_weights_cannot_be_loaded_into_a_training) {
   imported_model const model = load_keras(folder + "cnn.json");
   try {
     load_imported<reference<double>>(model);

@@ -31,7 +31,7 @@ std::string repeated(int depth, int count, std::string const& class_name) {
   return sequential({input_json("x", "[null,4]"), child});
 }
 
-TEST(keras_hostile, nested_model_without_config_is_refused) {
+TEST(hostile_keras_models, with_a_nested_model_without_config_are_refused) {
   EXPECT_EQ(config_refusal(R"({"class_name":"Sequential","config":{"layers":[
     {"class_name":"InputLayer","config":{"batch_shape":[null,4],"name":"x"}},{"class_name":"Sequential"}]}})"),
             "cannot read JSON (Keras configuration:2:78, $.config.layers[1]): expected a field \"config\", "
@@ -39,7 +39,7 @@ TEST(keras_hostile, nested_model_without_config_is_refused) {
             "field");
 }
 
-TEST(keras_hostile, nested_models_with_too_many_calls_are_refused) {
+TEST(hostile_keras_models, with_too_many_calls_of_nested_models_are_refused) {
   EXPECT_EQ(from_keras_config(repeated(3, 2, "ReLU")).network().view().size(), 1 + 8);
   std::string const relu = config_refusal(repeated(5, 16, "ReLU"));
   EXPECT_NE(
@@ -56,7 +56,7 @@ TEST(keras_hostile, nested_models_with_too_many_calls_are_refused) {
       << identity;
 }
 
-TEST(keras_hostile, too_large_flattened_images_are_refused) {
+TEST(hostile_keras_models, with_too_large_flattened_images_are_refused) {
   EXPECT_EQ(
       config_refusal(sequential({input_json("x", "[null,32768,1024,16]"), layer_json("f", "Flatten", ""),
                                  layer_json("d", "Dense", R"("units": 1)")})),
@@ -66,7 +66,7 @@ TEST(keras_hostile, too_large_flattened_images_are_refused) {
           ": expected at most 2^26 elements of all flattened images together, got (32768, 1024, 16)"));
 }
 
-TEST(keras_hostile, too_large_extents_and_factors_are_refused) {
+TEST(hostile_keras_models, with_too_large_extents_and_factors_are_refused) {
   std::string const image = input_json("x", "[null,8,8,4]"), steps = input_json("x", "[null,8,4]");
   auto const of = [&](std::string const& before, std::string const& class_name, std::string const& config) {
     return config_refusal(sequential({before, layer_json("l", class_name, config)}));

@@ -70,7 +70,7 @@ TEST(keras_1, reads_three_arrays_for_each_lstm_gate) {
   }
 }
 
-TEST(keras_1, with_theano_is_refused) {
+TEST(keras_1, models_of_the_theano_backend_are_refused) {
   try {
     from_keras_config(
         R"({"class_name": "Sequential", "keras_version": "1.2.2", "backend": "theano", "config": [

@@ -51,7 +51,7 @@ std::vector<std::vector<float>> outputs_of(imported_model const& model,
 }
 
 /// Derived names: a/dense is the part of a layer a before its activation, d@2 the second call of a layer d.
-TEST(keras_names, belong_to_the_layers_that_have_them_although_they_equal_derived_names) {
+TEST(keras_names, of_layers_have_precedence_over_equal_derived_names) {
   using namespace keras_models;
   std::vector<float> const x{1, -2, 3, 0.5F, 2, -1};
   tensor_view const rows(x.data(), {2, 3});
@@ -73,7 +73,7 @@ TEST(keras_names, belong_to_the_layers_that_have_them_although_they_equal_derive
             outputs_of(called_twice("other"), {"other", "sum"}, {rows}));
 }
 
-TEST(keras_names, of_two_layers_must_differ_also_with_the_names_of_nested_models) {
+TEST(keras_names, of_layers_must_differ_even_from_names_inside_nested_models) {
   using namespace keras_models;
   std::string const nested = R"({"class_name": "Sequential", "config": {"name": "enc", "layers": [)"
                              + layer_json("d", "Dense", R"("units": 3)") + "]}}";

@@ -115,11 +115,11 @@ TEST(keras_normalization, requires_one_mean_per_channel) {
         sequential({input_json("x", "[null,3,3]"), layer_json("n", "Normalization", config)}));
   };
   EXPECT_EQ(of(R"("axis": [1], "mean": [1, 2, 3], "variance": [1, 1, 1])"),
-            config_message("mean and variance of a normalisation are imported for each channel", ", layer n",
+            config_message("mean and variance of a normalisation are imported only per channel", ", layer n",
                            ": expected the channel axis, or one number, got another axis"));
   EXPECT_EQ(of(R"("axis": [], "mean": 1, "variance": 2)"), "imported");
   EXPECT_EQ(of(R"("mean": [1, 2, 3], "variance": [1, 1, 1])"), "imported");
-  EXPECT_EQ(of(R"("axis": [1])"), config_message("an adapted normalisation is imported for each channel",
+  EXPECT_EQ(of(R"("axis": [1])"), config_message("an adapted normalisation is imported only per channel",
                                                  ", layer n", ": expected axis -1, got other axes"));
 }
 

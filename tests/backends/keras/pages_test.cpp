@@ -21,7 +21,7 @@ std::vector<float> predict_and_train(tensor_view images, dataset const& data, da
   return classes.values;
 }
 
-TEST(keras_page, predicts_and_trains) {
+TEST(docs_keras, the_program_predicts_and_trains) {
   namespace fs = std::filesystem;
   fs::path const folder = fs::temp_directory_path() / "cohort_keras_page", before = fs::current_path();
   fs::create_directories(folder);

@@ -136,7 +136,7 @@ class bad_ranks(unittest.TestCase):
         self.others_say(done, "no answer: rank 1 failed: my own ranks are lost$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
-    def test_reports_a_program_that_finalises_mpi_too_early(self):
+    def test_all_ranks_report_that_the_program_finalises_mpi_too_early(self):
         done = run("finalises early", *OTHERS_LIVE)
         said = [line for _, line in done.lines if line.startswith("MPI_Finalize was called too early (make_mpi): expected MPI_Finalize "
                                                                   "after the end of each communicator of make_mpi")]

@@ -53,7 +53,9 @@ TEST(sums_of_mpi, are_bitwise_equal_to_sums_over_threads) {
   });
 }
 
-TEST(launch_of_mpi, requests_streams_over_tcp) { EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_flags"), "9"); }
+TEST(launch_of_mpi, sets_the_tcp_transfer_flags_of_open_mpi) {
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_flags"), "9");
+}
 
 }  // namespace
 

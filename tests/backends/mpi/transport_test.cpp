@@ -114,7 +114,7 @@ TEST(mpi_transport, matches_messages_by_channel_tag_and_order) {
   for (auto const& one : letters) EXPECT_EQ(one.room, one.data);
 }
 
-TEST(mpi_transport, finds_a_pending_message) {
+TEST(mpi_transport, probe_finds_a_message_that_has_not_been_received) {
   connected ranks;
   auto const data = text(12, ranks.rank);
   EXPECT_FALSE(ranks.wire.probe(-1, channel::collective, 5));
@@ -197,7 +197,7 @@ TEST(mpi_transport, reports_ended_ranks_and_their_last_progress) {
   EXPECT_EQ(ranks.wire.query_ranks(0ms)[0].where, (cohort::rank_progress{50, 0}));
 }
 
-TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
+TEST(mpi_transport, broadcasts_a_failure_that_any_thread_reports) {
   connected ranks;
   EXPECT_FALSE(ranks.wire.trouble());
   std::string const why = "the bridge is closed" + std::string(3000, '.');
@@ -211,7 +211,7 @@ TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
   EXPECT_EQ(ranks.control->another_rank_failed(), ranks.rank != 0);
 }
 
-TEST(mpi_transport, sends_announcements_before_abandon_returns) {
+TEST(mpi_transport, sends_a_reported_failure_before_abandon_returns) {
   connected ranks;
   if (ranks.rank == 0) {
     ranks.wire.announce({"enough"});

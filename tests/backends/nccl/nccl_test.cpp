@@ -143,7 +143,7 @@ TEST_F(nccl_between_pretended_gpus, gradients_stay_on_the_gpu) {
   }
 }
 
-TEST_F(nccl_between_pretended_gpus, ranks_without_a_gpu_participate) {
+TEST_F(nccl_between_pretended_gpus, ranks_without_a_gpu_train_without_nccl_operations) {
   auto const over = [&](communicator& world) { return std::make_unique<nccl>(world, library.source()); };
   expect_near(trained<reference<float>>(2, machine, over),
               trained<reference<float>>(2, machine, [](communicator&) { return nullptr; }));
@@ -171,7 +171,7 @@ TEST_F(nccl_between_pretended_gpus, ranks_train_without_nccl_if_a_rank_lacks_the
       1);
 }
 
-TEST_F(nccl_between_pretended_gpus, reports_missing_functions_of_the_library) {
+TEST_F(nccl_between_pretended_gpus, reports_that_the_library_is_too_old_or_lacks_a_function) {
   library.version_number = 21705;
   launch<self>([&](communicator& world) {
     EXPECT_EQ(nccl(world, library.source()).why_not(),
@@ -187,7 +187,7 @@ TEST_F(nccl_between_pretended_gpus, reports_missing_functions_of_the_library) {
   });
 }
 
-TEST_F(nccl_between_pretended_gpus, refuses_types_that_nccl_cannot_sum) {
+TEST_F(nccl_between_pretended_gpus, refuses_gpu_memory_without_nccl_and_in_a_broadcast) {
   launch<self>([&](communicator& world) {
     nccl over(world, library.source());
     auto const on = stream();

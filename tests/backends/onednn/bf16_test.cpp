@@ -121,7 +121,7 @@ TEST_F(bf16_backend, stays_in_bf16_if_channels_do_not_fill_blocks) {
 
 /// Both backends have the same parameters: a checkpoint of f32 continues in bf16, and vice versa; a resumed
 /// run equals an uninterrupted one.
-TEST_F(bf16_backend, resumes_bf16_checkpoints_bitwise_and_f32_checkpoints) {
+TEST_F(bf16_backend, resumes_its_checkpoints_bitwise_and_those_of_f32) {
   bright_thirds const examples(96);
   training_settings const settings{.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2};
   scratch_folder const half, wide;

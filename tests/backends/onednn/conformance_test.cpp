@@ -9,6 +9,6 @@ namespace conformance_test {
 
 bool const registered = ladder::register_ladder<cohort::onednn>("onednn");
 
-TEST(ladder, registers_all_conformance_tests) { EXPECT_TRUE(registered); }
+TEST(conformance_tests, are_all_registered) { EXPECT_TRUE(registered); }
 
 }  // namespace conformance_test

@@ -115,7 +115,7 @@ TEST(onednn, updates_running_statistics_like_the_reference) {
   }
 }
 
-TEST(onednn, runs_frozen_norms_by_their_running_statistics_like_the_reference) {
+TEST(onednn, frozen_norms_use_running_statistics_like_the_reference) {
   for (bool const rectified : {false, true})
     for (int const channels : {16, 19}) {
       graph const net = graph::build([&](builder& b) {

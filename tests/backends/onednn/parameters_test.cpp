@@ -18,7 +18,7 @@ using namespace cohort;
 using namespace onednn_test;
 
 template <class B>
-class backends_of_onednn : public testing::Test {
+class every_onednn_backend : public testing::Test {
  protected:
   void SetUp() override {
     if (!B::probe().usable) GTEST_SKIP() << B::probe().reason;
@@ -27,9 +27,9 @@ class backends_of_onednn : public testing::Test {
   double const off = std::is_same_v<B, onednn> ? 1e-5 : 0.05;
 };
 using both = testing::Types<onednn, onednn_bf16>;
-TYPED_TEST_SUITE(backends_of_onednn, both);
+TYPED_TEST_SUITE(every_onednn_backend, both);
 
-TYPED_TEST(backends_of_onednn, is_deterministic) {
+TYPED_TEST(every_onednn_backend, is_deterministic) {
   auto const run = [](graph const& net, int threads) {
     int const former = TypeParam::threads(threads);
     trial<TypeParam> t(net, {.batch = 16});
@@ -50,7 +50,7 @@ TYPED_TEST(backends_of_onednn, is_deterministic) {
   }
 }
 
-TYPED_TEST(backends_of_onednn, round_trips_parameters_bitwise) {
+TYPED_TEST(every_onednn_backend, round_trips_parameters_bitwise) {
   for (graph const& net : {lenet(), odd()}) {
     trial<TypeParam> t(net, {.batch = 8});
     std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());
@@ -67,7 +67,7 @@ TYPED_TEST(backends_of_onednn, round_trips_parameters_bitwise) {
   }
 }
 
-TYPED_TEST(backends_of_onednn, keeps_zeros_in_the_padding) {
+TYPED_TEST(every_onednn_backend, keeps_zeros_in_the_padding) {
   trial<TypeParam> t(odd(), {.batch = 8});
   t.step();
   t.step(true);
@@ -84,7 +84,7 @@ TYPED_TEST(backends_of_onednn, keeps_zeros_in_the_padding) {
   EXPECT_GE(padding, t.store->arena_elements() - static_cast<std::size_t>(t.store->elements()));
 }
 
-TYPED_TEST(backends_of_onednn, refreshes_working_copies_in_parts_after_an_update) {
+TYPED_TEST(every_onednn_backend, refreshes_working_copies_in_parts_after_an_update) {
   trial<TypeParam> t(lenet(), {.batch = 8});
   ASSERT_GT(t.store->copy_bytes(), 0U) << "backward-data reads weights in a layout of its own";
   t.step();
@@ -111,7 +111,7 @@ TYPED_TEST(backends_of_onednn, refreshes_working_copies_in_parts_after_an_update
   EXPECT_EQ(t.all_gradients(), before);
 }
 
-TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_a_shared_store) {
+TYPED_TEST(every_onednn_backend, agrees_for_two_batch_sizes_and_inference_on_a_shared_store) {
   graph const net = odd();
   trial<TypeParam> whole(net, {.batch = 6});
   trial<TypeParam> part(net, {.batch = 2}, 1, whole.store);
@@ -141,7 +141,7 @@ TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_a_sha
   }
 }
 
-TYPED_TEST(backends_of_onednn, trains_in_the_layouts_of_an_inference_plan) {
+TYPED_TEST(every_onednn_backend, trains_in_the_layouts_of_an_inference_plan) {
   trial<TypeParam> settling(odd(), {.batch = 6, .training = false});
   trial<TypeParam> trained(odd(), {.batch = 6}, 1, settling.store);
   trial<reference<double>> wanted(odd(), {.batch = 6});

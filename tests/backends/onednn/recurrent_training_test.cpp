@@ -9,14 +9,16 @@ using namespace recurrent_cases;
 /// 12 updates in f32.
 constexpr double rounding = 2e-5;
 
-TEST(recurrent_training_with_onednn, agrees_over_ranks_workers_micro_batches_and_padding) {
+TEST(recurrent_training_with_onednn, is_independent_of_ranks_workers_micro_batches_and_padding) {
   trains_alike_in_parts<onednn>(rounding);
 }
 TEST(recurrent_training_with_onednn, is_bitwise_reproducible) { repeats_its_bits<onednn>(); }
-TEST(recurrent_training_with_onednn, averages_parameters_by_their_steps) {
+TEST(recurrent_training_with_onednn, weighs_averaged_parameters_by_numbers_of_steps) {
   averages_parameters_by_their_steps<onednn>(rounding);
 }
-TEST(recurrent_training_with_onednn, resumes_with_the_same_bits) { resumes_under_every_strategy<onednn>(); }
+TEST(recurrent_training_with_onednn, resumes_bitwise_under_every_strategy) {
+  resumes_under_every_strategy<onednn>();
+}
 
 TEST(recurrent_training_with_onednn, ignores_padding) { ignores_padding<onednn>(); }
 TEST(recurrent_training_with_onednn, accepts_batches_without_steps) {
@@ -25,10 +27,12 @@ TEST(recurrent_training_with_onednn, accepts_batches_without_steps) {
 TEST(recurrent_training_with_onednn, has_the_gradients_of_the_reference) {
   has_the_gradients_of_the_reference<onednn>();
 }
-TEST(recurrent_training_with_onednn, recomputes_with_the_same_bits) {
+TEST(recurrent_training_with_onednn, has_the_same_bits_with_recomputation) {
   recomputes_with_the_same_bits<onednn>();
 }
-TEST(recurrent_training_with_onednn, passes_gradients_if_frozen) { passes_gradients_if_frozen<onednn>(); }
+TEST(recurrent_training_with_onednn, propagates_gradients_through_frozen_layers) {
+  passes_gradients_if_frozen<onednn>();
+}
 
 class recurrent_training_in_bf16 : public testing::Test {
  protected:
@@ -38,17 +42,19 @@ class recurrent_training_in_bf16 : public testing::Test {
 };
 
 TEST_F(recurrent_training_in_bf16, is_bitwise_reproducible) { repeats_its_bits<onednn_bf16>(); }
-TEST_F(recurrent_training_in_bf16, resumes_with_the_same_bits) {
+TEST_F(recurrent_training_in_bf16, resumes_bitwise_under_every_strategy) {
   resumes_under_every_strategy<onednn_bf16>();
 }
 TEST_F(recurrent_training_in_bf16, learns_under_every_strategy) {
   learns_under_every_strategy<onednn_bf16>();
 }
 TEST_F(recurrent_training_in_bf16, ignores_padding) { ignores_padding<onednn_bf16>(); }
-TEST_F(recurrent_training_in_bf16, recomputes_with_the_same_bits) {
+TEST_F(recurrent_training_in_bf16, has_the_same_bits_with_recomputation) {
   recomputes_with_the_same_bits<onednn_bf16>();
 }
-TEST_F(recurrent_training_in_bf16, passes_gradients_if_frozen) { passes_gradients_if_frozen<onednn_bf16>(); }
+TEST_F(recurrent_training_in_bf16, propagates_gradients_through_frozen_layers) {
+  passes_gradients_if_frozen<onednn_bf16>();
+}
 
 /// Results with several threads per worker equal those with one thread, except for the order of sums.
 TEST(recurrent_training_with_onednn, is_bitwise_reproducible_on_two_threads) {

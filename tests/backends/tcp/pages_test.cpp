@@ -9,7 +9,7 @@
 
 namespace tcp_pages_test {
 
-TEST(launch_page, runs_its_programs) {
+TEST(docs_launch, the_programs_end_with_status_0) {
   auto const port = cohort::detail::tcp_socket::listening(tcp_test::loopback(), {}).local().port();
   ::setenv("COHORT_JOIN", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
   ::setenv("COHORT_RANKS", "1", 1);

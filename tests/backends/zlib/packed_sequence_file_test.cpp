@@ -46,9 +46,9 @@ void put(std::string const& path, std::string const& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-class compressed : public testing::TestWithParam<char const*> {};
+class compressed_sequence_file : public testing::TestWithParam<char const*> {};
 
-TEST_P(compressed, contains_the_expected_records) {
+TEST_P(compressed_sequence_file, contains_the_expected_records) {
   record_set const records = opened(golden(GetParam()));
   ASSERT_EQ(records.size(), 40);
   for (int i = 39; i >= 0; --i) {
@@ -57,7 +57,7 @@ TEST_P(compressed, contains_the_expected_records) {
   }
 }
 
-TEST_P(compressed, is_read_from_a_cached_index) {
+TEST_P(compressed_sequence_file, is_read_from_a_cached_index) {
   std::string const folder = fresh_path("indices");
   for (int repeated = 0; repeated < 2; ++repeated) {
     record_set const records = opened(golden(GetParam()), {.cache = folder});
@@ -67,7 +67,7 @@ TEST_P(compressed, is_read_from_a_cached_index) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_P(compressed, is_read_by_several_threads_with_little_memory) {
+TEST_P(compressed_sequence_file, is_read_by_several_threads_with_little_memory) {
   for (std::uint64_t const most : {std::uint64_t{0}, std::uint64_t{1500}, std::uint64_t{1} << 20}) {
     record_set const records = opened(golden(GetParam()), {.cache = "", .max_block_bytes = most});
     std::atomic<int> wrong{0};
@@ -84,7 +84,7 @@ TEST_P(compressed, is_read_by_several_threads_with_little_memory) {
   }
 }
 
-TEST_P(compressed, is_refused_or_read_within_bounds_if_damaged) {
+TEST_P(compressed_sequence_file, is_refused_or_read_within_bounds_if_damaged) {
   std::string const good = content_of(golden(GetParam())), path = fresh_path("damaged");
   auto const try_to_read = [&](std::string const& bytes) {
     put(path, bytes);
@@ -105,7 +105,7 @@ TEST_P(compressed, is_refused_or_read_within_bounds_if_damaged) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(files, compressed,
+INSTANTIATE_TEST_SUITE_P(files, compressed_sequence_file,
                          testing::Values("texts_plain", "texts_zlib_blocks", "texts_zlib_records",
                                          "texts_gzip_blocks", "texts_gzip_records"));
 

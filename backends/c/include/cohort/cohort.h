@@ -108,7 +108,7 @@ COHORT_API int32_t cohort_describe_output(cohort_model const* model, int32_t ind
 /// Computes outputs for `count` examples.
 ///
 /// Shapes    `inputs`: all inputs, each count × extents elements of its type, row-major. `masks`: NULL and 0
-///           (all steps exist), or one for each masked input, in order: count × extents[0] bytes, 0 for
+///           (no padding), or one for each masked input, in order: count × extents[0] bytes, 0 for a step of
 ///           padding. `outputs`: the first `output_count` outputs, each count × extents numbers.
 /// Before    inputs are not written, and outputs not used, by other threads during the call.
 /// After     an error: outputs may be partly written.

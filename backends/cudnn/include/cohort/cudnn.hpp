@@ -18,15 +18,15 @@ namespace cohort {
 
 /// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. A process
 /// that Open MPI, MPICH or Slurm started uses the GPU with the index (local rank mod number of GPUs). It has
-/// kernels for all built-in layers except `matmul` and layers on sequences, and no kernels for users' layers:
-/// see `supports`.
+/// kernels for all built-in layers except `matmul`, `conv1d` and batch norms on sequences, and no kernels for
+/// users' layers: see `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first. Each backend object has one CUDA stream, which its copies share.
 /// Exact     the same GPU, driver and libraries give bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
-///           convolution, if `add` or `multiply` broadcasts an input, or if an input or the output of a layer
-///           with channels, or of a loss, is a sequence T×C.
+///           convolution, if `add` or `multiply` broadcasts an input, or if the input of a batch norm is a
+///           sequence T×C.
 class cudnn {
  public:
   using scalar = float;
@@ -55,8 +55,7 @@ class cudnn {
   /// Returns whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   /// Returns whether the backend has kernels for a layer of kind `k` with these shapes. False if `add` or
-  /// `multiply` broadcasts an input, or if an input or the output of a layer with channels, or of a loss, is
-  /// a sequence.
+  /// `multiply` broadcasts an input, or if the input of a batch norm (also synchronised) is a sequence.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
   /// Returns whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.

@@ -20,8 +20,8 @@ bool mpi_started();
 /// Order     at most one call per process. Initialises MPI before the body, and finalises it when every rank
 ///           has returned from its body. Each of the two steps times out at the deadline, but not before
 ///           10 s. While MPI starts, a rank observes only the ranks of its host. If one of them ends, the
-///           rank reports it and exits at once. At the deadline, the rank reports which of them are stopped,
-///           and how many have not started.
+///           observing rank reports it and exits at once. At the deadline, each rank reports which ranks of
+///           its host are stopped, and how many have not started.
 /// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
 ///           prints the reason to the standard error stream. The exit status of every rank is that of the
 ///           first failure: communicator_exit_status if a rank is lost, and 1 if a rank's body has thrown an

@@ -50,7 +50,7 @@ tcp_settings from_environment(tcp_settings given = {});
 bool tcp_started();
 
 /// Creates a communicator of processes that register at a common address. The first process that can listen
-/// at this address of its host runs the rendezvous; it is not needed after this call.
+/// at this address of its host runs the rendezvous, which is not needed after this call.
 ///
 /// Order     collective over the processes of the job. The last destructor, of the communicator or of one
 ///           split or duplicated from it, is collective too: it waits for the other ranks, at most until the

@@ -9,7 +9,7 @@ namespace cohort::io {
 /// Parses one YAML document as JSON values. Lines and columns in errors are those of the text.
 ///
 /// Plain scalars have the types of YAML 1.2's core schema:
-///     null, Null, NULL, ~, nothing         null
+///     null, Null, NULL, ~, (empty)         null
 ///     true, True, TRUE, false, …           booleans. yes, no, on and off are texts
 ///     12, -3, 0o17, 0x1f                   integers
 ///     0.5, .5, 5e-4                        numbers

@@ -9,8 +9,9 @@
 /// Stores an array as several tensors, name, name/2, name/3, …, if it has more elements than an extent can
 /// count.
 ///
-/// Before    the name contains no '/'. The size of every piece except the last is a multiple of 64 bytes, so
-///           that the pieces are contiguous in memory after reading.
+/// Before    after its prefix (such as strategy/array/), the name contains no '/'. The size of every piece
+///           except the last is a multiple of 64 bytes, so that the pieces are contiguous in memory after
+///           reading.
 namespace cohort::detail {
 
 inline constexpr std::size_t max_piece_elements = std::size_t{1} << 30;

@@ -6,8 +6,8 @@
 
 namespace cohort::detail {
 
-/// Returns host, number and start time of this process, for example "node7, process 4711, started 1234567".
-/// The start time is in clock ticks since the host's boot.
+/// Returns host, ID and start time of this process, for example "node7, process 4711, started 1234567". The
+/// start time is in clock ticks since the host's boot.
 std::string process_identity();
 
 /// Returns whether a process that returned this identity still runs on this host. False for other hosts.

@@ -56,8 +56,8 @@ class checkpoint_transaction {
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
   ///
-  /// Errors    file_error if the newest complete checkpoint was saved by another run, whose process still
-  ///           runs on this host.
+  /// Errors    file_error if the newest complete checkpoint was saved by another process, which still runs on
+  ///           this host.
   void begin() {
     io::make_folder(directory_);
     check_owner();
@@ -94,8 +94,8 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count towards `keep`; it is removed if it is older than all checkpoints that
-  /// are kept.
+  /// damaged checkpoint does not count towards `keep`; it is removed only if `keep` newer checkpoints are
+  /// complete.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;

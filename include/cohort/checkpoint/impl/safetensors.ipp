@@ -103,7 +103,7 @@ void check_cover(std::vector<safetensors_entry>& entries, std::string const& whe
 }
 
 /// Returns the capacity for the next read: `needed` if the total size is known, otherwise twice the bytes
-/// read so far (at least 1 MiB).
+/// read so far (`have`), but at least 1 MiB and at most `needed`.
 std::size_t next_capacity(std::size_t have, std::size_t needed, bool size_is_known) {
   return size_is_known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
 }

@@ -96,7 +96,7 @@ class message_writer {
  private:
   void begin(std::size_t parts);
 
-  /// Concatenates the parts to a message.
+  /// Concatenates the parts into a message.
   std::span<std::byte const> join(isa which, message_header header, std::span<bf16 const> thresholds);
 
   /// Writes the header with the checksum, and returns the message.

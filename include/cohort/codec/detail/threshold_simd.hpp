@@ -21,7 +21,7 @@ void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*&
                  std::vector<sent_multiple>& multiples);
 
 /// r += x, then subtracts ±t from every element whose magnitude is at least t and appends the element to the
-/// list. Elements above most_thresholds are appended to the multiples.
+/// list. Elements with magnitudes above most_thresholds · t are sent as multiples of t instead.
 ///
 /// Shapes    r, x: n elements of one block; `first` is the index of the first element in the flat view.
 /// Before    t is a bf16 between smallest_threshold and largest_threshold. The list has room for n +

@@ -10,11 +10,11 @@
 namespace cohort::detail {
 
 /// Reason why the ranks of a communicator cannot continue. Every rank receives the report of the first cause
-/// and ends with its exit status.
+/// and ends with the report's exit status.
 struct failure_report {
   std::string text{};
   int exit_status = communicator_exit_status;  ///< 1 to 255
-  std::vector<int> lost{};  ///< the ranks that were found lost; empty: the sender itself has failed
+  std::vector<int> lost{};  ///< the ranks that were found lost; empty: another failure
 
   static constexpr std::size_t most_lost = 256, longest_text = 4096;
   static constexpr std::size_t longest = 4 * (2 + most_lost) + longest_text;

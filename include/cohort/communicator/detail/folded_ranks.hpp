@@ -6,8 +6,8 @@
 
 namespace cohort::detail {
 
-/// Reduces the number of participants to a power of two 2ᵏ: the first 2·(P − 2ᵏ) ranks form pairs, of which
-/// only the second rank participates.
+/// Reduces the number of participants to a power of two 2ᵏ: the first 2·(P − 2ᵏ) of the P ranks form pairs,
+/// and only the second rank of each pair participates.
 ///
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4.
 struct folded_ranks {
@@ -31,7 +31,7 @@ struct folded_ranks {
 /// pair sends its elements to the participant, which reduces them into its own elements. After the allreduce,
 /// the participant sends the result back.
 ///
-/// Order     x_2i ⊕ x_2i+1.
+/// Order     in pair i: x_2i ⊕ x_2i+1, where x_r are the elements of rank r.
 struct folded_allreduce {
   elements data{};
   reduction op = reduction::sum;

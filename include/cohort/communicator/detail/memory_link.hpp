@@ -28,9 +28,9 @@ class memory_writer {
   std::size_t write(std::span<std::byte const> bytes) { return ring_->write(bytes); }
   /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
   bool must_wake_reader() { return ring_->must_wake_reader(); }
-  /// Records in the ring whether this process is about to sleep. `has_bytes`: whether it has bytes to write.
-  /// Returns whether it may sleep: the ring is not used or is full, or there are no bytes to write. If the
-  /// ring is full, the reader wakes this process.
+  /// Records in the ring whether this process is about to sleep (`now`) although it has bytes to write
+  /// (`has_bytes`). Returns whether it may sleep: the ring is not used or is full, or there are no bytes to
+  /// write. If the ring is full, the reader wakes this process.
   bool sleeps(bool now, bool has_bytes) {
     return !is_used_ || ring_->writer_waits(now && has_bytes) || !has_bytes;
   }
@@ -64,7 +64,8 @@ class memory_reader {
   /// Returns whether the writer must be woken after a consume: true once for each time that the writer
   /// sleeps.
   bool must_wake_writer() { return is_used_ && ring_->must_wake_writer(); }
-  /// Records in the ring whether this process is about to sleep. Returns whether there is nothing to read.
+  /// Records in the ring whether this process is about to sleep (`now`). Returns whether it may sleep: the
+  /// ring is not used or is empty.
   bool sleeps(bool now) { return !is_used_ || ring_->reader_sleeps(now); }
 
  private:

@@ -28,7 +28,7 @@ struct rank_group {
 struct port {
   std::unique_ptr<transport> wire;
   isa vectors = best_isa();
-  std::uint64_t moves = 0;  ///< number of messages that have ended; shows the progress thread activity
+  std::uint64_t moves = 0;  ///< number of messages that have ended; polled by the progress thread
   std::atomic<std::uint64_t> bytes_sent{0};
   std::atomic<std::uint64_t> messages_sent{0};
 };
@@ -64,7 +64,7 @@ struct operation_messages {
   /// otherwise combine_received does, after the message has ended.
   void receive_combining(int from, elements into, reduction op);
   void combine_received(elements into, reduction op);
-  /// Returns a message that has arrived from this rank, or from any (−1).
+  /// Returns a message that has arrived from rank `from`, or from any rank (−1).
   std::optional<transport::waiting> probe(int from);
   /// Returns whether all messages that were started have ended.
   bool all_complete();

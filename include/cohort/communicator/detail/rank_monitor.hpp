@@ -20,7 +20,7 @@ namespace cohort::detail {
 /// Control messages between ranks.
 ///
 /// A *beat* (heartbeat) contains the sender's table of all ranks: each rank's progress, of which receivers
-/// keep the latest, and the time since the sender last received a message from this rank. A *question* is a
+/// keep the latest, and the time since the sender last received a message from that rank. A *question* is a
 /// beat that the receiver answers with a beat. A *failure* contains a failure_report. A *farewell* is a
 /// rank's last message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };

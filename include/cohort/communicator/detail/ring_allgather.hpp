@@ -7,7 +7,7 @@ namespace cohort::detail {
 /// Passes each rank's part once around the ring, so that every rank holds all parts.
 ///
 /// Shapes    part(k) is the memory of the part of rank k modulo P.
-/// After     returns true, also if it is called again.
+/// After     once a call has returned true, every later call returns true.
 template <class Part>
 bool pass_around_ring(operation_messages& m, int& step, Part part) {
   for (; step < m.size(); ++step) {

@@ -69,7 +69,7 @@ class work_queue {
   std::deque<message> sent_;             // destroyed after the communicator, which may still read them
   std::unique_ptr<communicator> world_;  // null: one rank
   std::int64_t items_;
-  clock::duration interval_;  // of messages to ranks that wait
+  clock::duration interval_;  // time between two `alive` messages to a rank
   std::int64_t next_item_ = 0;
   std::vector<bool> joined_;  // on rank 0: the ranks that wait for release
   int joined_ranks_ = 0;

@@ -393,7 +393,8 @@ class preflight_rules {
                                       ranks, " ranks use about ", megabytes(ranks * segment),
                                       "; in a container, start it with --shm-size=1g"}));
   }
-  /// Warns of pairs that are much slower than the median of their kind (on one host or on two).
+  /// Warns of the slowest pair of each kind (on one host, or on two) if its bandwidth is less than 1/8 of the
+  /// kind's median.
   void check_pairs() {
     constexpr double much = 8;
     for (bool const on_one_host : {true, false}) {

@@ -53,7 +53,7 @@ class batch_writer {
 
   void write(example_view const& example, batch& b, std::size_t row) const;
 
-  /// Writes the examples `indices` to rows 0, 1, …. Examples that are not in memory are requested in
+  /// Writes the examples `indices` to rows 0, 1, …. Examples that are not in memory are read into
   /// `scratch`.
   void gather(dataset_interface const& data, std::span<std::int64_t const> indices, example_view& scratch,
               batch& b) const;

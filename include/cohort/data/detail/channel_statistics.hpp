@@ -22,7 +22,7 @@ class channel_statistics {
   explicit channel_statistics(data_description const& description, normalisation_settings const& how);
 
   void add(batch const& examples);
-  /// Returns all sums, five numbers per feature: their number depends only on description and settings.
+  /// Returns all sums, five per feature. The number of sums depends only on description and settings.
   std::vector<double> sums() const;
   /// Adds the sums of other statistics.  Before: `sums` has as many elements as sums().
   void merge(std::span<double const> sums);

@@ -51,7 +51,7 @@ struct table_content {
   int rows = 0;
   std::vector<std::int32_t> row_numbers;  // in the text, from 1; empty: row i is number i + 1
   std::int64_t rows_before = 0;           // rows of the file before the text
-  std::uint64_t pipeline = 0;  // fingerprint of the fitted_pipeline whose result the rows are; 0: none
+  std::uint64_t pipeline = 0;  // fingerprint of the fitted_pipeline that prepared the rows; 0: none
   std::vector<std::string> names;
   std::vector<table_column> columns;
   text_map<std::size_t> by_name;

@@ -453,14 +453,15 @@ data_table read_table(std::string const& path, table_settings const& settings,
     return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
   }
   io::file_reader file(path);
-  buffer const text(static_cast<std::size_t>(file.size()));  // huge pages: half the time of read_file
+  buffer const text(static_cast<std::size_t>(file.size()));  // uses huge pages: half the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
   if (detail::has_gzip_magic(contents))
-    throw data_error({.what = "the file is compressed",
-                      .where = path,
-                      .expected = "text, or gzip::read_file of cohort/zlib.hpp as the third argument",
-                      .got = "a gzip file"});
+    throw data_error(
+        {.what = "the file is compressed",
+         .where = path,
+         .expected = "text, or gzip::read_file of cohort/zlib.hpp as the third argument of read_table",
+         .got = "a gzip file"});
   return parse_table(contents, path, settings);
 }
 

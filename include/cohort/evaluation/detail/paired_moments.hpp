@@ -6,8 +6,9 @@ namespace cohort::detail {
 
 /// Count, means and centred second moments of pairs (x, y). Parts can be merged in any order.
 ///
-/// Units     x, y: means relative to the origins x0, y0, which are values of the part. Numbers that are close
-///           to each other and far from 0 therefore lose no precision. xx, yy, xy: Σ (x − mean x)², …
+/// Units     x, y: means relative to the origins x0, y0, the first pair added. Numbers that are close to each
+///           other and far from 0 therefore lose no precision. xx, yy, xy: Σ (x − mean x)², Σ (y − mean y)²,
+///           Σ (x − mean x)(y − mean y).
 /// Source    Chan, Golub and LeVeque, Am. Stat. 37(3), 1983.
 struct paired_moments {
   double count = 0;

@@ -95,7 +95,8 @@ constexpr void builder::declare_outputs(std::span<int const> ids) {
                     "the network returns this tensor, but another layer reads it: return only tensors that "
                     "no layer reads");
     if (use[id] == declared) return refuse(id, "the network returns this tensor twice");
-    if (nodes_[id].kind->role == layer_role::input) return refuse(id, "the network returns an input");
+    if (nodes_[id].kind->role == layer_role::input)
+      return refuse(id, "the network returns an input: return the output of a layer");
     use[id] = declared;
   }
   for (std::size_t id = 0; id < use.size(); ++id)
@@ -252,7 +253,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
 constexpr void builder::store_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
-  // Not insert, which costs more compile time.
+  // insert is not used, because it costs more compile time.
   for (char const character : name) characters_.push_back(character);
 }
 

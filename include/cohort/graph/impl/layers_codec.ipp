@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", 
 
 // ---- fields of a kind -----------------------------------------------------------------------------------
 
-/// Limits on the numbers in a layer's fields, smaller for windows, whose area is a product.
+/// Limits on the magnitudes of integers in a layer's fields; smaller for windows, whose area is a product.
 inline constexpr std::int64_t max_field_value = std::int64_t{1} << 24;
 
 inline constexpr std::int64_t max_window_value = (std::int64_t{1} << 15) - 1;

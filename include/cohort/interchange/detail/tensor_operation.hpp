@@ -55,7 +55,7 @@ struct name_rule {
 /// Returns nullopt if the text does not match.
 std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern, std::string_view text);
 
-/// Replaces the stars of a pattern.  Before: as many texts as stars.
+/// Replaces the k-th star of a pattern with stars[k].  Before: as many texts as stars.
 std::string expand_pattern(std::string_view pattern, std::vector<std::string_view> const& stars);
 
 /// The parameter to which a tensor is mapped.

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Largest number of elements of a tensor, and of messages of a file.
+/// Limits of the elements of a tensor and of the messages of a file.
 inline constexpr std::int64_t max_onnx_elements = std::int64_t{1} << 30;
 inline constexpr std::int64_t max_onnx_messages = std::int64_t{1} << 20;
 

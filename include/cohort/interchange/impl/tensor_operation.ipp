@@ -108,12 +108,13 @@ std::string element_order::apply(tensor_operation const& next, mapped_parameter 
     }
     case tensor_operation::kind::axes:
       if (static_cast<int>(next.numbers.size()) != dims.rank)
-        return std::to_string(next.numbers.size()) + " axes for " + to_string(dims);
+        return std::to_string(next.numbers.size()) + " axes, but the tensor is " + to_string(dims);
       permute(next.numbers);
       return {};
     case tensor_operation::kind::part: {
       std::int64_t const parts = next.numbers[1];
-      if (elements % parts != 0) return std::to_string(parts) + " equal parts of " + to_string(dims);
+      if (elements % parts != 0)
+        return to_string(dims) + " cannot be divided into " + std::to_string(parts) + " equal parts";
       std::int64_t const each = elements / parts, first = next.numbers[0] * each;
       std::vector<std::int64_t> order(static_cast<std::size_t>(each));
       for (std::int64_t i = 0; i < each; ++i) order[static_cast<std::size_t>(i)] = at(first + i);
@@ -130,11 +131,12 @@ std::string element_order::apply(tensor_operation const& next, mapped_parameter 
       else if (into.layer_kind == "gru")
         blocks = next.orders->gru;
       if (blocks.empty() || blocks[0] < 0)
-        return "gates of " + std::string(next.orders->library) + " for " + std::string(into.layer_kind)
+        return std::string(next.orders->library) + " has no gate order for " + std::string(into.layer_kind)
                + "'s " + std::string(into.name);
       auto const count = static_cast<std::int64_t>(blocks.size());
       if (dims.rank == 0 || dims[0] % count != 0)
-        return std::to_string(count) + " gates in the rows of " + to_string(dims);
+        return "the rows of " + to_string(dims) + " cannot be divided into " + std::to_string(count)
+               + " gates";
       std::int64_t const each = elements / count;
       std::vector<std::int64_t> order;
       order.reserve(static_cast<std::size_t>(elements));
@@ -144,7 +146,8 @@ std::string element_order::apply(tensor_operation const& next, mapped_parameter 
       return {};
     }
     case tensor_operation::kind::reshape:
-      if (elements != into.dims.elements()) return to_string(dims) + " as " + to_string(into.dims);
+      if (elements != into.dims.elements())
+        return to_string(dims) + " cannot be reshaped to " + to_string(into.dims);
       dims = into.dims;
       return {};
   }

@@ -96,7 +96,7 @@ struct character_codec {
   }
 };
 
-/// A duration in milliseconds. Documents contain it in seconds.
+/// A duration from 0.001 to 1e6 seconds; `value` is in milliseconds.
 struct seconds_codec {
   void read(io::json_value from, std::chrono::milliseconds& value) const {
     double seconds = 0;

@@ -6,7 +6,7 @@
 namespace cohort::detail {
 
 /// Returns whether a number out of the range of a double is too small (true) or too large (false), which
-/// std::from_chars does not distinguish. Before: a decimal number without sign, out of the range of a double.
+/// std::from_chars does not distinguish.  Before: `number` is decimal, without sign, and out of this range.
 bool underflows(std::string_view number);
 
 }  // namespace cohort::detail

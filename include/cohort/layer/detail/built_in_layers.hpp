@@ -35,8 +35,8 @@ using built_in_layers = layer_list<
     synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
 // clang-format on
 
-/// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. A program
-/// includes the header of such a layer to build networks with it, but need not to load model files.
+/// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. To build a
+/// network with such a layer, a program includes the layer's header. Loading model files does not need it.
 inline constexpr std::string_view kinds_on_demand[]{
     "simple_rnn",          "lstm", "gru", "recurrent_output", "attention", "rms_norm", "learned_positions",
     "sinusoidal_positions"};
@@ -45,7 +45,7 @@ template <class L>
 inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
 /// Returns whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
-  // Not std::ranges::find, which costs more compile time.
+  // std::ranges::find is not used, because it costs more compile time.
   return built_in_layers::has_kind_name(name)
          || std::find(std::begin(kinds_on_demand), std::end(kinds_on_demand), name)
                 != std::end(kinds_on_demand);

@@ -19,7 +19,7 @@ namespace cohort::detail {
 /// `restarts`, `restarts_after`   per row: not 0 if a masked step has set the state before this step
 ///                                (`restarts`) or before the next one (`restarts_after`) to zero; null: no
 ///                                such row
-/// `read`    the state that the recurrent products read: `before`, or `before` after dropout
+/// `read`    the state that the recurrent products read: `before`, or a copy with dropout applied
 /// `other`   gru_after: the candidate's recurrent product plus its bias; gru_before: r ∘ read
 template <class T, class E>
 struct cell_step {

@@ -20,7 +20,7 @@ struct recurrent_sizes {
   std::size_t x = 0;            ///< R × C
   std::size_t gates = 0;        ///< R × G·U
   std::size_t before = 0;       ///< R × U, states before the steps
-  std::size_t read = 0;         ///< R × U, `before` after dropout, if there is one
+  std::size_t read = 0;         ///< R × U, `before` with recurrent dropout applied
   std::size_t other = 0;        ///< R × U, gru
   std::size_t cells = 0;        ///< R × U, lstm
   std::size_t first_cells = 0;  ///< B × U, lstm with an initial state

@@ -20,7 +20,7 @@ struct border {
 
 /// Limit on the extents of outputs that are larger than the inputs by a factor.
 inline constexpr std::int64_t largest_extent = std::int64_t{1} << 30;
-/// Limit on dilated kernels: its sum with the extent of an input, at most 2³⁰, fits into 31 bits.
+/// Limit on dilated kernels. Its sum with the largest extent of an input, 2³⁰, fits into 31 bits.
 inline constexpr int largest_dilated = 1 << 29;
 
 /// Returns the extent of a dilated kernel, k' = (k − 1)·d + 1, at most largest_dilated.

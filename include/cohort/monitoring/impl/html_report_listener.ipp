@@ -89,7 +89,7 @@ auto class_row(binary_counts const& counts, std::optional<double> area) {
                     area);
 }
 
-/// Returns index, area and points of the columns' ROC curves; of more than 8, only the 8 smallest areas.
+/// Returns index, area and points of the columns' ROC curves; of more than 8, the 8 with the smallest areas.
 auto curves_of(roc_report const& report) {
   constexpr std::size_t most = 8;
   std::vector<std::tuple<int, double, std::vector<report_curve::point>>> curves;

@@ -19,8 +19,8 @@ std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
 }
 
-/// Returns the settings of a run, named by their paths. `examples`: number in rank 0's first step; the batch
-/// size if this is not a step of fit.
+/// Returns batch, ranks, parameters, strategy and backend of a run, then its settings, named by their paths.
+/// `examples`: number in rank 0's first step, used as the batch size if this is not a step of fit.
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   int const batch = run.state().batch_of_fit();
   std::vector<io::hyperparameter> all{

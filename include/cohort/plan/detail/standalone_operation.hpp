@@ -10,7 +10,8 @@ namespace cohort::detail {
 
 /// One step of a plan, run in separate memory: its kernels, and the reorders that its layouts would need in
 /// the plan. Inputs and their gradients are in the request's input layouts; parameters and their gradients
-/// are in the operation's layouts. Each run reorders the working copies of parameters, as after an update.
+/// are in the operation's layouts. For training, each run reorders the working copies of parameters, as after
+/// an update.
 ///
 /// Before    the layer has no targets, and the backend's arenas are in the processor's memory. The calling
 ///           thread's number of threads is the one for which the operation was prepared.

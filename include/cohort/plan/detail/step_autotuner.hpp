@@ -35,7 +35,7 @@ struct step_autotuner {
   ~step_autotuner() = default;
 };
 
-/// Returns the autotuner of steps on B, or null.
+/// Returns settings.tune as the autotuner of steps on B; null if not set or B has nothing to tune.
 ///
 /// Errors    setting_error if `tune` does not support B.
 template <tensor_backend B>

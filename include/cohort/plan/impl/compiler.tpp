@@ -12,7 +12,7 @@ template <tensor_backend B>
 void compiler<B>::emit_backward() {
   diffs_.resize(low_.values.size());
   gradients_begun_.assign(store_.table().size(), 0);
-  std::vector<int> missing(store_.buckets().size());  // number of gradients per bucket
+  std::vector<int> missing(store_.buckets().size());  // per bucket: number of gradients to emit
   for (std::size_t s = 0; s < low_.steps.size(); ++s)
     each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
   for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {

@@ -56,7 +56,7 @@ class fusion_chains {
   }
 
  private:
-  /// Returns whether the layer maps each channel independently; each parameter has one element per channel.
+  /// Returns whether the layer maps each channel independently and has parameters of one element per channel.
   bool maps_channels(int id) const {
     if (!net_.kind(id).at_inference || net_.inputs(id).size() != 1) return false;
     shape const& output = net_[id].output;
@@ -98,7 +98,7 @@ lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)
     for (int from : net.inputs(node)) values.push_back(value_of[static_cast<std::size_t>(from)]);
     return values;
   };
-  /// Index of the input of a sum whose layer can run the sum inside its kernel, or −1.
+  /// Returns the index of the summand whose layer can run the sum `id` inside its kernel, or −1.
   auto const summing_input = [&](int id) {
     std::span<int const> const from = net.inputs(id);
     bool const sums_equal_shapes =
@@ -114,8 +114,8 @@ lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)
     int const summing = sum < 0 ? -1 : summing_input(sum);
     return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
   };
-  /// Whether a layer may be fused as an activation. In training, a rectifier before a pool is moved after the
-  /// pool instead.
+  /// Returns whether a layer may be fused as an activation. In training, a rectifier before a pool is moved
+  /// after the pool instead.
   auto const may_be_inside = [&](int id) {
     if (id < 0 || net.inputs(id).size() != 1) return false;
     int const reader = consumers.sole(id);

@@ -9,7 +9,8 @@ namespace cohort::detail {
 
 /// Returns `layout` if it is that of an array of rows.
 ///
-/// Errors    data_error naming `where` unless the array has contiguous rows with at least one element each.
+/// Errors    data_error naming `where` if the array has f16 elements, rows that are not contiguous, rows
+///           without elements, or no extents.
 npy_layout with_rows(npy_layout const& layout, std::string const& where);
 
 /// Returns the index of arrays of one file; `first` of each layout is an offset in the file. Each row is a

@@ -18,7 +18,7 @@ class forward_reader {
   std::uint64_t size() const { return file_.size(); }
   std::uint64_t position() const { return position_; }
 
-  /// Reads the next `bytes` bytes; returns their number, which is smaller only at the end of the file.
+  /// Reads the next `bytes` bytes. Returns the number of bytes read: fewer only at the end of the file.
   std::size_t read(void* into, std::size_t bytes);
   /// Continues at byte `offset` of the file.
   void seek(std::uint64_t offset) { position_ = offset; }

@@ -72,8 +72,9 @@ class row_scanner {
   state state_ = state::row_begin;
 };
 
-/// Fields of a table's index, whose records are parts of the file. In "rows", `offset` is the number of the
-/// part's first row and `bytes` the number of its rows. In "line", `offset` is the number of its first line.
+/// Fields of a table's index. A record of the index is a part of the file. In "rows", `offset` is the
+/// number of the part's first row, and `bytes` the number of its rows. In "line", `offset` is the number of
+/// the part's first line.
 enum table_part_field : std::size_t { text_field, rows_field, line_field };
 
 /// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the header

@@ -35,7 +35,8 @@ inline constexpr int longest_lead = 32;
 ///           arrived. This bounds the lead of every rank and the messages in flight. A single rank gets its
 ///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
 ///           its residual, and applies the messages of other ranks.
-/// Moves     per step this rank's message to P−1 ranks. At most 2·(longest_lead + 1) messages are stored.
+/// Moves     per step this rank's message to P−1 ranks. A rank stores at most 2·(longest_lead + 1) of its
+///           messages.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.
 /// Exact     every message is applied once: over a run Σ x = Σ s + r for the arrays x, decoded messages s and

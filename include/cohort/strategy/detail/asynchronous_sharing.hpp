@@ -23,9 +23,10 @@ namespace cohort::detail {
 ///
 /// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
 ///           steps.
-/// After     w = w₀ − Σ s over the messages that have arrived, with constraints; w differs between ranks. At
-///           an epoch's end all messages have arrived. Each rank's w then contains the same steps, added in a
-///           different order, and every rank sets w to the mean of the ranks' w.
+/// After     w = w₀ − Σ factor·s / τ, as in asynchronous_exchange, over the messages that have arrived, with
+///           constraints; w differs between ranks. At an epoch's end all messages have arrived. Each rank's w
+///           then contains the same steps, added in a different order, and every rank sets w to the mean of
+///           the ranks' w.
 /// Exact     ranks have the same bits at an epoch's end, except the optimizers' state. Two runs may have
 ///           different bits.
 template <class Make>
@@ -150,8 +151,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   /// Weight of each rank's step.
   double factor() const { return settings_.mean ? 1.0 / world_->size() : 1; }
 
-  /// Replaces the parameters with the mean of all ranks' parameters, and running statistics with the mean
-  /// weighted by examples. Frozen parameters keep their values. Returns all ranks' votes.
+  /// Replaces the trained parameters in `dense` with the mean of all ranks' parameters, and merges all ranks'
+  /// running statistics, weighted by examples. Frozen parameters keep their values. Returns all ranks' votes.
   votes average_replicas(replica const& mine, std::byte* dense, votes const& own) {
     buffer const mean = copy_of({dense, mine.bytes()});
     votes const all = mean_over_ranks(*world_, mine.parameters.type(), mean.data(),

@@ -29,7 +29,7 @@ struct divergence {
 /// Before    at least one hash differs between ranks.
 divergence find_divergence(gathered const& hashes, int ranks);
 
-/// Returns a text such as "rank 3" or "ranks 0, 1, 4 and 12 more".
+/// Returns a text such as "rank 3" or "ranks 0, 1, 4". Lists at most 16 ranks, then adds " and 12 more".
 std::string text_of_ranks(std::span<int const> ranks);
 
 }  // namespace cohort::detail

@@ -27,8 +27,8 @@ namespace cohort::detail {
 template <class Make>
 using codec_of = std::invoke_result_t<Make const&, tensor_table>;
 
-/// Threads with which a rank encodes and decodes messages: one per worker, if a message is large enough for
-/// them.
+/// Threads with which a rank encodes and decodes messages: one per worker if the exchanged array has at least
+/// `least_elements` elements, otherwise only the calling thread.
 class codec_threads {
  public:
   /// Smallest number of elements for several threads: one thread encodes them in about a millisecond.
@@ -36,8 +36,8 @@ class codec_threads {
 
   void set(int workers) { workers_ = workers; }
 
-  /// Returns make(table, threads, device_passes) if the codec can use the given device. Otherwise returns
-  /// make(table, threads), where null threads mean the calling thread alone, or make(table).
+  /// Returns make(table, nullptr, device->thresholds()) if `device` is given and the codec can use it.
+  /// Otherwise returns make(table, threads), where null means the calling thread alone, or make(table).
   template <class Make>
   auto make(Make const& make, tensor_table table, threshold_device_source* device = nullptr) {
     using passes = std::shared_ptr<threshold_device>;

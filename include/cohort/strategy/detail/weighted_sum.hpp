@@ -19,8 +19,8 @@ namespace cohort::detail {
 /// Shapes    `count` elements of f32 or f64; with votes, `vote_words` more after them. Without votes the
 ///           array may be in an arena, reduced in place.
 /// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
-/// Exact     with one rank no bit changes; for 2ᵏ ranks of equal weight, the scaling is exact. Counts of
-///           examples are exact in f32 up to 2²⁴.
+/// Exact     with one rank of weight `expected` no bit changes; for 2ᵏ ranks of equal weight, the scaling is
+///           exact. Counts of examples are exact in f32 up to 2²⁴.
 class weighted_sum {
  public:
   static constexpr std::size_t vote_words = 5;

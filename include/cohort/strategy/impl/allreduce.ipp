@@ -339,10 +339,10 @@ void allreduce_strategy::report_divergence(step_info const& info, parameter_set 
   throw numeric_error(
       {.what = "the parameters of the ranks differ",
        .where = {"step ", info.step, ", first in ", parameters.table()[found.parameter].name},
-       .expected = {"the same bits on all ranks, which compute with ", parameters.updated_by(),
-                    ". Memory is damaged, or the program changes parameters or gradients on some ranks only; "
-                    "allreduce{.diverged = when_diverged::repair} continues with rank 0's"},
-       .got = {text_of_ranks(found.others), " unlike ", text_of_ranks(found.most)}});
+       .expected = {"the same bits, because all ranks compute with ", parameters.updated_by()},
+       .got = {"other bits on ", text_of_ranks(found.others), " than on ", text_of_ranks(found.most),
+               ". Memory is damaged, or the program changes parameters or gradients on some ranks only; "
+               "allreduce{.diverged = when_diverged::repair} continues with rank 0's parameters"}});
 }
 
 }  // namespace cohort::detail

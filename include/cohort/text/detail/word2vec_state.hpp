@@ -89,7 +89,7 @@ class huffman_tree {
   std::vector<std::size_t> first_;
 };
 
-/// Sums of the gradients of a matrix's touched rows.
+/// Sums of the gradients of a matrix's touched rows, with the number of terms of each sum.
 class sparse_rows {
  public:
   sparse_rows(std::size_t rows, std::size_t width) : width_(width), slot_(rows, none) {}
@@ -120,7 +120,7 @@ class sparse_rows {
   std::vector<float> sums_;
 };
 
-/// One of the two matrices, with the optimizer's state.
+/// The input or the output matrix of word2vec, with its optimizer state.
 class sparse_matrix {
  public:
   sparse_matrix(std::size_t rows, std::size_t width, optimizer_rule const& rule);

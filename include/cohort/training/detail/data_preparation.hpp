@@ -19,7 +19,7 @@ class row_pipeline {
   virtual ~row_pipeline() = default;
   virtual data_table apply(data_table const& rows) const = 0;
   virtual std::string to_json() const = 0;
-  /// fitted_pipeline::fingerprint
+  /// Returns the same number as fitted_pipeline::fingerprint.
   std::uint64_t fingerprint() const { return fnv1a(to_json()); }
 };
 
@@ -28,7 +28,7 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// The reader of the component transform; null in a program without this component.
 [[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
 
-/// Throws setting_error for rows that another pipeline than the kept one has prepared.
+/// Throws setting_error for rows that were prepared by a pipeline other than the kept one.
 [[noreturn]] void refuse_pipeline(std::string const& where);
 
 /// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,

@@ -39,8 +39,8 @@ class fit_loop {
   bool has_common_steps() const { return has_common_steps_; }
   std::span<listener* const> listeners() const { return how_.listeners; }
   int batch_size() const { return how_.batch; }
-  /// Returns the examples and the order of the current epoch. The fingerprint is absent for a stream, for an
-  /// empty data set, and if an example cannot be read.
+  /// Returns the fingerprint of the data set, and the order of the current epoch. The fingerprint is absent
+  /// for a stream, for an empty data set, and if an example cannot be read.
   epoch_data data_of_epoch() const;
 
  private:

@@ -32,7 +32,7 @@ std::string text_of(std::span<rank_memory const> ranks);
 /// nothing if the previous log was for the same batch and number of micro-batches.
 ///
 /// Order     collective.
-/// Moves     one allgatherv of about 300 bytes per rank, if it logs.
+/// Moves     one allgatherv of about 300 bytes per rank for each new batch or number of micro-batches.
 void log_memory(training_state& run, plan const& made, dataset const& data, fit_settings const& how);
 
 }  // namespace cohort::detail

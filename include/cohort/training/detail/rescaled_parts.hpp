@@ -9,7 +9,8 @@
 
 namespace cohort::detail {
 
-/// Rescaled copies of the parts that have maps; parts without maps are not copied.
+/// Rescaled copies of those inputs or targets of a batch that have maps (channel_scaling); the others are not
+/// copied.
 ///
 /// Before    the object must outlive the copies.
 class rescaled_parts {

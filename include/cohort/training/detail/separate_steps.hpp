@@ -5,7 +5,7 @@
 namespace cohort::detail {
 
 /// Returns whether, at inference, a layer without state computes each step of a sequence T×C only from the
-/// same step of its inputs, with the same parameters for every step. True for losses and for `in_place`.
+/// same step of its inputs, with the same parameters for every step. True for losses and in-place layers.
 bool computes_steps_separately(graph_view net, int id);
 
 }  // namespace cohort::detail

@@ -38,7 +38,7 @@ class validation {
   cohort::sharding sharding_;
 };
 
-/// Throws data_error because no example has a weight. `what`: the epoch or the validation data.
+/// Throws data_error because all examples have weight 0. `what`: "epoch" or "validation data".
 [[noreturn]] void refuse_weightless(std::string_view what, std::string where, std::int64_t examples);
 
 }  // namespace cohort::detail

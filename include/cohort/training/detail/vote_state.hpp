@@ -14,7 +14,7 @@ class vote_state {
   void request(votes const& wanted);
   /// Returns this rank's vote in the next step.
   votes requested() const;
-  /// Clears the requests on which the ranks have agreed. A stop also clears a request to save.
+  /// Clears the requests on which the ranks have agreed. A request to save is cleared after any agreement.
   void clear(votes const& agreed);
 
   /// Returns whether `met` is a meeting that this rank has not evaluated yet, and marks it as evaluated.

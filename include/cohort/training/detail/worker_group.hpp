@@ -94,8 +94,8 @@ class worker_group {
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
   ///            gradients() holds the gradient of the step, the other parts zeros. `now`: step_info of all
-  ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum
-  ///            over the workers to the optimizer.
+  ///            examples. `is_only_rank`: whether there is no other rank; the strategy may then leave the
+  ///            sum over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. `changed`: whether the caller has changed the
   ///            exchanged gradient. The outcome's loss is that of the last forward.
@@ -171,7 +171,7 @@ class worker_group {
     double loss = 0;
     bool has_unread_loss = false;
     bool is_not_finite = false;  // a loss or gradient is not finite
-    bool has_announced = false;  // backward announces the buckets
+    bool has_announced = false;  // backward calls `ready` for each bucket
     int backwards = 0;           // number of micro-batches whose gradients were added
     ready_function ready{};
     std::function<void()> finish_late{};
@@ -237,8 +237,8 @@ class worker_group {
   /// a device is synchronised only once.
   void read_loss(int w);
 
-  /// Completes a worker's gradient, unless backward has announced its buckets. A worker without a gradient,
-  /// or whose loss or gradient is not finite, contributes zeros.
+  /// Completes a worker's gradient, unless backward has called `ready` for the buckets. A worker without a
+  /// gradient, or whose loss or gradient is not finite, contributes zeros.
   void complete_gradient(int w);
 
   /// Counts a worker's completed bucket. The last worker calls the strategy's ready for the bucket. A

@@ -16,7 +16,7 @@ namespace cohort::detail {
 struct row_origin {
   std::int32_t file;  // index into keyed_rows::files
   std::int64_t row;   // number in the file
-  std::int32_t rank;  // −1: without a communicator
+  std::int32_t rank;  // −1: a run of a single rank
 };
 
 /// The files and rows from which rows were read.

@@ -20,8 +20,9 @@ struct pipeline_program {
   std::vector<std::optional<row_expression>> expressions;         // of filter and derive
   std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not yet, or nothing to fit
   std::size_t row_steps = 0;                                      // before group_by_key
-  table_schema schema;                                            // of the result; this and the rest are set
-  transform_report report;                                        // when all steps are fitted
+  // The following members are set when all steps are fitted.
+  table_schema schema;  // of the result
+  transform_report report;
   std::uint64_t fingerprint = 0;
 
   /// Returns whether a step learns from the training rows.

@@ -32,7 +32,7 @@ std::vector<std::string> pack_files(std::string const& folder, std::string const
 /// Order     collective.
 /// Before    all ranks see the same folders. A rank packs `threads` archives within the communicator's
 ///           deadline.
-/// Moves     between ranks: 32 bytes per archive, 16 bytes per second.
+/// Moves     between ranks: at most 32 bytes per archive, and 16 bytes per second and rank.
 /// Errors    as the overload without `world` on the rank where they occur, and data_error naming this rank on
 ///           the other ranks; complete archives remain. setting_error if the arguments or the names of the
 ///           files differ between ranks. communicator_error if a rank is lost.

@@ -11,7 +11,8 @@ namespace cohort::detail {
 /// chunks' sums of a few channels. Chunks grow with the tensor, which limits the number of chunk sums.
 ///
 /// Before    sums that may run concurrently have separate scratch memory (scratch_bytes).
-/// Exact     sums are computed in double, in an order that depends only on the layout.
+/// Exact     threads sum in f64, or on GPUs with few f64 units in two f32 numbers (kernels/sums.inc). These
+///           sums are added in f64. The order depends only on the layout.
 class channel_sums_on_gpu {
  public:
   /// Threads process up to `most_width` (8 or 1) adjacent channels at a time.

@@ -40,7 +40,7 @@ struct no_convolution_engine : backend_error {
 
 /// One pass of a convolution by cuDNN. Uses the first engine that keeps the precision and is deterministic,
 /// in the order of cuDNN's heuristics: mode A, then mode B, then the fallback mode. With `by`, up to eight
-/// such engines of all modes are timed, and the fastest is used. All modes, because mode A often lists a
+/// such engines are timed, and the fastest is used. They come from all modes, because mode A often lists a
 /// single engine.
 ///
 /// Before    of run: found() is true; operands are aligned to 16 bytes, the workspace to workspace_alignment.

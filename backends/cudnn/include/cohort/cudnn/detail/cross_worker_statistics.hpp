@@ -10,8 +10,8 @@ namespace cohort::detail {
 /// Combines the channel statistics of a batch whose parts are in the memory of different GPUs, for
 /// synchronised_batch_norm. The sums over the parts are computed on the processor.
 ///
-/// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each. `combined`: C
-///           elements of `sum`, then C elements of `along`.
+/// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each, Σ g and
+///           Σ g·(normalised input), see kernels::norm_gradient_sums. `combined`: both, one after the other.
 /// Order     each call waits for the GPU, then for the other parts.
 /// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {

@@ -84,10 +84,9 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// backward first. Backward also copies the statistics to the gradients of the running statistics:
 /// plan/batch_statistics.hpp.
 ///
-/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other parts:
-///           twice in forward, once in backward.
-/// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward,
-///           with two waits each.
+/// Order     if step_scalars::sums is set, each pass first waits for the GPU, then for the other parts: in
+///           forward twice (means, variances), in backward once.
+/// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;

@@ -18,8 +18,8 @@
 
 namespace cohort::detail {
 
-/// A tensor of the network. Its last activation is recorded only when the tensor is first used: a softmax
-/// before a loss is never recorded, because the loss contains it.
+/// A tensor of the network. Its last activation is recorded (added to the network) only when the tensor is
+/// first used: a softmax before a loss is never recorded, because the loss contains it.
 struct keras_slot {
   int id = -1;
   std::function<int()> record{};
@@ -72,9 +72,9 @@ struct keras_call {
   std::vector<keras_reference> inputs{};
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
   std::map<std::string, io::json_value> options{};  // arguments that are not tensors
-  bool has_constants = false;                       // a positional argument is not a tensor
+  bool has_constants = false;                       // a positional argument contains a number or a text
   bool has_mask = false;                            // a mask is an argument
-  std::optional<double> constant{};                 // the first one, if it is a number
+  std::optional<double> constant{};                 // the first positional argument that is a number
 };
 
 /// A Keras layer. All calls of the layer share its parameters.
@@ -86,7 +86,7 @@ struct keras_layer_state {
   bool trainable = true;
   int calls = 0;
   std::vector<int> nodes{};  // nodes with parameters, recorded by the first call
-  std::size_t cursor = 0;    // in later calls: index of the next of these nodes
+  std::size_t cursor = 0;    // in later calls: index in `nodes` of the next node to share
 };
 
 /// Arguments of the translation of one layer.
@@ -180,7 +180,7 @@ class keras_translation {
     int index = 0;
     bool is_trained = true;
   };
-  /// Maps an array of the current layer to a parameter of a recorded node, with permuted axes.
+  /// Maps an array of the current layer to a parameter of a recorded node, with axes permuted by `axes`.
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
              std::vector<int> axes = {}, keras_order const& order = {}, std::size_t offset = 0);
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
@@ -271,7 +271,7 @@ class keras_translation {
   std::string origin_;
   keras_options how_;
   int version_;
-  int keras_minor_;  // minor version: 2.3 changed defaults; 2.12 and 3.1 masked statistics
+  int keras_minor_;  // 2.3 changed defaults, 2.11 optimizers, 2.12 and 3.1 the statistics of masked batches
   bool images_first_ = false;
   builder net_{};
   std::map<std::string, keras_layer_state> states_{};

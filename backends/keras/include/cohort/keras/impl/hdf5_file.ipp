@@ -113,7 +113,7 @@ hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
   open();
 }
 
-/// Bounds the work, because damaged references may lead to the same bytes repeatedly.
+/// Counts bytes to be read, and refuses the file at the limit: damaged references may repeat the same bytes.
 void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
   std::uint64_t const most = 32 * size_ + hdf5_limits::block_bytes;
   if ((spent_ += bytes) > most)
@@ -237,7 +237,7 @@ hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
 void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group& to) const {
   struct pending_node {
     std::uint64_t at;
-    std::uint64_t below;  // upper bound of the node's level, which excludes cycles
+    std::uint64_t below;  // the node's level must be lower, which excludes cycles
   };
   std::vector<pending_node> pending{{tree, 256}};
   while (!pending.empty()) {

@@ -116,7 +116,8 @@ keras_translation::values keras_translation::multi_head_attention(call const& c)
 keras_translation::values keras_translation::luong_attention(call const& c) {
   keras_fields const& f = c.fields;
   if (c.inputs.size() < 2 || c.inputs.size() > 3)
-    refuse("Attention has the inputs query, value and key", "2 or 3", std::to_string(c.inputs.size()));
+    refuse("Attention needs the inputs query, value and optionally key", "2 or 3",
+           std::to_string(c.inputs.size()));
   bool causal = f.flag({"causal"}, false);
   for (auto const& [name, given] : c.options) {
     if (name == "use_causal_mask")

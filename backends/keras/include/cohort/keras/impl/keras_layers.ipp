@@ -46,9 +46,9 @@ inline constexpr refused_class refused[]{
     {"UnitNormalization", "Cohort has no normalisation to unit length"},
     {"ReversibleEmbedding", "Cohort has no embedding that also computes logits"},
     {"StackedRNNCells", "a layer of several cells: write one recurrent layer for each cell"},
-    {"GRUCell", "a cell is imported inside of RNN only"},
-    {"LSTMCell", "a cell is imported inside of RNN only"},
-    {"SimpleRNNCell", "a cell is imported inside of RNN only"},
+    {"GRUCell", "a cell is imported only inside RNN"},
+    {"LSTMCell", "a cell is imported only inside RNN"},
+    {"SimpleRNNCell", "a cell is imported only inside RNN"},
     {"Discretization", no_text},
     {"HashedCrossing", no_text},
     {"Hashing", no_text},
@@ -259,7 +259,7 @@ keras_translation::values keras_translation::translate_operation(call const& c, 
     refuse("the function keras.ops." + c.class_name + " is not imported",
            "Add, Subtract, Multiply, Maximum or Minimum of tensors", c.class_name);
   if (has_constants || c.inputs.size() != 2)
-    refuse("the function keras.ops." + c.class_name + " is imported for two tensors", "2 tensors",
+    refuse("the function keras.ops." + c.class_name + " is imported only for two tensors", "2 tensors",
            has_constants ? "a tensor and a number" : std::to_string(c.inputs.size()));
   return merge(c);
 }
@@ -474,7 +474,7 @@ keras_translation::values keras_translation::normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   if (version_ == 1 && f.integer({"mode"}, 0) != 0)
-    refuse("batch normalisation of Keras 1 is imported in mode 0", "0",
+    refuse("batch normalisation of Keras 1 is imported only in mode 0", "0",
            std::to_string(f.integer({"mode"}, 0)));
   auto const axis = f.find({"axis"});
   int at = -1;
@@ -628,11 +628,11 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
       has_channel_axis = is_channel_axis(static_cast<int>(axis->integer(-8, 8)), x);
     expect_plain_order(x);
     bool const has_mean = f.has("mean"), has_variance = f.has("variance");
-    if (has_mean != has_variance) refuse("mean and variance are given together", "both", "one of them");
+    if (has_mean != has_variance) refuse("mean and variance must be given together", "both", "one of them");
     if (!has_mean) {
       // A layer adapted to data: mean, variance and count are arrays of the layer.
       if (!has_channel_axis)
-        refuse("an adapted normalisation is imported for each channel", "axis -1", "other axes");
+        refuse("an adapted normalisation is imported only per channel", "axis -1", "other axes");
       int const id = record_fixed(x);
       fill(id, "scale", 1);
       fill(id, "shift", 0);
@@ -649,7 +649,7 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
     }
     auto mean = numbers("mean", 0), variance = numbers("variance", 1);
     if ((mean.size() > 1 || variance.size() > 1) && !has_channel_axis)
-      refuse("mean and variance of a normalisation are imported for each channel",
+      refuse("mean and variance of a normalisation are imported only per channel",
              "the channel axis, or one number", "another axis");
     for (auto* const one : {&mean, &variance}) {
       if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
@@ -702,10 +702,11 @@ keras_translation::values keras_translation::one_hot(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);
   std::string const mode = c.fields.text({"output_mode"}, "multi_hot");
-  if (mode != "one_hot") refuse("CategoryEncoding is imported with output_mode one_hot", "one_hot", mode);
+  if (mode != "one_hot")
+    refuse("CategoryEncoding is imported only with output_mode one_hot", "one_hot", mode);
   int const tokens = c.fields.integer({"num_tokens"});
   if (tokens > 4096)
-    refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
+    refuse("CategoryEncoding is imported only for up to 4096 tokens", "at most 4096", std::to_string(tokens));
   int const id = record(embedding{.vocabulary = tokens, .width = tokens}, {id_of(x)});
   if (is_first_call()) {  // later calls share the embedding
     std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);

@@ -263,14 +263,15 @@ shape keras_translation::extents_of(keras_value const& v) const {
 
 keras_value const& keras_translation::only(call const& c) const {
   if (c.inputs.size() != 1)
-    refuse(c.class_name + " has one input here", "1 tensor", std::to_string(c.inputs.size()));
+    refuse(c.class_name + " must have one input here", "1 tensor", std::to_string(c.inputs.size()));
   return c.inputs[0];
 }
 
 void keras_translation::expect_rank(call const& c, std::size_t rank) const {
   if (only(c).dims.size() != rank)
-    refuse(c.class_name + " is imported for inputs of " + std::to_string(rank) + " axes besides the batch",
-           std::to_string(rank) + " axes", keras_text(only(c).dims));
+    refuse(
+        c.class_name + " is imported only for inputs of " + std::to_string(rank) + " axes besides the batch",
+        std::to_string(rank) + " axes", keras_text(only(c).dims));
 }
 
 void keras_translation::expect_plain_order(keras_value const& v) const {
@@ -1048,7 +1049,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
       output_state.path = names[i];
       ids[i] = record(identity_activation{}, {ids[i]}, "output");
     }
-    // A loss that contains the last activation computes the output; other losses read it.
+    // If the loss contains the last activation, the loss node computes the output; other losses read it.
     int const computed = outputs[i].slot->id;
     output_names.push_back(name_of(computed < 0 || is_input(computed) ? ids[i] : computed));
   }

@@ -299,7 +299,7 @@ keras_translation::values keras_translation::adaptive_pooling(call const& c) {
   for (std::size_t axis = 0; axis < axes; ++axis) {
     int const extent = input[static_cast<int>(axis) + 1];
     if (wanted[axis] < 1 || extent % wanted[axis] != 0)
-      refuse("adaptive pooling is imported if the input is a multiple of the output",
+      refuse("adaptive pooling is imported only if the input is a multiple of the output",
              "a divisor of " + std::to_string(extent), std::to_string(wanted[axis]));
     (axis == 0 ? window.height : window.width) = extent / wanted[axis];
   }
@@ -648,7 +648,7 @@ keras_translation::values keras_translation::dot(call const& c) {
     return {value(reshaped(product, {1}, "vector"), {1})};
   }
   if (a.dims.size() != 2 || b.dims.size() != 2)
-    refuse("Dot is imported for two vectors or two sequences", "1 or 2 axes besides the batch",
+    refuse("Dot is imported only for two vectors or two sequences", "1 or 2 axes besides the batch",
            keras_text(a.dims) + " and " + keras_text(b.dims));
   bool const ta = axes[0] == 1, tb = axes[1] == 2;
   int const rows = a.dims[ta ? 1 : 0], columns = b.dims[tb ? 0 : 1];

@@ -86,7 +86,8 @@ int keras_translation::record_loss(keras_value const& output, keras_object const
              loss.class_name);
   }
   f.expect_read(true);
-  // A loss that contains the last activation computes the output of the activation's layer.
+  // If the loss contains the last activation, the loss node has the activation layer's output, so it is
+  // published under that layer's name.
   bool const contains_activation = output.slot->id < 0 && output.slot->logits == net_.view().inputs(id)[0];
   if (contains_activation && !output.slot->name.empty()) publish(id, output.slot->name);
   suffix_ = suffix_before;
@@ -213,7 +214,7 @@ rate_schedule keras_translation::read_rate(keras_fields const& of) const {
     auto const boundaries = f.find({"boundaries"}), values = f.find({"values"});
     if (!boundaries || !values || values->size() != boundaries->size() + 1
         || values->size() > schedule::map::capacity)
-      f.refuse("a piecewise schedule is imported with up to 8 values", "boundaries, and one value more",
+      f.refuse("a piecewise schedule is imported only with up to 8 values", "boundaries, and one value more",
                values ? std::to_string(values->size()) + " values" : std::string("no values"));
     schedule::map made{.by = by};
     for (std::size_t i = 0; i < values->size(); ++i) {
@@ -258,7 +259,7 @@ void keras_translation::read_optimizer(io::json_value compile) {
                beta2 = f.number({"beta_2"}, lower == "lion" ? 0.99 : 0.999);
   bool const decays_itself = lower == "adam" || lower == "adamw" || lower == "lion";
   if (decay != 0 && !decays_itself)
-    f.refuse("weight_decay is imported for Adam, AdamW and Lion", instead, name);
+    f.refuse("weight_decay is imported only for Adam, AdamW and Lion", instead, name);
   if (lower == "sgd") {
     double const momentum = f.number({"momentum"}, 0);
     if (momentum != 0 && (is_scheduled || f.number({"decay"}, 0) != 0))

@@ -47,8 +47,8 @@ class mpi_transport final : public transport {
   void announce(failure_report const& why) noexcept override { control_->announce(why); }
   std::optional<failure_report> trouble() const override { return control_->trouble(); }
   /// Cancels receives. Operations that cannot be cancelled (a partly received message, a send to a lost rank)
-  /// may still complete while the announcement is sent. If an operation is pending afterwards, MPI is never
-  /// called again, so that MPI does not access the operation's memory.
+  /// may still complete while the other ranks are notified. If an operation is pending afterwards, MPI is
+  /// never called again, so that MPI does not access the operation's memory.
   void abandon() noexcept override;
   void leave() noexcept override { control_->leave(); }
 

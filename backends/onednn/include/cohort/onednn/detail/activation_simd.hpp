@@ -16,8 +16,9 @@ enum class curve { softplus, gelu, gelu_tanh, mish };
 ///     backward  x, dy → dx      dx = f′(x)·dy
 ///
 /// Exact     the relative errors of f and f′ in f32 are at most 1e-6 for softplus, gelu and mish and 2.5e-5
-///           for gelu_tanh, down to the smallest normal number; near a zero of f′, its absolute error is at
-///           most 1e-6. Below that, results are rounded to denormals. Results for NaN are NaN.
+///           for gelu_tanh, down to the smallest normal number; near a zero of f′, the absolute error of f′
+///           is at most 1e-6. Results below the smallest normal number are rounded to denormals. Results for
+///           NaN are NaN.
 struct activation_passes {
   void (*forward)(void const* x, void* y, std::size_t n);
   void (*backward)(void const* x, void const* dy, void* dx, std::size_t n);

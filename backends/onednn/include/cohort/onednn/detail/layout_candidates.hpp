@@ -9,8 +9,8 @@ namespace cohort::detail {
 ///
 /// `forward`           layout of activations in forward and in backward-weights
 /// `data`              layout of activations in backward-data; `kept`: the layout in the request
-/// `weights_any`       oneDNN chooses the layouts of backward-weights
-/// `plain`             weights are dense and row-major
+/// `weights_any`       whether oneDNN chooses the layouts of backward-weights
+/// `plain`             whether the weights are dense and row-major
 struct layout_candidate {
   enum class order : unsigned char { rule, kept, blocks, last, any };
 

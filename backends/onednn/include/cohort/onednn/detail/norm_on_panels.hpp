@@ -42,7 +42,7 @@ struct norm_tensors {
 ///           cache. If there are fewer panels than threads, several threads share a panel, each with a part
 ///           of its rows.
 /// Exact     the partition of a panel depends only on the number of threads, and its parts are merged in
-///           order. Values and squares are summed in f32 over some hundred rows; these sums are merged in
+///           order. Values and squares are summed in f32 over at most 1024 rows; these sums are merged in
 ///           double.
 /// Source    Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
 ///           variances, 1979.
@@ -99,11 +99,11 @@ class norm_on_panels {
   bool advance(row_block& at, panel_slice const& slice, std::size_t most) const;
   static void const* address(void const* tensor, row_block const& at);
   static void* address(void* tensor, row_block const& at);
-  /// Returns the number of rows to sum in f32 between merges; at least 16, so that merging costs little.
+  /// Returns the number of rows to sum in f32 between merges, 16 to 1024.
   std::size_t chunk() const { return std::clamp<std::size_t>(16384 / p_.width, 16, 1024); }
 
-  /// Sums squared differences from the mean of the previous rows. For the first rows, this mean is estimated
-  /// from a sample of them.
+  /// Computes the mean and Σ (x − mean)² of the slice. Each chunk of rows is summed relative to the mean of
+  /// the previous chunks; for the first chunk, up to 16 of its rows estimate this mean.
   void compute_moments(norm_tensors const& a, panel_slice const& slice, thread_buffers const& buffers) const;
   static void merge(double& mean, double& squares, double seen, double other_mean, double other_squares,
                     double more);

@@ -22,8 +22,8 @@ invocation<onednn> batch_statistics_of(memory_layout const& layout, statistics_w
 /// Order     if the second input needs a gradient, the output may overwrite the second input, and the second
 ///           input's gradient may overwrite the output's gradient. Otherwise the same holds for the first
 ///           input.
-/// Moves     forward reads each input from memory once, and backward each input and the output's gradient
-///           (see norm_on_panels).
+/// Moves     from memory once (see norm_on_panels): forward reads each input; backward reads the first input,
+///           the output's gradient and, if there is a sum, the output.
 struct rectified_norm {
   operation_request<onednn> const& request;
   memory_layout layout = request.inputs[0];

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Header of a frame: it precedes `frame_bytes` bytes of payload. A message consists of data frames: one
+/// Header of a frame, followed by `frame_bytes` bytes of payload. A message consists of data frames: one
 /// `first`, then any number of `more`. Other frames may come between them:
 ///
 /// control, acknowledgement   control message of a rank_monitor, and its acknowledgement
@@ -76,8 +76,8 @@ struct greeting {
   std::array<std::byte, bytes> encoded() const;
   /// Returns the field `question` of an encoded greeting.
   static std::uint32_t question_of(std::span<std::byte const, bytes> got);
-  /// Compares an encoded greeting with `expected`, whose `from` may be any rank but `to`, and sets `from`.
-  /// Returns the difference as text; "" if there is none.
+  /// Compares the encoded greeting `got` with `expected`, except for the sender's rank. Returns the
+  /// difference as text; "" if there is none, and then sets `from` to the sender's rank.
   static std::string refusal(std::span<std::byte const, bytes> got, greeting const& expected, int& from);
 };
 

@@ -67,7 +67,7 @@ class secure_stream {
  public:
   enum class role { client, server };
   enum class progress { waits, ready, failed };
-  /// Cause of a failure. network: the connection, or one of both processes. identity: the keys or
+  /// Cause of a failure. network: the connection, or one of the two processes. identity: the keys or
   /// certificates of both sides do not match. job: the peer does not know the job's name, or uses
   /// certificates instead of a key. encryption: one side uses TLS and the other does not. protocol: the peer
   /// is another program.

@@ -10,8 +10,8 @@
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a beat, on a new connection for each attempt. Several attempts may be pending at
-/// once, because an answer may take longer than the interval between attempts. New connections are needed
+/// Asks a silent rank for a heartbeat, on a new connection for each attempt. Several attempts may be pending
+/// at once, because an answer may take longer than the interval between attempts. New connections are needed
 /// because an interrupted connection resumes only at TCP's next retransmission: the intervals between
 /// retransmissions double, so the silence may last twice as long as the interruption.
 ///
@@ -22,20 +22,22 @@ class tcp_question {
   /// tried in rotation.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
            std::chrono::steady_clock::duration interval, socket_api& by);
-  /// Continues the attempts. If the rank has answered, returns the table of its beat and ends all attempts.
+  /// Advances the pending attempts. If the rank has answered, returns its progress table (see tcp_answer) and
+  /// ends all attempts.
   std::optional<std::vector<std::byte>> advance();
   bool is_pending() const { return !pending_.empty(); }
 
  private:
-  /// With one attempt per 1/16 heartbeat, each attempt has half a heartbeat. With TLS an answer takes three
-  /// round trips: TCP connection, TLS handshake, question.
+  /// Limit of pending attempts; a further attempt replaces the oldest. With one attempt per 1/16 heartbeat,
+  /// an attempt has half a heartbeat. With TLS an answer takes three round trips: TCP connection, TLS
+  /// handshake, greeting and answer.
   static constexpr std::size_t most_pending = 8;
 
   struct attempt {
     secure_stream stream;
     std::vector<std::byte> hello;     // unsent bytes of the greeting
     std::vector<std::byte> answer{};  // bytes that have arrived
-    bool has_answer = false;          // `answer` is a whole beat
+    bool has_answer = false;          // `answer` is a complete heartbeat
   };
   /// Returns whether an attempt is still pending.
   static bool advance(attempt& one);
@@ -45,10 +47,10 @@ class tcp_question {
   std::deque<attempt> pending_;
 };
 
-/// The answer of a rank to a tcp_question.
+/// A rank's pending answer to a tcp_question of another rank.
 class tcp_answer {
  public:
-  /// `table`: payload of the beat, see rank_monitor::progress_table.
+  /// `table`: payload of the heartbeat to send, see rank_monitor::progress_table.
   tcp_answer(secure_stream to, std::span<std::byte const> table, std::chrono::steady_clock::time_point limit);
   /// Sends pending bytes. Returns whether this answer is finished: all is sent, the connection has failed, or
   /// `limit` has passed.

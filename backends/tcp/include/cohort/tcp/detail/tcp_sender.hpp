@@ -37,7 +37,7 @@ class tcp_sender {
   int descriptor() const { return stream_.is_open() ? stream_.socket().descriptor() : -1; }
   /// Returns whether advance() has work: the connection is being established, or bytes are pending.
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
-  /// Returns whether this pending work waits for the socket, not for space in the ring.
+  /// Returns whether there is pending work that waits for the socket, not for space in the ring.
   bool waits_for_socket() const { return wants_to_write() && !memory_.is_used(); }
   /// Returns whether the sender waits for bytes of the TLS handshake or for the confirmation of its greeting.
   bool waits_for_bytes() const {
@@ -107,10 +107,10 @@ class tcp_sender {
   static constexpr auto longest_pause = std::chrono::milliseconds(1000);
 
   void open();
-  /// Continues connecting. Returns whether the other rank has confirmed the connection.
+  /// Advances the connection attempt. Returns whether the other rank has confirmed the connection.
   bool connect();
   void begin_attempt();
-  /// Continues an attempt: TLS handshake, greeting, confirmation.
+  /// Advances one attempt: TLS handshake, greeting, confirmation.
   secure_stream::progress continue_attempt();
   /// Ends an attempt, and selects the next address; sets failure_ after `time_to_connect`, or if all
   /// addresses refuse. `refused`: another attempt at this address would fail, too.

@@ -26,18 +26,18 @@ struct tcp_membership {
   greeting::job_token token{};
 };
 
-/// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction;
-/// the sender opens it. Between processes of one host the bytes go through shared memory, if the system
+/// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction,
+/// opened by its sender. Between processes of one host the bytes go through shared memory, if the system
 /// allows it; the connections then only wake the other process, and detect its end.
 ///
 /// Order     only the constructor, the destructor and the progress thread use the sockets.
 /// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a
-///           rank that cannot be reached is announced as a failure.
+///           rank that cannot be reached is announced to all ranks as a failure.
 class tcp_transport final : public transport {
  public:
   /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`, if not null, receives
-  /// trouble() in close() or in the destructor, which may detect that a rank is lost. `by` outlives this
-  /// transport.
+  /// trouble() in close() and in the destructor; the destructor may detect that a rank is lost. `by` outlives
+  /// this transport.
   tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
                 std::shared_ptr<std::optional<failure_report>> last_trouble = {},
@@ -90,7 +90,7 @@ class tcp_transport final : public transport {
   static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
   /// Largest part of the progress thread's time for connections whose rank is not known yet.
   static constexpr double share_of_unknown = 0.05;
-  /// Ids of events that are not ranks: entrance_; a sender that waits for its socket.
+  /// Event ids beside the ranks: events of entrance_, and of a sender that waits for its socket.
   static constexpr std::uint64_t entrance_event = std::uint64_t{1} << 32, sender_event = entrance_event + 1;
 
   /// Sends and receives control messages over the connections.
@@ -155,25 +155,26 @@ class tcp_transport final : public transport {
   void exchange_bytes();
   /// Handles the events of the sockets.
   void poll_sockets();
-  /// Continues the connections whose rank is not known yet, and admits those that have sent their greeting.
+  /// Advances the connections whose rank is not known yet, and admits those that have sent their greeting.
   void advance_entrance();
   void admit(greeted_connection one);
-  /// Answers the question of a rank.
+  /// Begins a tcp_answer to rank `from`, which asks because it receives nothing from rank `silent`.
   void answer(int from, int silent, secure_stream over);
-  /// Continues questions and answers.
+  /// Advances this rank's pending tcp_questions to silent ranks, and its pending tcp_answers to questions of
+  /// others.
   void advance_questions();
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
   /// Asks the other ranks to stop sending data while more than most_kept bytes are buffered and no operation
-  /// of this rank is pending. With a pending operation this rank receives all messages without a limit: the
-  /// awaited message may follow them, or its sender may itself wait for their senders.
+  /// or probe of this rank is pending. While one is pending, this rank buffers all messages without a limit:
+  /// the awaited message may follow them, or its sender may itself wait for their senders.
   void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
-  /// Offers a ring to a rank of this host, once.
+  /// Offers a shared-memory ring to `one`, once, if that rank is on this host.
   void offer_ring(other_rank& one);
-  /// Marks all rings, see tcp_receiver::sleeps. Returns whether nothing is pending, so that this process may
-  /// sleep.
+  /// Stores in all rings whether this process sleeps, see tcp_receiver::sleeps. Returns whether nothing is
+  /// pending, so that this process may sleep.
   bool announce_sleep(bool sleeps);
   /// Makes events_ watch the sockets of waiting senders.
   void watch_senders();
@@ -194,7 +195,7 @@ class tcp_transport final : public transport {
   bool has_rings_ = false;
   bool holds_ = false;  // the other ranks were asked to stop, see hold_if_full
   bool leaves_ = false;
-  bool looks_ = false;  // since the last exchange, probe has found no message
+  bool looks_ = false;  // a probe since the last exchange has found no message
   unsigned polls_ = 0;
   std::uint64_t moves_ = 0;
   std::shared_ptr<std::optional<failure_report>> last_trouble_;
