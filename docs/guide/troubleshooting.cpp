@@ -78,8 +78,8 @@ void training() {
     training.evaluate(digits, {{"digits", &report}});
   });
   provoke("memory", [&] {
-    auto training = cohort::trainer<cohort::onednn>(net, {.max_bytes = 1 << 20});
-    training.fit(digits, {.batch = 20'000});
+    auto training = cohort::trainer<cohort::onednn>(net, {.max_bytes = 4 << 20});
+    training.fit(digits, {.batch = 200'000});
   });
 }
 

@@ -208,7 +208,7 @@ class cohort_run(unittest.TestCase):
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
     def test_ranks_survive_printing_after_cohort_run_is_killed(self):
-        script = 'trap "echo more; echo \$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
+        script = 'trap "echo more; echo \\$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
         for flags in ((), self.remote("--hosts", "a")):
             with subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
                 self.assertEqual(job.stdout.readline(), "ready\n")

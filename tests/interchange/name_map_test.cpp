@@ -105,7 +105,7 @@ TEST(name_map, ignores_a_tensor_of_an_unsupported_type_unless_a_line_refers_to_i
   EXPECT_NE(refusal_of<data_error>([&] {
               read_mapped(file.tensors, "file", name_map::parse(map + "\n- fc1.bias"), run.network(),
                           run.parameters());
-            }).find("mask for body.bias (f32, f64, f16 or bf16 expected, got type BOOL)"),
+            }).find("mask for body.bias (f32, f64, f16 or bf16 expected, got type \"BOOL\")"),
             std::string::npos);
 }
 

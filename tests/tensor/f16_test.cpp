@@ -41,7 +41,7 @@ TEST(f16, numbers_are_widened_in_place) {
     std::vector<float> array(count);
     for (std::size_t i = 0; i < count; ++i) {
       auto const pattern = static_cast<std::uint16_t>(0x3c00 + 0x400 * i);
-      std::memcpy(reinterpret_cast<std::byte*>(array.data()) + 2 * (count + i), &pattern, 2);
+      std::memcpy(reinterpret_cast<std::byte*>(array.data()) + 2 * i, &pattern, 2);
     }
     cohort::detail::widen_f16(reinterpret_cast<std::byte*>(array.data()), count);
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(array[i], std::ldexp(1.0F, static_cast<int>(i)));

@@ -27,12 +27,11 @@ struct f16 {
 
 namespace detail {
 
-/// Converts f16 numbers in the second half of an array of `count` f32 elements to f32, in place.
+/// Converts f16 numbers in the first half of an array of `count` f32 elements to f32, in place.
 inline void widen_f16(std::byte* array, std::size_t count) {
-  std::byte const* const from = array + count * sizeof(f16);
-  for (std::size_t i = 0; i < count; ++i) {  // forward: element i ends before the f16 number i + 1
+  for (std::size_t i = count; i-- > 0;) {  // backward: element i begins after the f16 number i − 1
     f16 number;
-    std::memcpy(&number, from + i * sizeof number, sizeof number);
+    std::memcpy(&number, array + i * sizeof number, sizeof number);
     float const value = number.value();
     std::memcpy(array + i * sizeof value, &value, sizeof value);
   }

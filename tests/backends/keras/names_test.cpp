@@ -73,6 +73,20 @@ TEST(keras_names, of_layers_have_precedence_over_equal_derived_names) {
             outputs_of(called_twice("other"), {"other", "sum"}, {rows}));
 }
 
+/// The loss computes the softmax of the last layer of the nested model, and has its name.
+TEST(keras_names, of_an_activation_in_the_loss_is_that_of_the_layer_in_the_nested_model) {
+  using namespace keras_models;
+  std::string const nested = R"({"class_name": "Sequential", "config": {"name": "head", "layers": [)"
+                             + layer_json("probs", "Dense", R"("units": 3, "activation": "softmax")") + "]}}";
+  std::vector<float> const x{1, -2, 3, 0.5F, 2, -1};
+  imported_model const model = imported(
+      sequential({input_json("x", "[null, 3]"), nested},
+                 R"(, "compile_config": {"loss": "sparse_categorical_crossentropy", "optimizer": "sgd"})"));
+  EXPECT_EQ(model.outputs, std::vector<std::string>{"head/probs"});
+  auto const both = outputs_of(model, {"head/probs"}, {tensor_view(x.data(), {2, 3})});
+  EXPECT_NEAR(static_cast<double>(both[0][0] + both[0][1] + both[0][2]), 1, 1e-6);
+}
+
 TEST(keras_names, of_layers_must_differ_even_from_names_inside_nested_models) {
   using namespace keras_models;
   std::string const nested = R"({"class_name": "Sequential", "config": {"name": "enc", "layers": [)"
@@ -268,11 +282,16 @@ TEST(keras_masks, are_not_passed_to_recurrent_layers_with_initial_states_by_kera
     x[i] = x[15 + i] = 0.1F * static_cast<float>(i + 1);  // then 2 steps of padding
   std::vector<float> const state{0.3F, -0.2F, 0.1F, 0.4F};
   std::vector<tensor_view> const inputs{tensor_view(x.data(), {2, 5, 3}), tensor_view(state.data(), {2, 2})};
-  for (auto const& [class_name, config] :
-       {std::pair{"GRU", R"("units": 2)"}, std::pair{"SimpleRNN", R"("units": 2, "return_sequences": true)"}})
-    EXPECT_EQ(outputs_of(model(true, class_name, config), {}, inputs),
-              outputs_of(model(false, class_name, config), {}, inputs))
+  for (std::string const class_name : {"GRU", "SimpleRNN"})
+    EXPECT_EQ(outputs_of(model(true, class_name, R"("units": 2)"), {}, inputs),
+              outputs_of(model(false, class_name, R"("units": 2)"), {}, inputs))
         << class_name;
+  try {
+    model(true, "GRU", R"("units": 2, "return_sequences": true)");
+    ADD_FAILURE() << "the outputs of all steps keep the mask in Keras";
+  } catch (error const& refused) {
+    EXPECT_EQ(refused.why().expected, "a sequence without mask");
+  }
 }
 
 TEST(keras_masks, passed_as_arguments_must_be_the_mask_of_the_layers_input) {

@@ -72,7 +72,7 @@ class numpy_and_cohort(unittest.TestCase):
             numpy.save(self.folder / "a.npy", array, allow_pickle=True)
             self.assertIn(reason, self.copy("a.npy"))
             numpy.savez(self.folder / "a.npz", x=array)  # only a use of the tensor is an error
-            self.assertIn(f'tensor "x"): expected a tensor with data, got type {type_name}', self.copy("a.npz"))
+            self.assertIn(f'tensor "x"): expected a tensor with data, got type "{type_name}"', self.copy("a.npz"))
         numpy.savez(self.folder / "a.npz", x=numpy.zeros(2, dtype=[("a", "<f4")]))
         refused = self.copy("a.npz")
         self.assertIn(", entry x.npy, ", refused)

@@ -41,9 +41,12 @@ transfer_report read_matching(std::span<stored_tensor const> from, std::string c
         found.push_back({there->view, static_cast<int>(end), into.master()});
       } else if (reason.empty()) {
         reason = !there ? std::string(one.spec.name) + " is absent"
-                        : detail::text_of({one.spec.name, ": expected ", to_string(one.spec.dims), ' ',
-                                           name_of(into.type()), ", got ", to_string(there->view.dims), ' ',
-                                           name_of(there->view.type)});
+                        : detail::text_of(
+                            {one.spec.name, ": expected ", to_string(one.spec.dims), ' ',
+                             name_of(into.type()), ", got ",
+                             there->unread_type.empty()
+                                 ? to_string(there->view.dims) + ' ' + std::string(name_of(there->view.type))
+                                 : "type " + detail::quote_for_error(there->unread_type)});
       }
     }
     if (reason.empty()) {

@@ -157,7 +157,8 @@ std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
                        [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
   if (found == by_name_.end() || tensors_[*found].name != tensor) return std::nullopt;
   if (std::string const& type = tensors_[*found].unread_type; !type.empty())
-    refuse(tensor, "one of the types " + detail::names_of_safetensors_types(), "type " + type);
+    refuse(tensor, "one of the types " + detail::names_of_safetensors_types(),
+           "type " + detail::quote_for_error(type));
   return tensors_[*found].view;
 }
 
@@ -242,12 +243,12 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
   std::vector<std::uint64_t> places;
   std::uint64_t place = 0;
   for (auto const& entry : entries) {
-    std::uint64_t const bytes = entry.end - entry.begin, first = place + (entry.is_f16 ? bytes : 0);
+    std::uint64_t const bytes = entry.end - entry.begin;
     bool const is_read = entry.unread_type.empty();
     places.push_back(bytes == 0 ? 0 : place);
     for (std::uint64_t done = 0; done < bytes;) {
       std::array<std::byte, 4096> skipped;
-      std::uint64_t const from = first + done;
+      std::uint64_t const from = place + done;
       if (is_read && from >= data_.bytes()) grow(detail::next_capacity(from, needed, size_is_known));
       std::uint64_t const part =
           std::min<std::uint64_t>(bytes - done, is_read ? data_.bytes() - from : skipped.size());
@@ -255,7 +256,11 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
       done += got;
       if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
     }
-    if (entry.is_f16) detail::widen_f16(data_.data() + place, static_cast<std::size_t>(bytes) / sizeof(f16));
+    if (entry.is_f16) {
+      std::uint64_t const end = place + 2 * bytes;
+      if (end > data_.bytes()) grow(detail::next_capacity(place + bytes, needed, size_is_known));
+      detail::widen_f16(data_.data() + place, static_cast<std::size_t>(bytes) / sizeof(f16));
+    }
     place += slot(entry);
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {

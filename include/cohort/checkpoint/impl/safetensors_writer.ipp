@@ -33,10 +33,11 @@ void check_tensors(std::vector<stored_tensor const*> order) {
   }
   for (stored_tensor const* const tensor : order)
     if (!tensor->unread_type.empty())
-      throw data_error({.what = "cannot write safetensors",
-                        .where = {"tensor ", quote_for_error(tensor->name)},
-                        .expected = "tensors with data",
-                        .got = {"a tensor of type ", tensor->unread_type, ", which was not read"}});
+      throw data_error(
+          {.what = "cannot write safetensors",
+           .where = {"tensor ", quote_for_error(tensor->name)},
+           .expected = "tensors with data",
+           .got = {"a tensor of type ", quote_for_error(tensor->unread_type), ", which was not read"}});
 }
 
 /// Returns the length and the JSON header, padded with spaces so that the data is aligned.

@@ -45,13 +45,13 @@ void require_same_descriptions(data_description const& first, data_description c
              x == a.feature_names.end() ? "no further column" : *x,
              y == b.feature_names.end() ? "no column" : *y);
     }
-    if (a.pipeline != b.pipeline) {
-      auto const kind_of = [](std::optional<std::uint64_t> const& pipeline) {
-        return !pipeline ? "no rows of a table" : *pipeline == 0 ? "rows as in a file" : "prepared rows";
+    if (a.pipeline && b.pipeline && *a.pipeline != *b.pipeline) {
+      auto const kind_of = [](std::uint64_t pipeline) {
+        return pipeline == 0 ? "rows as in a file" : "prepared rows";
       };
-      bool const both = a.pipeline.value_or(0) != 0 && b.pipeline.value_or(0) != 0;
-      refuse("the data sets are not prepared by the same pipeline", a.name, kind_of(a.pipeline),
-             both ? "rows that another pipeline has prepared" : kind_of(b.pipeline));
+      refuse("the data sets are not prepared by the same pipeline", a.name, kind_of(*a.pipeline),
+             *a.pipeline != 0 && *b.pipeline != 0 ? "rows that another pipeline has prepared"
+                                                  : kind_of(*b.pipeline));
     }
     if (a.classes != b.classes)
       refuse("the data sets have different classes", a.name, text_of({a.classes, " classes"}),

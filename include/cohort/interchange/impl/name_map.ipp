@@ -180,7 +180,7 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
         for (detail::tensor_operation const& operation : rule->operations)
           if (wrong.empty()) wrong = order.apply(operation, target);
       if (!unread_type.empty())
-        wrong = "f32, f64, f16 or bf16 expected, got type " + unread_type;
+        wrong = "f32, f64, f16 or bf16 expected, got type " + detail::quote_for_error(unread_type);
       else if (!wrong.empty())
         wrong = "the operations of line " + std::to_string(rule->line) + " do not fit: " + wrong;
       else if (view.type != element_type::f32 && view.type != element_type::f64

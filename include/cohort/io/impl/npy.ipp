@@ -288,14 +288,13 @@ npy_array npy_array::load(std::string const& path, std::size_t max_bytes) {
   made.type_ = layout.type;
   made.dims_ = layout.dims;
   made.memory_ = buffer(layout.memory_bytes());
-  std::byte* const place = made.memory_.data() + layout.memory_bytes() - layout.bytes;
   buffer apart = layout.is_fortran ? buffer(layout.bytes) : buffer();
-  std::byte* const data = layout.is_fortran ? apart.data() : place;
+  std::byte* const data = layout.is_fortran ? apart.data() : made.memory_.data();
   std::size_t const known = std::min(begin.size() - layout.first, layout.bytes);
   if (known > 0) std::memcpy(data, begin.data() + layout.first, known);
   if (known < layout.bytes) file.read_exactly(data + known, layout.bytes - known);
   detail::check_booleans(layout, {data, layout.bytes}, path);
-  if (layout.is_fortran) detail::copy_from_fortran_order(layout, data, place);
+  if (layout.is_fortran) detail::copy_from_fortran_order(layout, data, made.memory_.data());
   if (layout.is_f16) detail::widen_f16(made.memory_.data(), layout.bytes / sizeof(f16));
   return made;
 }
@@ -308,11 +307,10 @@ npy_array npy_array::parse(std::span<std::byte const> bytes, std::string const& 
   made.type_ = layout.type;
   made.dims_ = layout.dims;
   made.memory_ = buffer(layout.memory_bytes());
-  std::byte* const place = made.memory_.data() + layout.memory_bytes() - layout.bytes;
   if (layout.is_fortran)
-    detail::copy_from_fortran_order(layout, data.data(), place);
+    detail::copy_from_fortran_order(layout, data.data(), made.memory_.data());
   else if (!data.empty())
-    std::memcpy(place, data.data(), data.size());
+    std::memcpy(made.memory_.data(), data.data(), data.size());
   if (layout.is_f16) detail::widen_f16(made.memory_.data(), layout.bytes / sizeof(f16));
   return made;
 }

@@ -20,7 +20,7 @@ class row_pipeline {
   virtual data_table apply(data_table const& rows) const = 0;
   virtual std::string to_json() const = 0;
   /// Returns the same number as fitted_pipeline::fingerprint.
-  std::uint64_t fingerprint() const { return fnv1a(to_json()); }
+  virtual std::uint64_t fingerprint() const { return fnv1a(to_json()); }
 };
 
 /// Reads a row_pipeline from JSON. `name`: for messages.  Errors: data_error.

@@ -11,6 +11,7 @@ class kept_fitted_pipeline final : public row_pipeline {
   explicit kept_fitted_pipeline(fitted_pipeline kept) : pipeline_(std::move(kept)) {}
   data_table apply(data_table const& rows) const override { return pipeline_.apply(rows); }
   std::string to_json() const override { return cohort::to_json(pipeline_); }
+  std::uint64_t fingerprint() const override { return pipeline_.fingerprint(); }
   fitted_pipeline const& pipeline() const { return pipeline_; }
 
  private:

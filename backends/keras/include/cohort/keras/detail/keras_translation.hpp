@@ -164,6 +164,10 @@ class keras_translation {
   std::string layer_name() const;
   /// Names a node after a layer of the file. Does nothing if another node has this name.
   void publish(int node, std::string const& name);
+  /// Returns whether a recurrent layer returns the outputs of all steps.
+  bool returns_sequences(keras_fields const& f, std::string_view class_name) const;
+  /// Returns whether a name of the layer that is being translated is not the path of another layer.
+  bool owns(std::string const& name) const { return name == state_->path || !paths_.contains(name); }
   /// Removes the inputs' masks, for a layer that drops masks in Keras.
   void drop_masks(call& c);
   [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;

@@ -273,7 +273,7 @@ keras_value keras_translation::deferred(keras_value const& x, std::string activa
   keras_value made = like(x, -1);
   made.slot->activation = activation;
   made.slot->logits = logits;
-  if (made.order.empty()) made.slot->name = layer_name();
+  if (made.order.empty() && owns(layer_name())) made.slot->name = layer_name();
   // The activation gets the name of this layer, not of the layer that reads the tensor.
   auto* const state = state_;
   std::string const suffix = suffix_;

@@ -156,11 +156,9 @@ std::string keras_translation::layer_name() const {
   return state_->calls > 0 ? state_->path + '@' + std::to_string(state_->calls + 1) : state_->path;
 }
 
-/// Names a node after its layer, or after a later call of the layer: "dense@2". If another layer has that
-/// name, the node keeps its derived name.
+/// Names a node after its layer, or after a later call of the layer: "dense@2".
 void keras_translation::publish(int node, std::string const& name) {
-  bool const is_of_another_layer = name != state_->path && paths_.contains(name);
-  if (!is_of_another_layer && names_.insert(name).second) net_.rename(node, name);
+  if (names_.insert(name).second) net_.rename(node, name);
 }
 
 void keras_translation::count_work(std::size_t parts) {
@@ -712,18 +710,27 @@ keras_translation::values keras_translation::translate_layer(
     // Keras 3 passes a mask to a layer with several tensors as arguments only if the call names it.
     bool const has_states =
         keras_nodes::takes_states(class_name) && (c.inputs.size() > 1 || !c.named_inputs.empty());
-    if (!keeps_keras_mask(class_name) || (version_ == 3 && has_states && !how.has_mask)) drop_masks(c);
+    bool const loses_mask = version_ == 3 && has_states && !how.has_mask;
+    // In Keras, the outputs of all steps keep the mask that the layer ignores.
+    if (loses_mask && returns_sequences(f, class_name)) expect_no_mask(c.inputs.front());
+    if (!keeps_keras_mask(class_name) || loses_mask) drop_masks(c);
     made = dispatch(c);
   }
   // Only a node that computes the layer's single output gets the layer's name. Layers with several outputs,
   // and flattened images, whose elements are in another order, have derived names.
   if (!keras_nodes::is_model(class_name) && made.size() == 1 && made[0].slot && made[0].slot->id >= first_node
-      && made[0].order.empty())
+      && made[0].order.empty() && owns(layer_name()))
     publish(made[0].slot->id, layer_name());
   ++state.calls;
   state_ = before;
   suffix_ = suffix_before;
   return made;
+}
+
+bool keras_translation::returns_sequences(keras_fields const& f, std::string_view class_name) const {
+  auto const inner = class_name == "Bidirectional" ? f.object({"layer"}) : std::nullopt;
+  if (!inner || !inner->config) return f.flag({"return_sequences"}, false);
+  return keras_fields(inner->config, f.where(), version_).flag({"return_sequences"}, false);
 }
 
 keras_translation::values keras_translation::translate_sequential(io::json_value config,

@@ -87,7 +87,8 @@ void save_npz(std::string const& path, std::span<stored_tensor const> tensors, n
   for (stored_tensor const& one : tensors) {
     if (one.name.empty() || one.name.size() > 1000 || !names.insert(one.name).second)
       refuse(one.name, "unique names of 1 to 1000 bytes", "this name");
-    if (!one.unread_type.empty()) refuse(one.name, "a tensor with data", "type " + one.unread_type);
+    if (!one.unread_type.empty())
+      refuse(one.name, "a tensor with data", "type " + detail::quote_for_error(one.unread_type));
     headers.push_back(detail::npy_header(one.view.type, one.view.dims));
     std::uint64_t const size = headers.back().size() + one.view.bytes();
     most += size + size / 1000 + 200 + 2 * one.name.size();
