@@ -6,6 +6,8 @@
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,8 +34,24 @@ inline constexpr std::string_view
     fold = "export the model with constant parameters, or compute constants by onnxsim",
     inference = "export the model in inference mode (PyTorch: model.eval())",
     batch_first = "export the model with the batch as the first axis of each value",
-    reduce = "export a smaller model, or divide it into several files";
+    reduce = "export a smaller model, or divide it into several files",
+    dynamic =
+        "export the model with a fixed batch or by torch.onnx.export(dynamo=True), or fold its shapes by "
+        "onnxsim";
 }  // namespace onnx_remedy
+
+/// Numbers that are known at import, except that some may be multiples of the batch size.
+///
+/// Shapes    `values` has the elements of `dims`. If `of_batch` is not 0, the number is value·N, with the
+///           batch size N.
+struct onnx_known {
+  onnx_type type = onnx_type::i64;
+  std::vector<std::int64_t> dims{};
+  std::vector<double> values{};
+  std::vector<char> of_batch{};
+
+  std::int64_t elements() const;
+};
 
 /// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
 ///
@@ -48,6 +66,8 @@ struct onnx_value {
   std::vector<int> axes{};
   bool is_integer = false;
   onnx_tensor const* constant = nullptr;
+  std::shared_ptr<onnx_known const> known{};  // integers that depend on the batch size only
+  std::optional<double> fill{};               // the value of all elements of a batch of any size
 };
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
@@ -95,6 +115,8 @@ class onnx_importer {
     std::size_t inputs;
   };
   static constexpr std::size_t any_number = ~std::size_t{};
+  static constexpr std::int64_t batch_extent =
+      std::numeric_limits<std::int64_t>::min() + 1;  // the batch size
 
   static known_operator const* find_operator(std::string_view op);
   void check_model();
@@ -102,6 +124,7 @@ class onnx_importer {
   void fuse_patterns();
   void fuse_gelu();
   void fuse_rms_norm();
+  void fuse_layer_norm();
   void fuse_attention();
   void fuse_bias();
   void mark_live();
@@ -131,12 +154,15 @@ class onnx_importer {
     return which < node_->inputs.size() && !node_->inputs[which].empty();
   }
   bool is_used(std::size_t output) const;
+  /// Returns an input of any kind; then a constant or a layer's output; then a layer's output of f32.
   onnx_value const& any(std::size_t which) const;
+  onnx_value const& tensor(std::size_t which) const;
   onnx_value const& data(std::size_t which) const;
   bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
   tensor_float numbers(std::size_t which) const;
   /// Returns a constant vector of integers: input `which`, or the attribute `older` of older operator sets.
-  std::optional<extents> list(std::size_t which, char const* older);
+  /// `allows_batch`: the vector may contain `batch_extent`.
+  std::optional<extents> list(std::size_t which, char const* older, bool allows_batch = false);
   std::optional<double> bound(std::size_t which, char const* older);
   void set(onnx_value value, std::size_t output = 0);
   void set_constant(onnx_tensor tensor);
@@ -170,6 +196,22 @@ class onnx_importer {
                std::string const& automatic) const;
   sliding_window window(std::size_t spatial, extents size, bool has_dilation);
 
+  // Operators on known numbers.
+  bool fold();
+  std::optional<onnx_known> known(std::size_t which) const;
+  void set_known(onnx_known numbers);
+  bool fold_elements();
+  bool fold_each();
+  bool fold_gather();
+  bool fold_slice();
+  bool slice_filled();
+  bool fold_concat();
+  bool fold_axes();
+  bool fold_filled();
+  bool fold_copies(onnx_known const& from, extents dims,
+                   std::function<std::size_t(std::int64_t)> const& source);
+  void shape_of_value();
+
   // Operators.
   template <int Op>
   void simple();
@@ -177,6 +219,7 @@ class onnx_importer {
   void elu();
   void selu();
   void hard_sigmoid();
+  void hard_swish();
   void clip();
   void prelu();
   void gelu();

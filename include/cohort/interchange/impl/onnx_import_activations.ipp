@@ -32,11 +32,20 @@ void onnx_importer::selu() {
   set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}})));
 }
 void onnx_importer::hard_sigmoid() {
-  double const alpha = real("alpha", 0.2), beta = real("beta", 0.5);
-  if (std::abs(alpha - 0.2) > 1e-7 || std::abs(beta - 0.5) > 1e-7)
-    refuse("no layer has these slopes", "alpha 0.2 and beta 0.5", {"alpha ", alpha, " and beta ", beta},
-           onnx_remedy::replace);
-  set(like(data(0), append("hard_sigmoid", {data(0).id})));
+  constexpr double usual_alpha = 0.2;
+  double const alpha = real("alpha", usual_alpha), beta = real("beta", 0.5);
+  if (!(alpha > 0) || std::abs(beta - 0.5) > 1e-7)
+    refuse("no layer has this offset or slope", "beta 0.5, and an alpha above 0",
+           {"alpha ", alpha, " and beta ", beta}, onnx_remedy::replace);
+  int from = data(0).id;
+  if (std::abs(alpha - usual_alpha) > 1e-7)
+    from = append("scale", {from}, {{"factor", {alpha / usual_alpha}}});
+  set(like(data(0), append("hard_sigmoid", {from})));
+}
+/// x·hard_sigmoid(x), with the slope 1/6.
+void onnx_importer::hard_swish() {
+  int const from = data(0).id, scaled = append("scale", {from}, {{"factor", {1 / 6.0 / 0.2}}});
+  set(like(data(0), append("multiply", {from, append("hard_sigmoid", {scaled})})));
 }
 void onnx_importer::clip() {
   std::optional<double> const low = bound(1, "min"), high = bound(2, "max");
@@ -112,7 +121,7 @@ void onnx_importer::softmax() {
 }
 
 // ---- nodes that compute nothing ----
-void onnx_importer::identity() { set(any(0)); }
+void onnx_importer::identity() { set(tensor(0)); }
 void onnx_importer::dropout() {
   real("ratio", 0.5), integer("seed", 0);
   if (integer("is_test", 0) == 0 && version_ < 7)
@@ -126,11 +135,11 @@ void onnx_importer::dropout() {
       refuse("the node is in training mode", "the constant false as input 2", input_text(2),
              onnx_remedy::inference);
   }
-  set(any(0));
+  set(tensor(0));
 }
 void onnx_importer::cast() {
   auto const to = static_cast<onnx_type>(integer("to", 0));
-  onnx_value value = any(0);
+  onnx_value value = tensor(0);
   if (value.constant)
     refuse("the node casts a constant", "a value that depends on an input", input_text(0), onnx_remedy::fold);
   bool const to_integer = to == onnx_type::i32 || to == onnx_type::i64;

@@ -90,6 +90,7 @@ class onnx_patterns {
 void onnx_importer::fuse_patterns() {
   fuse_gelu();
   fuse_rms_norm();
+  fuse_layer_norm();
   fuse_attention();
   fuse_bias();
 }
@@ -163,6 +164,57 @@ void onnx_importer::fuse_rms_norm() {
     one.last->op = "RMSNormalization";
     one.last->inputs[0] = std::move(one.input);
     one.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = one.epsilon}};
+  }
+}
+
+/// Fuses scale·(x − mean) / √(variance + ε) + shift, as exporters write it below operator set 17, into one
+/// LayerNormalization node.
+void onnx_importer::fuse_layer_norm() {
+  onnx_patterns const find(model_.nodes, values_);
+  struct match {
+    onnx_node* last;
+    std::string input, scale, shift;
+    float epsilon;
+  };
+  auto const is_last_axis = [](onnx_node const& mean) {
+    onnx_attribute const* const axes = mean.find("axes");
+    onnx_attribute const* const keeps = mean.find("keepdims");
+    return axes && axes->ints == std::vector<std::int64_t>{-1} && (!keeps || keeps->i == 1);
+  };
+  auto const other_input = [](onnx_node const& node, std::string const& name) -> std::string const& {
+    return node.inputs[node.inputs[0] == name ? 1 : 0];
+  };
+  std::vector<match> matches;
+  for (onnx_node& ratio : model_.nodes) {
+    if (!onnx_patterns::is(ratio, "Div", 2)) continue;
+    onnx_node const* const centred = find.producer(ratio.inputs[0], "Sub", 2);
+    onnx_node const* const root = find.producer(ratio.inputs[1], "Sqrt", 1);
+    onnx_node const* const sum = root ? find.producer(root->inputs[0], "Add", 2) : nullptr;
+    onnx_node const* const mean =
+        centred ? find.producer(centred->inputs[1], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
+    onnx_node const* const variance =
+        sum ? find.producer(sum->inputs[0], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
+    if (!mean || !variance || mean->inputs[0] != centred->inputs[0] || !is_last_axis(*mean)
+        || !is_last_axis(*variance))
+      continue;
+    onnx_node const* const power = find.producer(variance->inputs[0], "Pow", 2);
+    onnx_node const* const product = find.producer(variance->inputs[0], "Mul", 2);
+    bool const is_square =
+        (power && power->inputs[0] == centred->outputs[0] && find.is_number(power->inputs[1], 2))
+        || (product && product->inputs[0] == centred->outputs[0] && product->inputs[1] == product->inputs[0]);
+    auto const epsilon = find.number(sum->inputs[1]);
+    onnx_node const* const scaled = find.only_reader(ratio, "Mul", 2);
+    onnx_node* const shifted = scaled ? find.only_reader(*scaled, "Add", 2) : nullptr;
+    if (!is_square || !epsilon || !shifted) continue;
+    std::string const &scale = other_input(*scaled, ratio.outputs[0]),
+                      &shift = other_input(*shifted, scaled->outputs[0]);
+    if (!find.constant(scale) || !find.constant(shift) || find.constant(scale)->dims.size() != 1) continue;
+    matches.push_back({shifted, centred->inputs[0], scale, shift, *epsilon});
+  }
+  for (match& found : matches) {
+    found.last->op = "LayerNormalization";
+    found.last->inputs = {std::move(found.input), std::move(found.scale), std::move(found.shift)};
+    found.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = found.epsilon}};
   }
 }
 

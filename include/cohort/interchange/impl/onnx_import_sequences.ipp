@@ -103,6 +103,7 @@ int onnx_importer::recurrent_layer(onnx_value const& x, std::size_t direction, s
   }
   for (std::size_t const which : {std::size_t{5}, std::size_t{6}}) {
     if (!has_input(which) || (which == 6 && !is_lstm)) continue;
+    if (any(which).fill == 0.0) continue;
     if (is_constant(which)) {
       tensor_float const given = numbers(which);
       for (float const one : given.values)

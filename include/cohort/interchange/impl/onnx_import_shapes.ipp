@@ -51,7 +51,7 @@ void onnx_importer::concat() {
 
 void onnx_importer::slice() {
   onnx_value x = data(0);
-  std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
+  std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends", true), axes = list(3, "axes"),
                          steps = list(4, nullptr);
   if (!starts || !ends || starts->size() != ends->size())
     refuse("starts and ends are missing or have different lengths", "two lists of equal length",
@@ -70,8 +70,9 @@ void onnx_importer::slice() {
     if (steps && (*steps)[i] != 1) refuse("a step is not 1", "1", {(*steps)[i]}, onnx_remedy::replace);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
-      bool const is_all =
-          first == 0 && (last >= std::numeric_limits<std::int32_t>::max() || (extent > 0 && last >= extent));
+      bool const is_all = first == 0
+                          && (last >= std::numeric_limits<std::int32_t>::max() || last == batch_extent
+                              || (extent > 0 && last >= extent));
       if (!is_all)
         refuse("the node selects a part of the batch", "all examples", {first, " to ", last},
                onnx_remedy::replace);
@@ -176,11 +177,14 @@ void onnx_importer::flatten() {
 }
 
 void onnx_importer::reshape() {
-  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr);
+  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr, true);
   bool const allows_zero = integer("allowzero", 0) != 0;
   if (!wanted) refuse("the target shape is missing", "a constant", "none", onnx_remedy::fold);
-  onnx_value const& x = any(0);
+  onnx_value const& x = tensor(0);
   if (x.constant) {
+    if (std::ranges::find(*wanted, batch_extent) != wanted->end())
+      refuse("a constant is reshaped to the batch", "constant extents", extents_text(*wanted, ", "),
+             onnx_remedy::dynamic);
     onnx_tensor made = *x.constant;
     std::int64_t known = 1, unknown = -1;
     for (std::size_t i = 0; i < wanted->size(); ++i) {
@@ -213,7 +217,7 @@ void onnx_importer::reshape() {
   std::int64_t prefix = 1;
   for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
     std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
-    bool const copies = target[i] == 0 && i == batch && !allows_zero;
+    bool const copies = target[i] == batch_extent || (target[i] == 0 && i == batch && !allows_zero);
     // −1 is the batch if the product of the other extents is the number of elements of an example.
     std::int64_t others = 1;
     for (std::size_t k = 0; k < target.size(); ++k)
@@ -270,7 +274,7 @@ void onnx_importer::reshape() {
 }
 
 void onnx_importer::squeeze() {
-  onnx_value x = any(0);
+  onnx_value x = tensor(0);
   std::optional<extents> axes = list(1, "axes");
   std::vector<bool> removed(x.dims.size());
   if (axes)
@@ -298,7 +302,7 @@ void onnx_importer::squeeze() {
 }
 
 void onnx_importer::unsqueeze() {
-  onnx_value x = any(0);
+  onnx_value x = tensor(0);
   std::optional<extents> const axes = list(1, "axes");
   constexpr std::size_t most = 16;
   if (!axes || axes->size() > most || x.dims.size() + axes->size() > most)
@@ -327,7 +331,7 @@ void onnx_importer::unsqueeze() {
 }
 
 void onnx_importer::transpose() {
-  onnx_value const& x = any(0);
+  onnx_value const& x = tensor(0);
   extents order = integers("perm");
   if (order.empty()) {
     order.resize(x.dims.size());

@@ -172,8 +172,16 @@ onnx_value const& onnx_importer::any(std::size_t which) const {
            quote_for_error(node_->inputs[which]), onnx_remedy::check);
   return found->second;
 }
-onnx_value const& onnx_importer::data(std::size_t which) const {
+onnx_value const& onnx_importer::tensor(std::size_t which) const {
   onnx_value const& value = any(which);
+  if (value.known || value.fill)
+    refuse(
+        {"input ", which, value.known ? " consists of extents with the batch" : " is filled with one number"},
+        "a value that depends on the elements of an input", input_text(which), onnx_remedy::dynamic);
+  return value;
+}
+onnx_value const& onnx_importer::data(std::size_t which) const {
+  onnx_value const& value = tensor(which);
   if (value.constant)
     refuse({"input ", which, " is a constant"}, "a value that depends on an input", input_text(which),
            onnx_remedy::fold);
@@ -192,11 +200,24 @@ onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
            "convert the model to float32");
   return {value.dims, std::move(*made)};
 }
-std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older) {
+std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older,
+                                                          bool allows_batch) {
   if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
     return found->ints;
   if (!has_input(which)) return std::nullopt;
   onnx_value const& value = any(which);
+  if (value.known) {
+    extents numbers;
+    for (std::size_t i = 0; i < value.known->values.size(); ++i) {
+      bool const of_batch = value.known->of_batch[i] != 0;
+      if (of_batch && (!allows_batch || value.known->values[i] != 1))
+        refuse({"input ", which, " contains the batch size", allows_batch ? " times a number" : ""},
+               allows_batch ? "the batch size itself, or constants" : "constants", input_text(which),
+               onnx_remedy::dynamic);
+      numbers.push_back(of_batch ? batch_extent : static_cast<std::int64_t>(value.known->values[i]));
+    }
+    return numbers;
+  }
   if (!value.constant)
     refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
            onnx_remedy::fold);

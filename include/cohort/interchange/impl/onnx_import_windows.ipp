@@ -390,11 +390,15 @@ void onnx_importer::resize() {
       factors.push_back(static_cast<std::int64_t>(one));
     }
   } else {
-    std::optional<extents> const sizes = list(3, nullptr);
+    std::optional<extents> const sizes = list(3, nullptr, true);
     if (!sizes || sizes->size() != 4)
       refuse("scales and sizes are missing", "four constant numbers",
              {sizes ? text_of({sizes->size()}) : "none"}, onnx_remedy::fold);
     for (std::size_t a = 0; a < 4; ++a) {
+      if ((*sizes)[a] == batch_extent && x.dims[a] < 0) {
+        factors.push_back(1);
+        continue;
+      }
       std::int64_t const extent = x.dims[a] < 0 ? (*sizes)[a] : x.dims[a];
       if ((*sizes)[a] < 1 || extent < 1 || (*sizes)[a] % extent != 0)
         refuse("a size is not a multiple of the extent of the input", {"a multiple of ", extent},

@@ -30,6 +30,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"GlobalAveragePool", &self::global_pool, 1},
                                           {"GlobalMaxPool", &self::global_pool, 1},
                                           {"HardSigmoid", &self::hard_sigmoid, 1},
+                                          {"HardSwish", &self::hard_swish, 1},
                                           {"Identity", &self::identity, 1},
                                           {"LRN", &self::lrn, 1},
                                           {"LSTM", &self::recurrent, 8},
@@ -52,6 +53,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Reshape", &self::reshape, 2},
                                           {"Resize", &self::resize, 4},
                                           {"Selu", &self::selu, 1},
+                                          {"Shape", &self::shape_of_value, 1},
                                           {"Sigmoid", &self::simple<1>, 1},
                                           {"Slice", &self::slice, 5},
                                           {"Softmax", &self::softmax, 1},
@@ -270,10 +272,15 @@ void onnx_importer::import_node(onnx_node const& node) {
   if (!node.domain.empty())
     refuse("no layer computes operators of this domain", "ai.onnx", quote_for_error(node.domain),
            onnx_remedy::replace);
+  if (fold()) return;
   known_operator const* const known = find_operator(node.op);
+  bool const has_extents = std::ranges::any_of(node.inputs, [&](std::string const& name) {
+    auto const found = values_.find(name);
+    return found != values_.end() && found->second.known;
+  });
   if (!known)
     refuse("no layer computes this operator", "an operator that docs/onnx.md lists", quote_for_error(node.op),
-           onnx_remedy::replace);
+           has_extents ? onnx_remedy::dynamic : onnx_remedy::replace);
   if (node.inputs.size() > known->inputs && !fused())
     refuse("the node has too many inputs", {"at most ", known->inputs}, {node.inputs.size()},
            onnx_remedy::check);

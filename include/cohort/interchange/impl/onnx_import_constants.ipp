@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+/// Operators on constants and on shapes, computed at import. Exporters write them instead of the numbers that
+/// they return: Reshape(x, Concat(Gather(Shape(x), 0), -1)).
+namespace cohort::detail {
+
+/// Largest number of elements of a result.
+inline constexpr std::int64_t most_folded = std::int64_t{1} << 22;
+
+std::int64_t onnx_known::elements() const {
+  std::int64_t count = 1;
+  for (std::int64_t const extent : dims) count *= extent;
+  return count;
+}
+
+std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
+  auto const found = has_input(which) ? values_.find(node_->inputs[which]) : values_.end();
+  if (found == values_.end()) return std::nullopt;
+  if (found->second.known) return *found->second.known;
+  onnx_tensor const* const from = found->second.constant;
+  if (!from || from->elements() > most_folded) return std::nullopt;
+  onnx_known result{.type = from->type, .dims = from->dims, .values = {}, .of_batch = {}};
+  if (auto const reals = from->floats()) {
+    for (float const number : *reals) result.values.push_back(static_cast<double>(number));
+  } else if (auto const integers = from->integers()) {
+    for (std::int64_t const number : *integers) result.values.push_back(static_cast<double>(number));
+  } else if (from->type == onnx_type::boolean) {
+    for (char const number : from->raw) result.values.push_back(number != 0 ? 1 : 0);
+  } else {
+    return std::nullopt;
+  }
+  result.of_batch.resize(result.values.size());
+  return result;
+}
+
+void onnx_importer::set_known(onnx_known result) {
+  if (std::ranges::any_of(result.of_batch, [](char flag) { return flag != 0; })) {
+    onnx_value value{.dims = result.dims, .is_integer = true};
+    value.known = std::make_shared<onnx_known const>(std::move(result));
+    return set(std::move(value));
+  }
+  onnx_tensor tensor{.type = result.type, .dims = result.dims};
+  auto const put = [&](auto const& convert) {
+    for (double const number : result.values) {
+      auto const element = convert(number);
+      tensor.raw.append(reinterpret_cast<char const*>(&element), sizeof element);
+    }
+  };
+  constexpr double most = 9223372036854774784.0;  // the largest double below 2^63
+  if (result.type == onnx_type::f32)
+    put([](double x) { return static_cast<float>(x); });
+  else if (result.type == onnx_type::boolean)
+    put([](double x) { return static_cast<char>(x != 0); });
+  else if (result.type == onnx_type::i32)
+    put([](double x) { return static_cast<std::int32_t>(std::clamp(x, -2147483648.0, 2147483647.0)); });
+  else
+    put([](double x) {
+      return x > most ? std::numeric_limits<std::int64_t>::max()
+                      : static_cast<std::int64_t>(std::max(x, -most));
+    });
+  set_constant(std::move(tensor));
+}
+
+/// The shape of a value, of which one extent may be the batch.
+void onnx_importer::shape_of_value() {
+  onnx_value const& x = any(0);
+  auto const rank = static_cast<std::int64_t>(x.dims.size());
+  auto const bound_of = [&](std::int64_t given) {
+    return std::clamp(given < 0 ? given + rank : given, std::int64_t{0}, rank);
+  };
+  std::int64_t const first = bound_of(integer("start", 0)), last = bound_of(integer("end", rank));
+  onnx_known result{.type = onnx_type::i64,
+                    .dims = {std::max<std::int64_t>(last - first, 0)},
+                    .values = {},
+                    .of_batch = {}};
+  for (std::int64_t axis = first; axis < last; ++axis) {
+    std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
+    result.values.push_back(extent < 0 ? 1 : static_cast<double>(extent));
+    result.of_batch.push_back(extent < 0);
+  }
+  set_known(std::move(result));
+}
+
+namespace onnx_folding {
+
+using extents = std::vector<std::int64_t>;
+
+/// Returns the index of an element of an operand that is broadcast to `dims`.
+inline std::size_t broadcast_index(extents const& dims, extents const& operand, std::int64_t i) {
+  std::int64_t index = 0, stride = 1;
+  std::size_t const more = dims.size() - operand.size();
+  for (std::size_t axis = dims.size(); axis-- > 0; i /= dims[axis]) {
+    if (axis < more) continue;
+    std::int64_t const extent = operand[axis - more];
+    if (extent > 1) index += i % dims[axis] * stride;
+    stride *= extent;
+  }
+  return static_cast<std::size_t>(index);
+}
+
+/// Returns the shape to which shapes are broadcast; nullopt if they do not fit.
+inline std::optional<extents> broadcast_dims(std::vector<extents> const& all) {
+  extents dims;
+  for (extents const& operand : all) {
+    if (operand.size() > dims.size()) dims.insert(dims.begin(), operand.size() - dims.size(), 1);
+    for (std::size_t k = 1; k <= operand.size(); ++k) {
+      std::int64_t& to = dims[dims.size() - k];
+      std::int64_t const from = operand[operand.size() - k];
+      if (from != to && from != 1 && to != 1) return std::nullopt;
+      if (to == 1) to = from;
+    }
+  }
+  return dims;
+}
+
+}  // namespace onnx_folding
+
+/// Add, Sub, Mul, Div, Equal, Where and similar: element by element, with broadcasting. Of extents of the
+/// batch, only multiples and their quotients are known.
+bool onnx_importer::fold_elements() {
+  std::vector<onnx_known> from;
+  std::vector<extents> shapes;
+  for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
+    auto operand = known(i);
+    if (!operand) return false;
+    shapes.push_back(operand->dims);
+    from.push_back(std::move(*operand));
+  }
+  std::string const& op = node_->op;
+  auto const dims = onnx_folding::broadcast_dims(shapes);
+  if (!dims || from.size() != (op == "Where" ? 3U : 2U)) return false;
+  std::int64_t count = 1;
+  for (std::int64_t const extent : *dims)
+    if ((count *= extent) > most_folded) return false;
+  bool const is_logic = op == "Equal" || op == "Less" || op == "Greater";
+  bool const is_real = from.back().type == onnx_type::f32;
+  onnx_known result{
+      .type = is_logic ? onnx_type::boolean : from.back().type, .dims = *dims, .values = {}, .of_batch = {}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    double x[3]{};
+    bool is_batch[3]{};
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      std::size_t const index = onnx_folding::broadcast_index(*dims, from[k].dims, i);
+      x[k] = from[k].values[index];
+      is_batch[k] = from[k].of_batch[index] != 0;
+    }
+    double value = 0;
+    bool of_batch = false;
+    if (op == "Where") {
+      if (is_batch[0]) return false;
+      value = x[0] != 0 ? x[1] : x[2];
+      of_batch = x[0] != 0 ? is_batch[1] : is_batch[2];
+    } else if (op == "Mul") {
+      if (is_batch[0] && is_batch[1]) return false;
+      value = x[0] * x[1];
+      of_batch = is_batch[0] || is_batch[1];
+    } else if (op == "Div") {
+      if (x[1] == 0 || (is_batch[1] && !is_batch[0])) return false;
+      value = is_real ? x[0] / x[1] : std::trunc(x[0] / x[1]);
+      of_batch = is_batch[0] && !is_batch[1];
+      if (of_batch && value * x[1] != x[0]) return false;
+    } else if (is_batch[0] || is_batch[1]) {
+      if (op != "Equal" || (is_batch[0] && is_batch[1])) return false;
+      value = 0;  // an extent differs from −1 and other marks
+      if (x[is_batch[0] ? 1 : 0] > 0) return false;
+    } else {
+      value = op == "Add"       ? x[0] + x[1]
+              : op == "Sub"     ? x[0] - x[1]
+              : op == "Mod"     ? (x[1] == 0 ? 0 : x[0] - x[1] * std::floor(x[0] / x[1]))
+              : op == "Pow"     ? std::pow(x[0], x[1])
+              : op == "Min"     ? std::min(x[0], x[1])
+              : op == "Max"     ? std::max(x[0], x[1])
+              : op == "Equal"   ? x[0] == x[1]
+              : op == "Less"    ? x[0] < x[1]
+              : op == "Greater" ? x[0] > x[1]
+                                : 0;
+    }
+    result.values.push_back(value);
+    result.of_batch.push_back(of_batch);
+  }
+  set_known(std::move(result));
+  return true;
+}
+
+/// Cast, Floor, Ceil, Neg, Sqrt and Identity.
+bool onnx_importer::fold_each() {
+  auto result = known(0);
+  if (!result) return false;
+  std::string const& op = node_->op;
+  if (op == "Cast") result->type = static_cast<onnx_type>(integer("to", 0));
+  bool const is_known_type = result->type == onnx_type::f32 || result->type == onnx_type::i32
+                             || result->type == onnx_type::i64 || result->type == onnx_type::boolean;
+  if (!is_known_type) return false;
+  for (std::size_t i = 0; i < result->values.size(); ++i) {
+    double& x = result->values[i];
+    bool const copies = op == "Cast" || op == "Identity" || op == "Floor" || op == "Ceil";
+    if (result->of_batch[i] != 0 && !copies) return false;
+    if (op == "Floor") x = std::floor(x);
+    if (op == "Ceil") x = std::ceil(x);
+    if (op == "Neg") x = -x;
+    if (op == "Sqrt") x = std::sqrt(x);
+    if (op == "Cast" && result->type != onnx_type::f32)
+      x = result->type == onnx_type::boolean ? x != 0 : std::trunc(x);
+  }
+  set_known(std::move(*result));
+  return true;
+}
+
+/// Copies elements of the first input: element i of the result is element source(i) of it.
+bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
+                                std::function<std::size_t(std::int64_t)> const& source) {
+  onnx_known result{.type = from.type, .dims = std::move(dims), .values = {}, .of_batch = {}};
+  std::int64_t const count = result.elements();
+  if (count > most_folded) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::size_t const index = source(i);
+    result.values.push_back(from.values[index]);
+    result.of_batch.push_back(from.of_batch[index]);
+  }
+  set_known(std::move(result));
+  return true;
+}
+
+/// Gather along axis 0 of a vector, as of a shape.
+bool onnx_importer::fold_gather() {
+  auto const from = known(0), indices = known(1);
+  if (!from || !indices || from->dims.size() != 1 || integer("axis", 0) % 1 != 0) return false;
+  auto const extent = from->dims[0];
+  for (std::size_t i = 0; i < indices->values.size(); ++i) {
+    double const index = indices->values[i];
+    if (indices->of_batch[i] != 0 || index < -static_cast<double>(extent)
+        || index >= static_cast<double>(extent))
+      return false;
+  }
+  return fold_copies(*from, indices->dims, [&](std::int64_t i) {
+    auto const index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i)]);
+    return static_cast<std::size_t>(index < 0 ? index + extent : index);
+  });
+}
+
+/// Slice of a batch that is filled with one number, along axes after the batch.
+bool onnx_importer::slice_filled() {
+  onnx_value result = any(0);
+  auto const starts = list(1, nullptr), ends = list(2, nullptr), axes = list(3, nullptr),
+             steps = list(4, nullptr);
+  if (!starts || !ends || !axes || starts->size() != axes->size() || ends->size() != axes->size())
+    return false;
+  if (steps && std::ranges::any_of(*steps, [](std::int64_t step) { return step != 1; })) return false;
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    std::int64_t& extent = result.dims[static_cast<std::size_t>(axis_of((*axes)[i], result.dims.size()))];
+    std::int64_t const whole = extent;
+    auto const bound_of = [&](std::int64_t given) {
+      return std::clamp(given < 0 ? given + whole : given, std::int64_t{0}, whole);
+    };
+    extent = bound_of((*ends)[i]) - bound_of((*starts)[i]);
+    if (whole < 0 || extent < 1) return false;
+  }
+  set(std::move(result));
+  return true;
+}
+
+/// Slice of a vector.
+bool onnx_importer::fold_slice() {
+  if (any(0).fill) return slice_filled();
+  auto const from = known(0);
+  if (!from || from->dims.size() != 1) return false;
+  auto const starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
+             steps = list(4, nullptr);
+  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || (steps && steps->size() != 1))
+    return false;
+  if (axes && *axes != extents{0} && *axes != extents{-1}) return false;
+  std::int64_t const extent = from->dims[0], step = steps ? (*steps)[0] : 1;
+  if (step < 1) return false;
+  auto const bound_of = [&](std::int64_t given) {
+    return std::clamp(given < 0 ? given + extent : given, std::int64_t{0}, extent);
+  };
+  std::int64_t const first = bound_of((*starts)[0]), last = bound_of((*ends)[0]);
+  return fold_copies(*from, {last > first ? (last - first + step - 1) / step : 0},
+                     [&](std::int64_t i) { return static_cast<std::size_t>(first + i * step); });
+}
+
+/// Concat of vectors.
+bool onnx_importer::fold_concat() {
+  onnx_known all{.type = onnx_type::i64, .dims = {0}, .values = {}, .of_batch = {}};
+  for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
+    auto const operand = known(i);
+    if (!operand || operand->dims.size() != 1) return false;
+    all.type = operand->type;
+    all.dims[0] += operand->dims[0];
+    all.values.insert(all.values.end(), operand->values.begin(), operand->values.end());
+    all.of_batch.insert(all.of_batch.end(), operand->of_batch.begin(), operand->of_batch.end());
+  }
+  integer("axis", 0);
+  set_known(std::move(all));
+  return true;
+}
+
+/// Squeeze, Unsqueeze and Reshape of a shape with the batch; constants have their own imports.
+bool onnx_importer::fold_axes() {
+  if (!any(0).known) return false;
+  onnx_known result = *any(0).known;
+  std::string const& op = node_->op;
+  if (op == "Unsqueeze") {
+    auto const axes = list(1, "axes");
+    if (!axes || axes->size() != 1 || !result.dims.empty()) return false;
+    result.dims = {1};
+  } else if (op == "Squeeze") {
+    list(1, "axes");
+    if (result.elements() != 1) return false;
+    result.dims.clear();
+  } else {
+    auto const target = list(1, nullptr);
+    integer("allowzero", 0);
+    if (!target || target->size() > 1) return false;
+    result.dims = target->empty() ? extents() : extents{result.elements()};
+    if (!target->empty() && (*target)[0] != -1 && (*target)[0] != result.elements()) return false;
+  }
+  set_known(std::move(result));
+  return true;
+}
+
+/// ConstantOfShape and Expand of constants; with the batch among the extents, a value that is the same
+/// everywhere, such as the initial state of a recurrent layer.
+bool onnx_importer::fold_filled() {
+  bool const expands = node_->op == "Expand";
+  auto const wanted = known(expands ? 1 : 0);
+  if (!wanted || wanted->dims.size() != 1) return false;
+  onnx_known from{.type = onnx_type::f32, .dims = {}, .values = {0}, .of_batch = {0}};
+  if (expands) {
+    auto const given = known(0);
+    if (!given) return false;
+    from = *given;
+  } else if (onnx_attribute const* const value = attribute("value", onnx_attribute::tensor)) {
+    onnx_tensor const& element = value->t[0];
+    if (element.elements() != 1) return false;
+    from.type = element.type;
+    if (auto const reals = element.floats())
+      from.values[0] = static_cast<double>((*reals)[0]);
+    else if (auto const integers = element.integers())
+      from.values[0] = static_cast<double>((*integers)[0]);
+    else
+      return false;
+  }
+  extents dims;
+  bool has_batch = false;
+  for (std::size_t i = 0; i < wanted->values.size(); ++i) {
+    bool const of_batch = wanted->of_batch[i] != 0;
+    if (of_batch && (has_batch || wanted->values[i] != 1)) return false;
+    has_batch = has_batch || of_batch;
+    dims.push_back(of_batch ? -1 : static_cast<std::int64_t>(wanted->values[i]));
+  }
+  if (has_batch) {
+    bool const is_uniform =
+        std::ranges::all_of(from.values, [&](double number) { return number == from.values[0]; });
+    if (from.values.empty() || !is_uniform || from.type != onnx_type::f32) return false;
+    onnx_value result{.dims = dims};
+    result.fill = from.values[0];
+    set(std::move(result));
+    return true;
+  }
+  auto const whole = onnx_folding::broadcast_dims({dims, from.dims});
+  if (!whole || (!expands && *whole != dims)) return false;
+  extents const before = from.dims;
+  return fold_copies(from, *whole,
+                     [&](std::int64_t i) { return onnx_folding::broadcast_index(*whole, before, i); });
+}
+
+/// Computes the current node at import if its inputs are known. Returns whether it has.
+bool onnx_importer::fold() {
+  using self = onnx_importer;
+  static constexpr std::pair<std::string_view, bool (self::*)()> table[]{
+      {"Add", &self::fold_elements},
+      {"Cast", &self::fold_each},
+      {"Ceil", &self::fold_each},
+      {"Concat", &self::fold_concat},
+      {"ConstantOfShape", &self::fold_filled},
+      {"Div", &self::fold_elements},
+      {"Equal", &self::fold_elements},
+      {"Expand", &self::fold_filled},
+      {"Floor", &self::fold_each},
+      {"Gather", &self::fold_gather},
+      {"Greater", &self::fold_elements},
+      {"Identity", &self::fold_each},
+      {"Less", &self::fold_elements},
+      {"Max", &self::fold_elements},
+      {"Min", &self::fold_elements},
+      {"Mod", &self::fold_elements},
+      {"Mul", &self::fold_elements},
+      {"Neg", &self::fold_each},
+      {"Pow", &self::fold_elements},
+      {"Reshape", &self::fold_axes},
+      {"Slice", &self::fold_slice},
+      {"Sqrt", &self::fold_each},
+      {"Squeeze", &self::fold_axes},
+      {"Sub", &self::fold_elements},
+      {"Unsqueeze", &self::fold_axes},
+      {"Where", &self::fold_elements}};
+  auto const* const found =
+      std::ranges::find(table, node_->op, &std::pair<std::string_view, bool (self::*)()>::first);
+  if (found == std::end(table) || node_->inputs.empty()) return false;
+  bool const is_known = std::ranges::all_of(node_->inputs, [&](std::string const& name) {
+    auto const value = values_.find(name);
+    return name.empty()
+           || (value != values_.end()
+               && (value->second.constant || value->second.known || value->second.fill));
+  });
+  return is_known && (this->*found->second)();
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes ONNX files of PyTorch's exporters, and values.txt, into tests/golden/onnx_torch.
+
+python3 tests/golden/onnx_torch.py    (made with PyTorch 2.15; needs onnx and onnxscript)
+
+NAME.onnx has the batch size N. values.txt has for each file a line `case NAME`, then, row-major after their extents and a colon,
+`input` and PyTorch's `output`. The exporters write `Shape` and operators on its result instead of the extents that they know.
+"""
+import pathlib
+import shutil
+import warnings
+
+import onnx
+import torch
+from torch import nn
+from torch.nn import functional as f
+
+warnings.filterwarnings("ignore")
+FOLDER = pathlib.Path(__file__).resolve().parent / "onnx_torch"
+
+
+class function(nn.Module):
+    """Layers, and a function of them and the input."""
+
+    def __init__(self, of, **layers):
+        super().__init__()
+        self.of = of
+        for name, layer in layers.items():
+            self.add_module(name, layer)
+
+    def forward(self, x):
+        return self.of(self, x)
+
+
+def last_step(layer):
+    width = layer.hidden_size * (2 if layer.bidirectional else 1)
+    return function(lambda m, x: m.fc(m.steps(x)[0][:, -1]), steps=layer, fc=nn.Linear(width, 3))
+
+
+def squeeze_and_excite(m, x):
+    return x * f.hardsigmoid(m.up(f.relu(m.down(f.adaptive_avg_pool2d(x, 1)))))
+
+
+IMAGE, ROW, STEPS = (3, 6, 6), (6,), (7, 4)
+# name -> module, extents of an example, operator set
+MODELS = {
+    "view_size": (function(lambda m, x: m.fc(m.conv(x).view(x.size(0), -1)), conv=nn.Conv2d(3, 2, 3), fc=nn.Linear(32, 4)), IMAGE, 17),
+    "reshape_shape": (function(lambda m, x: m.conv(x).reshape(x.shape[0], 2, -1).mean(2), conv=nn.Conv2d(3, 2, 3)), IMAGE, 17),
+    "chunk": (function(lambda m, x: (lambda a, b: a * torch.sigmoid(b))(*m.fc(x).chunk(2, 1)), fc=nn.Linear(6, 8)), ROW, 17),
+    "interpolate_size": (function(lambda m, x: m.conv(f.interpolate(x, size=(12, 18))), conv=nn.Conv2d(3, 2, 1)), IMAGE, 17),
+    "interpolate_factor": (function(lambda m, x: m.conv(f.interpolate(x, scale_factor=2)), conv=nn.Conv2d(3, 2, 1)), IMAGE, 17),
+    "hard_swish": (nn.Sequential(nn.Conv2d(3, 2, 3), nn.Hardswish(), nn.Flatten(), nn.Linear(32, 4)), IMAGE, 17),
+    "hard_sigmoid": (function(squeeze_and_excite, down=nn.Conv2d(3, 2, 1), up=nn.Conv2d(2, 3, 1)), IMAGE, 17),
+    "layer_norm": (nn.Sequential(nn.Linear(6, 5), nn.LayerNorm(5), nn.Linear(5, 2)), ROW, 13),
+    "layer_norm_of_steps": (nn.Sequential(nn.Linear(4, 5), nn.LayerNorm(5), nn.ReLU()), STEPS, 13),
+    "lstm": (last_step(nn.LSTM(4, 5, batch_first=True)), STEPS, 17),
+    "lstm_of_two_layers_and_directions": (last_step(nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)), STEPS, 17),
+    "gru": (last_step(nn.GRU(4, 5, batch_first=True)), STEPS, 17),
+    "gru_of_two_directions": (last_step(nn.GRU(4, 3, bidirectional=True, batch_first=True)), STEPS, 17),
+    "rnn": (last_step(nn.RNN(4, 5, batch_first=True)), STEPS, 17),
+    "lstm_by_the_new_exporter": (last_step(nn.LSTM(4, 5, batch_first=True)), STEPS, 20),
+    "gru_by_the_new_exporter": (last_step(nn.GRU(4, 3, num_layers=2, batch_first=True)), STEPS, 20),
+}
+
+
+def values(word, array):
+    return f"{word} {' '.join(map(str, array.shape))} : {' '.join(f'{one:.7g}' for one in array.flatten().tolist())}\n"
+
+
+def main():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    text = ""
+    for name, (module, example, operators) in MODELS.items():
+        torch.manual_seed(len(text))
+        module.apply(lambda one: one.reset_parameters() if hasattr(one, "reset_parameters") else None)
+        module.eval()
+        x = torch.randn(3, *example)
+        file = str(FOLDER / f"{name}.onnx")
+        if operators > 18:
+            torch.onnx.export(module, (x,), file, dynamo=True, verbose=False, external_data=False,
+                              dynamic_shapes=({0: torch.export.Dim("N", min=1, max=1024)},))
+        else:
+            torch.onnx.export(module, (x,), file, dynamo=False, opset_version=operators, input_names=["x"], output_names=["y"],
+                              dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+        model = onnx.load(file)  # without paths of the machine that exports it
+        for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info):
+            part.ClearField("doc_string")
+            part.ClearField("metadata_props")
+        onnx.save(model, file)
+        with torch.no_grad():
+            text += f"case {name}\n" + values("input", x) + values("output", module(x))
+    (FOLDER / "values.txt").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
