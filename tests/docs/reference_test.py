@@ -233,7 +233,7 @@ class a_copy_of_the_headers(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"{header}:{line + 1 - (line - first)}: reduce_on_plateau has no contract", done.stderr)
 
-    def test_with_a_class_or_alias_without_a_contract_is_refused(self):
+    def test_refuses_a_class_or_alias_without_a_contract(self):
         for header, name, before in (
                 ("include/cohort/training/score_listener.hpp", "score_listener", "class score_listener final"),
                 ("include/cohort/layer/rectifying_activations.hpp", "mish", "using mish =")):

@@ -73,7 +73,7 @@ class launcher(unittest.TestCase):
         with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)lost in each of 1 starts:\nrank 0 on .*here\nrank 1 on"):
             cohort_spark.run(self.rows(), ["sh", "-c", killed], restarts=0)
 
-    def test_reports_the_lines_of_a_rank_that_failed(self):
+    def test_reports_the_output_of_a_failed_rank_a_missing_program_and_too_few_slots(self):
         with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)rank 1 on .* has exited with status 3:\nthe disk is full$"):
             cohort_spark.run(self.rows(), ["sh", "-c", '[ $COHORT_RANK = 0 ] && exit 75; echo "the disk is full" >&2; exit 3'])
         with self.assertRaisesRegex(Exception, "no-such-program"):

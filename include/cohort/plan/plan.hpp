@@ -61,9 +61,10 @@ using ready_function = std::function<void(bucket const&)>;
 
 /// Part of a batch: the arguments of a context's forward.
 ///
-/// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. Training: the
-///           plan's batch of examples; one target per loss: i32 indices, or f32 or the backend's scalar.
-///           Inference: at most the plan's batch; no targets. `masks`: u8, batch × T, one per masked input;
+/// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. In training, the
+///           number of examples is the plan's batch size, and each loss has one target: i32 indices, or
+///           numbers in f32 or the backend's scalar type. In inference, there are at most as many examples
+///           as the plan's batch size, and no targets. `masks`: u8, batch × T, one per masked input;
 ///           empty: only padded inputs have masked steps. `weights` (empty: 1 each) and `indices` (empty:
 ///           0, 1, …; keys of random masks): one per example.
 struct forward_request {

@@ -42,8 +42,8 @@ inline constexpr std::string_view
 
 /// Numbers that are known at import, except that some may be multiples of the batch size.
 ///
-/// Shapes    `values` has the elements of `dims`. If `of_batch` is not 0, the number is value·N, with the
-///           batch size N.
+/// Shapes    `values` and `of_batch` have one entry for each element of `dims`. If of_batch[i] is not 0,
+///           element i is values[i]·N, where N is the batch size; otherwise it is values[i].
 struct onnx_known {
   onnx_type type = onnx_type::i64;
   std::vector<std::int64_t> dims{};

@@ -315,7 +315,8 @@ void worker_group::backward_part(int w, int p) {
   mine.has_announced = job_.exchanges && !job_.in_parts && is_last;
   if (w == 0) job_.times.backward = is_first ? clock::now() : job_.times.forward;
   batch_statistics& statistics = gradients_->statistics();
-  if (is_first) statistics.clear(static_cast<std::size_t>(w));  // forward may have used the last ones
+  // Not earlier: forward may have finished the previous step's late update, which reads its statistics.
+  if (is_first) statistics.clear(static_cast<std::size_t>(w));
   mine.active->backward({.gradient_scale = job_.weight > 0 ? 1.0 / job_.weight : 0,
                          .accumulate = !is_first,
                          .ready = mine.has_announced ? &mine.ready : nullptr,

@@ -39,7 +39,7 @@ class tcp_question {
     std::vector<std::byte> answer{};  // bytes that have arrived
     bool has_answer = false;          // `answer` is a complete heartbeat
   };
-  /// Returns whether an attempt is still pending.
+  /// Advances an attempt. Returns false if the attempt has failed.
   static bool advance(attempt& one);
 
   std::chrono::steady_clock::time_point next_{};
