@@ -420,4 +420,30 @@ TEST(onnx_attributes, of_split_that_contradict_the_number_of_outputs_are_refused
             message(0, "a", "Split", "num_outputs differs from the number of outputs", "2", "3", check));
 }
 
+TEST(onnx_computed_constants, have_the_type_of_the_base_of_a_power) {
+  EXPECT_EQ(refused(model_of({1}, {op("Pow", {"w", "two"}, {"square"}), op("MatMul", {"x", "square"}, {"y"})},
+                             {onnx_tensor::of("w", {1, 1}, {2.5F}),
+                              onnx_tensor::of("two", std::vector<std::int64_t>{2})})),
+            "");
+}
+
+TEST(onnx_computed_constants, of_hostile_extents_and_indices_are_refused) {
+  auto const filled = [](std::vector<std::int64_t> const& extents) {
+    return refused(model_of({4}, {op("ConstantOfShape", {"extents"}, {"c"}), op("Add", {"x", "c"}, {"y"})},
+                            {onnx_tensor::of("extents", extents)}));
+  };
+  EXPECT_EQ(filled({4}), "");
+  std::int64_t const large = std::int64_t{1} << 32;
+  EXPECT_NE(filled({-4}), "");
+  EXPECT_NE(filled({large, large}), "");
+  EXPECT_NE(filled({std::numeric_limits<std::int64_t>::min()}), "");
+  auto const gathered = [](float index) {
+    return refused(model_of({4}, {op("Gather", {"w", "i"}, {"c"}), op("Add", {"x", "c"}, {"y"})},
+                            {onnx_tensor::of("w", {2}, {1, 2}), onnx_tensor::of("i", {1}, {index})}));
+  };
+  EXPECT_NE(gathered(2), "");
+  EXPECT_NE(gathered(-3), "");
+  EXPECT_NE(gathered(std::numeric_limits<float>::quiet_NaN()), "");
+}
+
 }  // namespace onnx_importer_test

@@ -50,6 +50,7 @@ struct onnx_known {
   std::vector<double> values{};
   std::vector<char> of_batch{};
 
+  /// Returns the product of `dims`; −1 if it exceeds 63 bits.
   std::int64_t elements() const;
 };
 
@@ -275,6 +276,7 @@ class onnx_importer {
   std::vector<int> frozen_{};
   std::vector<std::string> inputs_{};
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
+  std::int64_t folded_ = 0;                                // elements that were computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
   std::string place_{};  // input or output of the graph, for errors; has precedence over the node
@@ -285,6 +287,8 @@ class onnx_importer {
 
 /// Returns the node's name; if it has none, the name of its first output.
 std::string name_of(onnx_node const& node);
+/// Returns a bound of Slice as an index from 0 to `extent`: a negative bound counts from the end.
+std::int64_t slice_bound(std::int64_t given, std::int64_t extent);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
 /// Formats extents for errors: "N x 3 x 5", where N is a batch of any size. With `between` ", ", formats a

@@ -11,12 +11,18 @@
 /// they return: Reshape(x, Concat(Gather(Shape(x), 0), -1)).
 namespace cohort::detail {
 
-/// Largest number of elements of a result.
-inline constexpr std::int64_t most_folded = std::int64_t{1} << 22;
+/// Largest numbers of elements: of a result, and of all results of a file, because a small file may describe
+/// many large ones.
+inline constexpr std::int64_t most_folded = std::int64_t{1} << 22, most_folded_in_all = 4 * most_folded;
+
+std::int64_t slice_bound(std::int64_t given, std::int64_t extent) {
+  return std::clamp(given < 0 ? given + extent : given, std::int64_t{0}, extent);
+}
 
 std::int64_t onnx_known::elements() const {
   std::int64_t count = 1;
-  for (std::int64_t const extent : dims) count *= extent;
+  for (std::int64_t const extent : dims)
+    if (__builtin_mul_overflow(count, extent, &count)) return -1;
   return count;
 }
 
@@ -41,6 +47,9 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
 }
 
 void onnx_importer::set_known(onnx_known result) {
+  if ((folded_ += static_cast<std::int64_t>(result.values.size())) > most_folded_in_all)
+    refuse("the constants that are computed at import have too many elements",
+           {"at most ", most_folded_in_all}, {folded_}, onnx_remedy::fold);
   if (std::ranges::any_of(result.of_batch, [](char flag) { return flag != 0; })) {
     onnx_value value{.dims = result.dims, .is_integer = true};
     value.known = std::make_shared<onnx_known const>(std::move(result));
@@ -53,17 +62,19 @@ void onnx_importer::set_known(onnx_known result) {
       tensor.raw.append(reinterpret_cast<char const*>(&element), sizeof element);
     }
   };
-  constexpr double most = 9223372036854774784.0;  // the largest double below 2^63
+  constexpr double most = 9223372036854774784.0;  // the largest double below 2^63; a NaN becomes −most
   if (result.type == onnx_type::f32)
     put([](double x) { return static_cast<float>(x); });
   else if (result.type == onnx_type::boolean)
     put([](double x) { return static_cast<char>(x != 0); });
   else if (result.type == onnx_type::i32)
-    put([](double x) { return static_cast<std::int32_t>(std::clamp(x, -2147483648.0, 2147483647.0)); });
+    put([](double x) {
+      return static_cast<std::int32_t>(x > -2147483648.0 ? std::min(x, 2147483647.0) : -2147483648.0);
+    });
   else
     put([](double x) {
       return x > most ? std::numeric_limits<std::int64_t>::max()
-                      : static_cast<std::int64_t>(std::max(x, -most));
+                      : static_cast<std::int64_t>(x > -most ? x : -most);
     });
   set_constant(std::move(tensor));
 }
@@ -72,10 +83,8 @@ void onnx_importer::set_known(onnx_known result) {
 void onnx_importer::shape_of_value() {
   onnx_value const& x = any(0);
   auto const rank = static_cast<std::int64_t>(x.dims.size());
-  auto const bound_of = [&](std::int64_t given) {
-    return std::clamp(given < 0 ? given + rank : given, std::int64_t{0}, rank);
-  };
-  std::int64_t const first = bound_of(integer("start", 0)), last = bound_of(integer("end", rank));
+  std::int64_t const first = slice_bound(integer("start", 0), rank),
+                     last = slice_bound(integer("end", rank), rank);
   onnx_known result{.type = onnx_type::i64,
                     .dims = {std::max<std::int64_t>(last - first, 0)},
                     .values = {},
@@ -140,9 +149,10 @@ bool onnx_importer::fold_elements() {
   for (std::int64_t const extent : *dims)
     if ((count *= extent) > most_folded) return false;
   bool const is_logic = op == "Equal" || op == "Less" || op == "Greater";
-  bool const is_real = from.back().type == onnx_type::f32;
+  onnx_type const type = from[op == "Where" ? 1 : 0].type;  // also of a power with another type of exponent
+  bool const is_real = type == onnx_type::f32;
   onnx_known result{
-      .type = is_logic ? onnx_type::boolean : from.back().type, .dims = *dims, .values = {}, .of_batch = {}};
+      .type = is_logic ? onnx_type::boolean : type, .dims = *dims, .values = {}, .of_batch = {}};
   for (std::int64_t i = 0; i < count; ++i) {
     double x[3]{};
     bool is_batch[3]{};
@@ -171,9 +181,10 @@ bool onnx_importer::fold_elements() {
       value = 0;  // an extent differs from −1 and other marks
       if (x[is_batch[0] ? 1 : 0] > 0) return false;
     } else {
+      if (op == "Mod" && (x[1] == 0 || is_real)) return false;
       value = op == "Add"       ? x[0] + x[1]
               : op == "Sub"     ? x[0] - x[1]
-              : op == "Mod"     ? (x[1] == 0 ? 0 : x[0] - x[1] * std::floor(x[0] / x[1]))
+              : op == "Mod"     ? x[0] - x[1] * std::floor(x[0] / x[1])
               : op == "Pow"     ? std::pow(x[0], x[1])
               : op == "Min"     ? std::min(x[0], x[1])
               : op == "Max"     ? std::max(x[0], x[1])
@@ -218,7 +229,7 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
                                 std::function<std::size_t(std::int64_t)> const& source) {
   onnx_known result{.type = from.type, .dims = std::move(dims), .values = {}, .of_batch = {}};
   std::int64_t const count = result.elements();
-  if (count > most_folded) return false;
+  if (count < 0 || count > most_folded) return false;
   for (std::int64_t i = 0; i < count; ++i) {
     std::size_t const index = source(i);
     result.values.push_back(from.values[index]);
@@ -231,13 +242,12 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
 /// Gather along axis 0 of a vector, as of a shape.
 bool onnx_importer::fold_gather() {
   auto const from = known(0), indices = known(1);
-  if (!from || !indices || from->dims.size() != 1 || integer("axis", 0) % 1 != 0) return false;
+  if (!from || !indices || from->dims.size() != 1 || axis_of(integer("axis", 0), 1) != 0) return false;
   auto const extent = from->dims[0];
   for (std::size_t i = 0; i < indices->values.size(); ++i) {
     double const index = indices->values[i];
-    if (indices->of_batch[i] != 0 || index < -static_cast<double>(extent)
-        || index >= static_cast<double>(extent))
-      return false;
+    bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
+    if (indices->of_batch[i] != 0 || !exists) return false;  // a NaN does not exist
   }
   return fold_copies(*from, indices->dims, [&](std::int64_t i) {
     auto const index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i)]);
@@ -255,12 +265,9 @@ bool onnx_importer::slice_filled() {
   if (steps && std::ranges::any_of(*steps, [](std::int64_t step) { return step != 1; })) return false;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     std::int64_t& extent = result.dims[static_cast<std::size_t>(axis_of((*axes)[i], result.dims.size()))];
-    std::int64_t const whole = extent;
-    auto const bound_of = [&](std::int64_t given) {
-      return std::clamp(given < 0 ? given + whole : given, std::int64_t{0}, whole);
-    };
-    extent = bound_of((*ends)[i]) - bound_of((*starts)[i]);
-    if (whole < 0 || extent < 1) return false;
+    if (extent < 0) return false;  // the batch
+    extent = slice_bound((*ends)[i], extent) - slice_bound((*starts)[i], extent);
+    if (extent < 1) return false;
   }
   set(std::move(result));
   return true;
@@ -278,10 +285,7 @@ bool onnx_importer::fold_slice() {
   if (axes && *axes != extents{0} && *axes != extents{-1}) return false;
   std::int64_t const extent = from->dims[0], step = steps ? (*steps)[0] : 1;
   if (step < 1) return false;
-  auto const bound_of = [&](std::int64_t given) {
-    return std::clamp(given < 0 ? given + extent : given, std::int64_t{0}, extent);
-  };
-  std::int64_t const first = bound_of((*starts)[0]), last = bound_of((*ends)[0]);
+  std::int64_t const first = slice_bound((*starts)[0], extent), last = slice_bound((*ends)[0], extent);
   return fold_copies(*from, {last > first ? (last - first + step - 1) / step : 0},
                      [&](std::int64_t i) { return static_cast<std::size_t>(first + i * step); });
 }
@@ -352,6 +356,7 @@ bool onnx_importer::fold_filled() {
   bool has_batch = false;
   for (std::size_t i = 0; i < wanted->values.size(); ++i) {
     bool const of_batch = wanted->of_batch[i] != 0;
+    if (!(wanted->values[i] >= 0 && wanted->values[i] <= static_cast<double>(most_folded))) return false;
     if (of_batch && (has_batch || wanted->values[i] != 1)) return false;
     has_batch = has_batch || of_batch;
     dims.push_back(of_batch ? -1 : static_cast<std::int64_t>(wanted->values[i]));

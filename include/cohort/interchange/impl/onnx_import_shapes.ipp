@@ -78,10 +78,7 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
-    if (first < 0) first += extent;
-    if (last < 0) last += extent;
-    x = sliced(x, axis, std::clamp<std::int64_t>(first, 0, extent),
-               std::clamp<std::int64_t>(last, 0, extent));
+    x = sliced(x, axis, slice_bound(first, extent), slice_bound(last, extent));
   }
   set(x);
 }
