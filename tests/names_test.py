@@ -8,9 +8,10 @@ import unittest
 import layering_test
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
+# `source_line at` is the member that every layer has.
 NAMES = "one made how what its now mine at there".split()
 DECLARATION = re.compile(r"(?:\b(?:auto|const|int|bool|double|float|char|size_t|[a-z_]+_t|[a-z_:]+|[A-Z]\w*)|[>&*])[ &*]+"
-                         rf"(?<!return )(?<!else )(?<!case )(?<!new )\b({'|'.join(NAMES)})\b(?=\s*(?:[=;,:){{\[]|\((?!\))))")
+                         rf"(?<!return )(?<!else )(?<!source_line )(?<!case )(?<!new )\b({'|'.join(NAMES)})\b(?=\s*(?:[=;,:){{\[]|\((?!\))))")
 
 
 def declarations(text):

@@ -70,6 +70,16 @@ LAYERS = {
     "zero_padding": ([(2, 2, 3)], [], lambda x: f.pad(x, (0, 3, 1, 2))),  # left, right, top, bottom
     "cropping": ([(2, 4, 5)], [], lambda x: crop(x, 1, 0, 2, 1) * 1),
     "upsampling": ([(2, 2, 2)], [], lambda x: x.repeat_interleave(2, 2).repeat_interleave(3, 3)),
+    "bilinear_upsampling": ([(2, 2, 3)], [], lambda x: f.interpolate(x, scale_factor=(3, 2), mode="bilinear")),
+    "bilinear_upsampling_of_aligned_corners": (
+        [(2, 2, 3)], [], lambda x: f.interpolate(x, scale_factor=(2, 3), mode="bilinear", align_corners=True)),
+    "log_softmax": ([(5,)], [], lambda x: f.log_softmax(x, 1)),
+    "log_softmax_of_an_image": ([(3, 2, 2)], [], lambda x: f.log_softmax(x, 1)),
+    "group_norm": ([(6, 2, 3)], [(6,), (6,)], lambda x, a, b: f.group_norm(x, 3, a, b, 0.01)),
+    "instance_norm": ([(3, 2, 3)], [(3,), (3,)], lambda x, a, b: f.instance_norm(x, None, None, a, b)),
+    "permute": ([(2, 3, 4)], [], lambda x: x.permute(0, 3, 1, 2) * 1),
+    "channel_shuffle": ([(6, 2, 2)], [], lambda x: f.channel_shuffle(x, 3) * 1),
+    "pixel_shuffle": ([(8, 2, 3)], [], lambda x: f.pixel_shuffle(x, 2) * 1),
     "reshape": ([(2, 6)], [], lambda x: x.reshape(-1, 3, 2, 2) * 1),
     "flatten": ([(2, 2, 2)], [], lambda x: x.flatten(1) * 1),
 }
@@ -84,6 +94,9 @@ def waves(steps, columns, base):
 # Of sequences: as LAYERS.
 SEQUENCE_LAYERS = {
     "gelu_tanh": ([(3, 4)], [], lambda x: f.gelu(x, approximate="tanh")),
+    "log_softmax_of_steps": ([(3, 4)], [], lambda x: f.log_softmax(x, 2)),
+    "group_norm_of_steps": (
+        [(3, 4)], [(4,), (4,)], lambda x, a, b: f.group_norm(x.transpose(1, 2), 2, a, b).transpose(1, 2)),
     "rms_norm": ([(3, 5)], [(5,)], lambda x, a: f.rms_norm(x, (5,), a, 1e-6)),
     "learned_positions": ([(3, 4)], [(3, 4)], lambda x, w: x + w),
     "sinusoidal_positions": ([(4, 5)], [], lambda x: x + waves(4, 5, 10000.0)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: layer/positions layer/rms_norm
+// covers: layer/bilinear_upsampling layer/permute layer/positions layer/rms_norm
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/positions.hpp>
@@ -90,6 +90,19 @@ TEST(elementwise_layers, agree_with_pytorch) {
   numbers.compare("zero_padding", zero_padding{.sides = {1, 2, 0, 3}});
   numbers.compare("cropping", cropping{.sides = {1, 0, 2, 1}});
   numbers.compare("upsampling", upsampling{.factor = {2, 3}});
+  numbers.compare("bilinear_upsampling", bilinear_upsampling{.factor = {3, 2}});
+  numbers.compare("bilinear_upsampling_of_aligned_corners",
+                  bilinear_upsampling{.factor = {2, 3}, .align_corners = true});
+  numbers.compare("log_softmax", log_softmax{});
+  numbers.compare("log_softmax_of_an_image", log_softmax{});
+  numbers.compare("log_softmax_of_steps", log_softmax{});
+  numbers.compare("group_norm", group_norm{.groups = 3, .epsilon = 0.01});
+  numbers.compare("group_norm_of_steps", group_norm{.groups = 2});
+  numbers.compare("instance_norm", group_norm{.groups = 3});
+  numbers.compare("permute", permute{.order = {2, 0, 1}});
+  numbers.compare("channel_shuffle", permute{.order = {1, 0, 2}, .view = {3, 2, 4}, .extents = {6, 2, 2}});
+  numbers.compare("pixel_shuffle",
+                  permute{.order = {0, 3, 1, 4, 2}, .view = {2, 2, 2, 2, 3}, .extents = {2, 4, 6}});
   numbers.compare("reshape", reshape{.extents = {3, 2, 2}});
   numbers.compare("flatten", flatten{});
   numbers.compare("embedding", embedding{.vocabulary = 5, .width = 2});

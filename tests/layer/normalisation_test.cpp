@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: layer/batch_norm layer/layer_norm layer/lrn
+// covers: layer/batch_norm layer/group_norm layer/layer_norm layer/lrn
 #include <gtest/gtest.h>
 #include <cohort/layer/batch_norm.hpp>
+#include <cohort/layer/group_norm.hpp>
 #include <cohort/layer/layer_norm.hpp>
 #include <cohort/layer/lrn.hpp>
 
@@ -73,6 +74,8 @@ static_assert(batch_norm{}.momentum == 0.9 && batch_norm{}.epsilon == 1e-5
               && kind_of<batch_norm>.reads_scalars);
 static_assert(parameters(layer_norm{}, {5, 3, 4}).specs[0].dims == shape{4});
 static_assert(parameters(layer_norm{.axes = 3}, {5, 3, 4}).specs[1].dims == shape{5, 3, 4});
+static_assert(parameters(group_norm{.groups = 2}, {4, 5, 3}).specs[0].dims == shape{4});
+static_assert(parameters(group_norm{.groups = 2}, {5, 4}).specs[1].dims == shape{4});
 static_assert(lrn{}.k == 2 && lrn{}.n == 5 && lrn{}.alpha == 1e-4 && lrn{}.beta == 0.75);
 static_assert(inferred(lrn{}, {5, 3, 4}).output == shape{5, 3, 4});
 
@@ -149,6 +152,12 @@ TEST(normalisation, refuses_invalid_fields_and_inputs_with_a_reason) {
       "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 0)");
   EXPECT_EQ(refused(layer_norm{.epsilon = -1}, {3}),
             "graph: : the epsilon of layer normalisation must be above 0");
+  EXPECT_EQ(refused(group_norm{.groups = 3}, {4, 5, 5}),
+            "graph: : the groups must divide the channels (input 4x5x5, groups 3)");
+  EXPECT_EQ(refused(group_norm{.groups = 0}, {4}),
+            "graph: : the groups must divide the channels (input 4, groups 0)");
+  EXPECT_EQ(refused(group_norm{.groups = 2, .epsilon = 0}, {4}),
+            "graph: : the epsilon of group normalisation must be above 0");
   EXPECT_EQ(refused(lrn{.n = 4}, {3}),
             "graph: : local response normalisation needs an odd number of channels (n 4)");
   EXPECT_EQ(refused(lrn{.k = 0}, {3}), "graph: : the k of local response normalisation must be above 0");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: layer/embedding layer/input layer/upsampling layer/zero_padding
+// covers: tensor/axis_order layer/embedding layer/input layer/upsampling layer/zero_padding
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 
+#include <algorithm>
+#include <array>
+#include <numeric>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -19,6 +22,11 @@ static_assert(shape_of(zero_padding{.sides = 1}, shape{2, 5, 6}) == shape{2, 7, 
 static_assert(shape_of(cropping{.sides = {1, 2, 3, 2}}, shape{2, 5, 6}) == shape{2, 2, 1});
 static_assert(shape_of(upsampling{.factor = {2, 3}}, shape{2, 5, 6}) == shape{2, 10, 18});
 static_assert(shape_of(reshape{.extents = {3, 20}}, shape{2, 5, 6}) == shape{3, 20});
+static_assert(shape_of(permute{.order = {2, 0, 1}}, shape{2, 5, 6}) == shape{6, 2, 5});
+static_assert(shape_of(permute{.order = {1, 0}, .view = {5, 12}}, shape{2, 5, 6}) == shape{12, 5});
+static_assert(shape_of(permute{.order = {1, 0, 2}, .view = {2, 3, 4}, .extents = {6, 4}}, shape{6, 4})
+              == shape{6, 4});
+static_assert(shape_of(bilinear_upsampling{.factor = {2, 3}}, shape{2, 5, 6}) == shape{2, 10, 18});
 static_assert(shape_of(flatten{}, shape{2, 5, 6}) == shape{60} && shape_of(flatten{}, shape{7}) == shape{7});
 static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7}) == shape{7, 4});
 static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7, 2}) == shape{4, 7, 2});
@@ -48,6 +56,58 @@ TEST(reshape, keeps_elements_in_their_order) {
   lone_layer<> run(reshape{.extents = {3, 2}}, 1, {shape{2, 3}}, {{1, 2, 3, 4, 5, 6}});
   EXPECT_EQ(run.forward(), (list{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(run.differentiate({6, 5, 4, 3, 2, 1}), (list{6, 5, 4, 3, 2, 1}));
+}
+
+TEST(permute, moves_elements_and_moves_their_gradients_back) {
+  lone_layer<> run(permute{.order = {1, 0}}, 2, {shape{2, 3}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}});
+  EXPECT_EQ(run.forward(), (list{1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12}));
+  EXPECT_EQ(run.differentiate({1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12}),
+            (list{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST(permute, of_one_element_copies_it) {
+  lone_layer<> run(permute{.order = {2, 1, 0}}, 2, {shape{1, 1, 1}}, {{3, 4}});
+  EXPECT_EQ(run.forward(), (list{3, 4}));
+  EXPECT_EQ(run.differentiate({5, 6}), (list{5, 6}));
+}
+
+TEST(permute, of_all_orders_of_six_axes_reads_the_axes_of_the_view) {
+  shape const view{2, 3, 2, 1, 3, 2};
+  list numbers(static_cast<std::size_t>(view.elements()));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::array<int, 6> axes{0, 1, 2, 3, 4, 5};
+  do {
+    axis_order order;
+    for (int const axis : axes) order[order.rank++] = axis;
+    lone_layer<> run(permute{.order = order, .view = view, .extents = {72}}, 1, {shape{72}}, {numbers});
+    list expected;
+    std::array<int, 6> index{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      std::size_t rest = i, source = 0, stride = 1;
+      for (int axis = 5; axis >= 0; --axis) {
+        auto const extent = static_cast<std::size_t>(view[axes[static_cast<std::size_t>(axis)]]);
+        index[static_cast<std::size_t>(axes[static_cast<std::size_t>(axis)])] =
+            static_cast<int>(rest % extent);
+        rest /= extent;
+      }
+      for (int axis = 5; axis >= 0; --axis) {
+        source += static_cast<std::size_t>(index[static_cast<std::size_t>(axis)]) * stride;
+        stride *= static_cast<std::size_t>(view[axis]);
+      }
+      expected.push_back(static_cast<double>(source));
+    }
+    ASSERT_EQ(run.forward(), expected);
+    ASSERT_EQ(run.differentiate(expected), numbers);
+  } while (std::ranges::next_permutation(axes).found);
+}
+
+TEST(bilinear_upsampling, of_one_row_repeats_it_and_interpolates_between_columns) {
+  lone_layer<> run(bilinear_upsampling{.factor = 2}, 1, {shape{1, 1, 2}}, {{0, 4}});
+  EXPECT_EQ(run.forward(), (list{0, 1, 3, 4, 0, 1, 3, 4}));
+  EXPECT_EQ(run.differentiate({1, 1, 1, 1, 1, 1, 1, 1}), (list{4, 4}));
+  lone_layer<> aligned(bilinear_upsampling{.factor = {1, 2}, .align_corners = true}, 1, {shape{1, 1, 2}},
+                       {{0, 3}});
+  EXPECT_EQ(aligned.forward(), (list{0, 1, 2, 3}));
 }
 
 TEST(embedding, maps_indices_to_a_sequence_of_vectors_and_sums_gradients) {
@@ -97,6 +157,22 @@ TEST(shapes, that_a_layer_cannot_process_are_refused_with_the_documented_message
   EXPECT_EQ(refusal_of(reshape{.extents = {-3, -5}}, shape{3, 5}), "every extent must be at least 1");
   EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}),
             "the target shape of reshape must have one to three extents");
+  EXPECT_EQ(refusal_of(permute{.order = {0, 0}}, shape{3, 5}),
+            "the order must contain each axis once, counted from 0");
+  EXPECT_EQ(refusal_of(permute{.order = {1, 2}}, shape{3, 5}),
+            "the order must contain each axis once, counted from 0");
+  EXPECT_EQ(refusal_of(permute{.order = {1, 0}}, shape{3, 5, 2}),
+            "the order must contain each axis once, counted from 0");
+  EXPECT_EQ(refusal_of(permute{.order = {1, 0}, .view = {3, 4}}, shape{3, 5}),
+            "the view must keep the number of elements");
+  EXPECT_EQ(refusal_of(permute{.order = {1, 0}, .view = {-3, -5}}, shape{3, 5}),
+            "every extent must be at least 1");
+  EXPECT_EQ(refusal_of(permute{.order = {1, 0}, .extents = {3, 4}}, shape{3, 5}),
+            "permute must keep the number of elements");
+  EXPECT_EQ(refusal_of(permute{.order = {3, 2, 1, 0}, .view = {1, 3, 5, 1}}, shape{3, 5}),
+            "the result of permute must have one to three extents");
+  EXPECT_EQ(refusal_of(bilinear_upsampling{.factor = {2, 0}}, shape{2, 4, 4}),
+            "the factor must be at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 0, .width = 4}, shape{3}),
             "an embedding needs a vocabulary of at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = (1 << 24) + 1, .width = 4}, shape{3}),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/tensor/axis_order.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <concepts>
 #include <cstddef>
@@ -87,7 +88,7 @@ inline constexpr padding padding::same{padding_mode::same};
 inline constexpr padding padding::strict{padding_mode::strict};
 
 /// Type of a field, for code that only has the description of a layer: files, hashes, the summary.
-enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape, choice };
+enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape, axes, choice };
 
 /// An enumeration as the type of a field: `names_of(E{})` returns the names that its values 0, 1, … have in
 /// files.
@@ -174,20 +175,27 @@ struct field_codec<padding> {
     return value;
   }
 };
-template <>
-struct field_codec<shape> {
-  static constexpr field_type type = field_type::shape;
+template <class PerAxis>
+struct per_axis_codec {
   static constexpr int slots = 1 + shape::max_rank;
-  static constexpr void encode(shape const& value, double* to) {
+  static constexpr void encode(PerAxis const& value, double* to) {
     to[0] = value.rank;
     for (int axis = 0; axis < shape::max_rank; ++axis) to[1 + axis] = value[axis];
   }
-  static constexpr shape decode(double const* from) {
-    shape value;
+  static constexpr PerAxis decode(double const* from) {
+    PerAxis value;
     value.rank = static_cast<int>(from[0]);
     for (int axis = 0; axis < shape::max_rank; ++axis) value[axis] = static_cast<int>(from[1 + axis]);
     return value;
   }
+};
+template <>
+struct field_codec<shape> : per_axis_codec<shape> {
+  static constexpr field_type type = field_type::shape;
+};
+template <>
+struct field_codec<axis_order> : per_axis_codec<axis_order> {
+  static constexpr field_type type = field_type::axes;
 };
 template <choice E>
 struct field_codec<E> {

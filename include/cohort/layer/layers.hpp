@@ -4,6 +4,7 @@
 #include <cohort/layer/arithmetic.hpp>
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/batch_norm.hpp>
+#include <cohort/layer/bilinear_upsampling.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
 #include <cohort/layer/bounded_activations.hpp>
 #include <cohort/layer/conv1d.hpp>
@@ -14,6 +15,7 @@
 #include <cohort/layer/embedding.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/layer/global_pool.hpp>
+#include <cohort/layer/group_norm.hpp>
 #include <cohort/layer/hinge.hpp>
 #include <cohort/layer/huber.hpp>
 #include <cohort/layer/input.hpp>
@@ -25,6 +27,7 @@
 #include <cohort/layer/max_pool.hpp>
 #include <cohort/layer/mean_absolute_error.hpp>
 #include <cohort/layer/mean_squared_error.hpp>
+#include <cohort/layer/permute.hpp>
 #include <cohort/layer/pointwise.hpp>
 #include <cohort/layer/prelu.hpp>
 #include <cohort/layer/rectifying_activations.hpp>

@@ -22,10 +22,7 @@ struct reshape {
       return {"the target shape of reshape must have one to three extents", {"extents", made}};
     for (int axis = 0; axis < made.rank; ++axis)
       if (made[axis] < 1) return {"every extent must be at least 1", {"extents", made}};
-    // Extents of an untrusted file: their product may not fit into 64 bits.
-    std::int64_t rest = inputs[0].elements();
-    for (int axis = 0; axis < made.rank; ++axis) rest = rest % made[axis] == 0 ? rest / made[axis] : 0;
-    if (rest != 1)
+    if (!detail::has_elements(made, inputs[0].elements()))
       return {"reshape must keep the number of elements", {"input", inputs[0]}, {"extents", made}};
     return made;
   }

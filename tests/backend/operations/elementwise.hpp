@@ -57,6 +57,12 @@ inline constexpr row elementwise[]{
      [](builder& net, draw& d) {
        return image(net, {d.between(2, 19), 3, 4}) | softmax{};
      }},
+    {"log_softmax_of_a_vector",
+     [](builder& net, draw& d) { return net.input({6}) | dense{.units = d.between(2, 20)} | log_softmax{}; }},
+    {"log_softmax_at_each_place_of_an_image",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(2, 19), 3, 4}) | log_softmax{};
+     }},
     {"activation_of_the_batch",
      [](builder& net, draw& d) {
        return net.input({d.between(1, 19), 3, 3}) | swish{} | dense{.units = 4};
@@ -201,6 +207,29 @@ inline constexpr row elementwise[]{
        extent2 const factor{d.between(1, 3), d.between(1, 4)};
        return image(net, {d.between(1, 19), 3, 4}) | upsampling{.factor = factor}
               | conv2d{.filters = 3, .kernel = 2};
+     }},
+    {"bilinear_upsampling",
+     [](builder& net, draw& d) {
+       extent2 const factor{d.between(1, 3), d.between(1, 4)};
+       tensor const x = image(net, {d.between(1, 19), 3, 4}) | bilinear_upsampling{.factor = factor};
+       return x | conv2d{.filters = 3, .kernel = 2} | bilinear_upsampling{.factor = 2, .align_corners = true};
+     }},
+    {"permute_an_image",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 19), 3, d.between(1, 5)}) | permute{.order = {2, 0, 1}}
+              | conv2d{.filters = 3, .kernel = 2} | permute{.order = {1, 2, 0}};
+     }},
+    {"channel_shuffle_and_pixel_shuffle",
+     [](builder& net, draw& d) {
+       int const groups = d.between(1, 4), channels = 4 * d.between(1, 5);
+       return image(net, {groups * channels, 3, 2})
+              | permute{.order = {1, 0, 2},
+                        .view = {groups, channels, 6},
+                        .extents = {groups * channels, 3, 2}}
+              | conv2d{.filters = channels, .kernel = 1}
+              | permute{.order = {0, 3, 1, 4, 2},
+                        .view = {channels / 4, 2, 2, 3, 2},
+                        .extents = {channels / 4, 6, 4}};
      }},
     {"reshape_and_flatten",
      [](builder& net, draw& d) {

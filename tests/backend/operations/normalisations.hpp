@@ -4,6 +4,7 @@
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/global_pool.hpp>
+#include <cohort/layer/group_norm.hpp>
 #include <cohort/layer/layer_norm.hpp>
 #include <cohort/layer/lrn.hpp>
 #include <cohort/layer/synchronised_batch_norm.hpp>
@@ -104,6 +105,26 @@ inline constexpr row normalisations[]{
        tensor const y = (branch(x, 3) + branch(x, 1)) | relu{};
        return ((y | leaky_relu{}) + branch(y, 3)) | leaky_relu{.slope = 0.2}
               | conv2d{.filters = 5, .kernel = 2};
+     }},
+    {"normalisation_17_group_norm",
+     [](builder& net, draw& d) {
+       int const groups = d.between(1, 4);
+       return image(net, {groups * d.between(1, 5), 4, 5}) | relu{}
+              | group_norm{.groups = groups, .epsilon = 0.1, .settings = uneven}
+              | conv2d{.filters = 3, .kernel = 2} | relu{}
+              | group_norm{.groups = 3, .epsilon = 0.1, .settings = uneven};
+     }},
+    {"normalisation_18_group_norm_of_units",
+     [](builder& net, draw& d) {
+       int const groups = d.between(1, 3);
+       return net.input({7}) | dense{.units = groups * d.between(4, 11)}
+              | group_norm{.groups = groups, .epsilon = 0.1, .settings = uneven} | relu{};
+     }},
+    {"normalisation_19_group_norm_of_a_sequence",
+     [](builder& net, draw& d) {
+       int const groups = d.between(1, 3);
+       return net.input({5, 3}) | dense{.units = groups * d.between(2, 5)}
+              | group_norm{.groups = groups, .epsilon = 0.1, .settings = uneven} | dense{.units = 4};
      }},
 };
 

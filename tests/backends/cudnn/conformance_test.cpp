@@ -36,7 +36,10 @@ TEST(conformance_tests, skip_only_operations_without_kernels) {
       "multiply_tensors_that_repeat_along_different_axes", "add_a_number_per_channel_and_one_per_place",
       "add_a_number_per_channel_to_a_convolution", "add_a_row_and_a_column", "squeeze_and_excite",
       "matmul_of_one_matrix_per_example", "matmul_of_transposed_matrices", "matmul_that_repeats_matrices",
-      "attention_with_two_heads",
+      "attention_with_two_heads", "log_softmax_of_a_vector", "log_softmax_at_each_place_of_an_image",
+      "bilinear_upsampling", "permute_an_image", "channel_shuffle_and_pixel_shuffle",
+      "normalisation_17_group_norm", "normalisation_18_group_norm_of_units",
+      "normalisation_19_group_norm_of_a_sequence",
       // convolutions and batch norms of sequences
       "window_11_conv1d", "window_12_conv1d_same_with_a_stride", "window_13_conv1d_dilated_in_groups",
       "window_24_global_pools_of_odd_channels_and_of_a_sequence", "normalisation_05_batch_norm_of_a_sequence",

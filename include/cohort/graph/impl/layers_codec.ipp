@@ -77,8 +77,10 @@ void read_field(field_info const& info, io::json_value value, double* to) {
       return;
     }
     case field_type::shape:
+    case field_type::axes:
       if (!is_list || value.size() > static_cast<std::size_t>(shape::max_rank))
-        value.refuse("a list of at most " + std::to_string(shape::max_rank) + " extents");
+        value.refuse("a list of at most " + std::to_string(shape::max_rank)
+                     + (info.type == field_type::shape ? " extents" : " axes"));
       to[0] = static_cast<double>(value.size());
       read_integers(value, to + 1);
       return;
@@ -120,6 +122,7 @@ void write_field(io::json_writer& out, field_info const& info, double const* fro
         list(1, 4);
       return;
     case field_type::shape:
+    case field_type::axes:
       list(1, static_cast<int>(from[0]));
       return;
     case field_type::choice:
@@ -456,6 +459,7 @@ void write_layer_field_schema(io::json_writer& out, field_info const& info) {
     case field_type::padding:
       return either([&] { write_enum(out, padding_names); }, 4);
     case field_type::shape:
+    case field_type::axes:
       return write_integers_schema(out, 0, shape::max_rank);
     case field_type::choice:
       return write_enum(out, info.choices);

@@ -51,6 +51,13 @@ std::string text_of(field_info const& info, double const* from, shape const& out
       shape const dims = field_codec<shape>::decode(from);
       return dims == output ? "" : to_string(dims);
     }
+    case field_type::axes: {
+      axis_order const order = field_codec<axis_order>::decode(from);
+      std::string text;
+      for (int axis = 0; axis < order.rank; ++axis)
+        text += (axis > 0 ? " " : "") + std::to_string(order[axis]);
+      return text;
+    }
     case field_type::choice:
       return std::string(info.choices[static_cast<std::size_t>(from[0])]);
   }

@@ -26,12 +26,13 @@ using built_in_layers = layer_list<
     prelu, elu, selu, sigmoid,
     hard_sigmoid, tanh_activation, hard_tanh, softplus,
     softsign, swish, gelu, gelu_tanh, mish,
-    identity_activation, softmax, multiply, average,
-    maximum, subset, scale, zero_padding,
-    cropping, upsampling, reshape, flatten,
-    embedding, dropout, spatial_dropout, gaussian_noise,
-    conv1d, conv2d_transposed, avg_pool, global_avg_pool,
-    global_max_pool, lrn, batch_norm, layer_norm,
+    identity_activation, softmax, log_softmax, multiply,
+    average, maximum, subset, scale,
+    zero_padding, cropping, upsampling, bilinear_upsampling,
+    reshape, permute, flatten, embedding,
+    dropout, spatial_dropout, gaussian_noise, conv1d,
+    conv2d_transposed, avg_pool, global_avg_pool, global_max_pool,
+    lrn, batch_norm, layer_norm, group_norm,
     synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
 // clang-format on
 

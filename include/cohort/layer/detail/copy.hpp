@@ -2,8 +2,18 @@
 #pragma once
 #include <algorithm>
 #include <cohort/layer/host_kernel.hpp>
+#include <cstdint>
 
 namespace cohort::detail {
+
+/// Returns whether a tensor with these extents has `elements` elements.
+///
+/// Before    every extent is at least 1. The product of the extents of an untrusted file may exceed 64 bits.
+constexpr bool has_elements(shape const& extents, std::int64_t elements) {
+  for (int axis = 0; axis < extents.rank; ++axis)
+    elements = elements % extents[axis] == 0 ? elements / extents[axis] : 0;
+  return elements == 1;
+}
 
 /// output ← input, for layers that do not change values. Does nothing if both share one array.
 template <class T>
