@@ -133,11 +133,13 @@ def functional(shapes, build, of, **how):
 
 def activations():
     for name in ("linear", "relu", "relu6", "elu", "celu", "selu", "gelu", "mish", "silu", "swish", "softplus", "softsign", "sigmoid", "hard_sigmoid",
-                 "hard_silu", "hard_swish", "hard_tanh", "log_sigmoid", "tanh", "tanh_shrink", "leaky_relu", "softmax"):
+                 "hard_silu", "hard_swish", "hard_tanh", "log_sigmoid", "tanh", "tanh_shrink", "leaky_relu", "log_softmax", "softmax"):
         one(L.Activation(name), (4,))
     one(L.Activation("softmax"), (3, 4))
     one(L.Activation("softmax"), (2, 3, 4))
-    for name in ("exponential", "glu", "hard_shrink", "log_softmax", "soft_shrink", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus", "threshold"):
+    one(L.Activation("log_softmax"), (3, 4))
+    one(L.Activation("log_softmax"), (2, 3, 4))
+    for name in ("exponential", "glu", "hard_shrink", "soft_shrink", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus", "threshold"):
         refused(f"Activation_{name}", sequential((4,), L.Activation(name, name="layer")), f"Cohort has no activation {name}")
     one(L.ReLU(), (4,))
     one(L.ReLU(max_value=6), (4,))
@@ -172,8 +174,8 @@ def dense():
             "Cohort has no penalty of activations (activity_regularizer) (WHERE)")
     refused("Dense_orthogonal", sequential((4,), L.Dense(3, kernel_regularizer=keras.regularizers.OrthogonalRegularizer(), name="layer")),
             "Cohort has the penalties L1 and L2 (WHERE): expected L1, L2 or L1L2, got OrthogonalRegularizer")
-    refused("Dense_dtype", sequential((4,), L.Dense(3, dtype="mixed_bfloat16", name="layer")),
-            "Cohort computes imported models in float32 (WHERE): expected dtype float32, got mixed_bfloat16")
+    refused("Dense_dtype", sequential((4,), L.Dense(3, dtype="bfloat16", name="layer")),
+            "Cohort computes imported models in float32 (WHERE): expected dtype float32, got bfloat16")
     one(L.EinsumDense("ab,bc->ac", output_shape=3, bias_axes="c"), (4,))
     one(L.EinsumDense("abc,cd->abd", output_shape=(None, 3), activation="relu"), (5, 4))
     refused("EinsumDense_heads", sequential((5, 4), L.EinsumDense("abc,cde->abde", output_shape=(None, 2, 3), name="layer")),
@@ -262,6 +264,15 @@ def normalisation():
     one(L.LayerNormalization(axis=[1, 2, 3]), (3, 2, 4))
     refused("LayerNormalization_image", sequential((3, 2, 4), L.LayerNormalization(name="layer")),
             "Cohort normalises over the last axes of C×H×W or T×C (WHERE): expected the axes 1, 2 and 3, got (3)")
+    one(L.GroupNormalization(2), (4,))
+    one(L.GroupNormalization(2, epsilon=1e-2), (5, 4))
+    one(L.GroupNormalization(2), (3, 2, 4))
+    one(L.GroupNormalization(-1), (3, 2, 4))
+    refused("GroupNormalization_axis", sequential((3, 2, 4), L.GroupNormalization(2, axis=2, name="layer")),
+            "Cohort's groups consist of channels (WHERE): expected the channel axis, got 2")
+    refused("GroupNormalization_scale", sequential((4,), L.GroupNormalization(2, scale=False, name="layer")),
+            "Cohort trains scale and shift of a group normalisation (WHERE): expected scale and center, trainable=False, or "
+            "keras_options::training false, got scale=False")
     one(L.RMSNormalization(), (4,))
     one(L.RMSNormalization(epsilon=1e-3), (5, 4))
     one(L.Rescaling(1 / 127.5), (3, 2, 4))
@@ -297,16 +308,24 @@ def shapes():
     one(L.Reshape((1, 1, 12)), (12,))
     case("Reshape_vector", sequential((3, 2, 4), L.Reshape((24,)), L.Dense(3)), of=["Reshape"])
     case("Reshape_back", sequential((3, 2, 4), L.Flatten(), L.Reshape((3, 2, 4)), L.Conv2D(2, 2)), of=["Reshape"])
-    refused("Reshape_image", sequential((12,), L.Reshape((2, 2, 3), name="layer")),
-            "Keras reshapes an image in the order H×W×C, which is not Cohort's C×H×W (WHERE): expected Flatten, or extents with one channel or one position")
+    one(L.Reshape((2, 2, 3)), (12,))
+    one(L.Reshape((2, 2, 3)), (4, 3))
+    one(L.Reshape((6, 4)), (3, 2, 4))
+    one(L.Reshape((4, 3, 2)), (3, 2, 4))
+    refused("Reshape_flattened", sequential((3, 2, 4), L.Flatten(), L.Reshape((4, 6), name="layer")),
+            "a flattened image gets other extents, but its elements are in another order in Cohort (WHERE): "
+            "expected the extents of the image, or Reshape instead of Flatten, got (4, 6)")
     one(L.Permute((2, 1)), (1, 4))
-    refused("Permute_steps", sequential((3, 4), L.Permute((2, 1), name="layer")),
-            "Cohort has no layer that transposes (WHERE): expected a permutation of axes with one element, got (2, 1)")
+    one(L.Permute((2, 1)), (3, 4))
+    for axes in ((1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)):
+        one(L.Permute(axes), (3, 2, 4))
+    case("Permute_steps", sequential((3, 4), L.Permute((2, 1)), L.LSTM(2)), of=["Permute"])
     one(L.RepeatVector(3), (4,))
     one(L.UpSampling1D(2), (3, 4))
     one(L.UpSampling2D((2, 3)), (3, 2, 4))
-    refused("UpSampling2D_bilinear", sequential((3, 2, 4), L.UpSampling2D(2, interpolation="bilinear", name="layer")),
-            "Cohort upsamples by repeating elements (WHERE): expected nearest, got bilinear")
+    one(L.UpSampling2D((3, 2), interpolation="bilinear"), (3, 2, 4))
+    refused("UpSampling2D_bicubic", sequential((3, 2, 4), L.UpSampling2D(2, interpolation="bicubic", name="layer")),
+            "Cohort has no such interpolation (WHERE): expected nearest or bilinear, got bicubic")
     one(L.ZeroPadding1D((1, 2)), (3, 4))
     one(L.ZeroPadding2D(((1, 2), (0, 3))), (3, 2, 4))
     one(L.ZeroPadding2D(2), (3, 2, 4))
@@ -330,15 +349,29 @@ def merging():
     functional([(5, 4), (3, 4)], lambda *x: L.Dot(axes=2)(list(x)), "Dot")
     functional([(5, 4), (5, 3)], lambda *x: L.Dot(axes=1)(list(x)), "Dot")
     x = [keras.Input((3, 2, 4), name="a"), keras.Input((3, 2, 4), name="b")]
-    refused("Concatenate_rows", keras.Model(x, L.Concatenate(axis=1, name="layer")(x)),
-            "Cohort concatenates along the channels (WHERE): expected the channel axis, got 1")
+    for axis in (1, 2):
+        case(f"Concatenate_images_{axis}", keras.Model(x, L.Concatenate(axis=axis)(x)), of=["Concatenate"])
     refused("Dot_cosine", dot_cosine(), "Cohort has no cosine of two vectors (normalize) (WHERE)")
     x = keras.Input((4,), name="x")
     case("operations", keras.Model(x, (x + L.Dense(4)(x)) * x - L.Dense(4)(x)))
-    doubled = keras.Model(x, x * 2.0)
-    name = doubled.operations[-1].name
-    refused("operation_number", doubled, f"the function keras.ops.Multiply is imported only for two tensors (Keras configuration, layer {name}): "
-            "expected 2 tensors, got a tensor and a number")
+    h = L.Dense(4)(x)
+    case("operations_with_numbers", keras.Model(x, [h * 0.5, 2.0 - h, h - 1.5, 1 + h, h / 4.0, -h]))
+    inverse = keras.Model(x, 2.0 / x)
+    refused("operation_division", inverse, f"a constant is divided by a tensor (Keras configuration, layer {inverse.operations[-1].name}): "
+            "expected a tensor divided by a constant, got TrueDivide")
+    shifted = keras.Model(x, keras.ops.maximum(x, 1.0))
+    refused("operation_number", shifted, f"the function keras.ops.Maximum is not imported for these arguments (Keras configuration, layer "
+            f"{shifted.operations[-1].name}): expected two tensors, or a tensor and a number; no division by a tensor, got 1 tensors and 1 constants")
+    steps, image = keras.Input((5, 3), name="steps"), keras.Input((4, 3, 2), name="image")
+    case("items_of_steps", keras.Model(steps, [steps[:, -1], steps[:, 1:4], steps[:, :, 1], steps[:, 2, 1:], steps[..., :2]]))
+    case("items_of_images", keras.Model(image, [image[:, 1], image[:, :, -1], image[..., 1], image[:, 1:3, :2], image[..., 0, 1], image[:, 2, 1]]))
+    reversed_steps = keras.Model(steps, steps[:, ::-1])
+    refused("item_reversed", reversed_steps, f"a slice skips or reverses elements (Keras configuration, layer {reversed_steps.operations[-1].name}): "
+            "expected step 1, got another step")
+    photo = keras.Input((4, 5, 3), name="photo")
+    for family in ("resnet50", "mobilenet_v2", "densenet", "vgg16"):
+        made = getattr(keras.applications, family).preprocess_input(photo)
+        case(f"preprocessed_for_{family}", keras.Model(photo, L.Conv2D(2, 2)(made)))
 
 
 def dot_cosine():

@@ -74,7 +74,8 @@ struct keras_call {
   std::map<std::string, io::json_value> options{};  // arguments that are not tensors
   bool has_constants = false;                       // a positional argument contains a number or a text
   bool has_mask = false;                            // a mask is an argument
-  std::optional<double> constant{};                 // the first positional argument that is a number
+  std::vector<io::json_value> constants{};          // positional arguments without tensors
+  bool begins_with_constant = false;                // the first positional argument is one of `constants`
 };
 
 /// A Keras layer. All calls of the layer share its parameters.
@@ -103,6 +104,8 @@ struct keras_layer_call {
 /// Returns whether a class of keras.layers uses the mask of a sequence or passes it to its output. Other
 /// classes process padding like any step, and drop the mask.
 bool keeps_keras_mask(std::string_view class_name);
+/// Returns whether a class of keras.layers changes images in training only.
+bool augments_images(std::string_view class_name);
 
 /// Translates a configuration into a network, layer by layer.
 class keras_translation {
@@ -132,7 +135,11 @@ class keras_translation {
   keras_layer_state& state_of(keras_layer_state const& parent, io::json_value layer, int position,
                               std::map<std::string, int>& used);
   values dispatch(call const& c);
-  values translate_operation(call const& c, bool has_constants);
+  values translate_operation(call c, keras_call const& node);
+  keras_value combined(call const& c, std::vector<double> with, bool is_first);
+  keras_value item(call const& c, io::json_value indices);
+  keras_value part_of(keras_value const& x, std::size_t axis, int first, int last);
+  keras_value stacked(call const& c);
   void find_image_order(io::json_value config);
   /// Adds the paths of the layers of a model and of its nested models.
   void find_paths(io::json_value config, std::string const& parent);
@@ -158,6 +165,8 @@ class keras_translation {
   int id_of(keras_value const& v);
   bool has_mask(keras_value const& v);
   int reshaped(int id, shape extents, std::string_view suffix);
+  /// Returns whether a tensor of these extents has the same order of elements in Keras and in the network.
+  bool has_keras_order(std::vector<int> const& dims) const;
   shape extents_of(keras_value const& v) const;
   std::string unique_name(std::string_view suffix);
   /// Returns the name of the layer that is being translated, with the number of a later call: "layer@2".
@@ -221,7 +230,11 @@ class keras_translation {
   values global_pooling(call const& c);
   values normalisation(call const& c);
   values layer_normalisation(call const& c);
+  values group_normalisation(call const& c);
+  void weigh_norm(call const& c, int node, std::string const& kind, std::vector<int> const& dims,
+                  std::vector<int> const& axes, keras_order const& order);
   values fixed_normalisation(call const& c);
+  keras_value affine(keras_value const& x, std::vector<double> factor, std::vector<double> offset);
   int record_fixed(keras_value const& x);
   values embedding_layer(call const& c);
   values one_hot(call const& c);

@@ -41,7 +41,6 @@ inline constexpr refused_class refused[]{
     {"ZeroPadding3D", no_3d},
     {"Conv1DTranspose", "Cohort has no transposed convolution of sequences"},
     {"AdditiveAttention", "Cohort has scaled dot-product attention only"},
-    {"GroupNormalization", "Cohort has no group normalisation"},
     {"SpectralNormalization", "Cohort has no spectral normalisation"},
     {"UnitNormalization", "Cohort has no normalisation to unit length"},
     {"ReversibleEmbedding", "Cohort has no embedding that also computes logits"},
@@ -68,8 +67,6 @@ inline constexpr refused_class refused[]{
     {"TFSMLayer", foreign},
     {"TorchModuleWrapper", foreign},
     {"Lambda", "the layer is a function of Python"},
-    {"TFOpLambda", "the layer is a function of TensorFlow"},
-    {"SlicingOpLambda", "the layer is a function of TensorFlow"},
     {"Layer", "the layer is a base class without computation"},
     {"Wrapper", "the layer is a base class without computation"},
     {"InputSpec", "this is no layer"},
@@ -169,6 +166,7 @@ keras_translation::values keras_translation::dispatch(call const& c) {
       {"BatchNormalization", &keras_translation::normalisation},
       {"LayerNormalization", &keras_translation::layer_normalisation},
       {"RMSNormalization", &keras_translation::layer_normalisation},
+      {"GroupNormalization", &keras_translation::group_normalisation},
       {"Normalization", &keras_translation::fixed_normalisation},
       {"Rescaling", &keras_translation::fixed_normalisation},
       {"Embedding", &keras_translation::embedding_layer},
@@ -216,10 +214,7 @@ keras_translation::values keras_translation::dispatch(call const& c) {
   for (auto const& one : keras_classes::refused)
     if (one.name == c.class_name)
       refuse(c.class_name + ": " + one.reason, "a layer with an equivalent in Cohort", c.class_name);
-  // Layers that change images in training only.
-  static constexpr std::string_view augmenting[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
-  if (c.class_name.starts_with("Random")
-      || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
+  if (augments_images(c.class_name)) {
     if (how_.training)
       refuse(c.class_name + ": " + keras_classes::no_random,
              "keras_options::training false, to leave the layer out", "keras_options::training true");
@@ -252,16 +247,201 @@ keras_translation::values keras_translation::dispatch(call const& c) {
   return made;
 }
 
-/// Translates a function of keras.ops on tensors, for example x + y in a functional model.
-keras_translation::values keras_translation::translate_operation(call const& c, bool has_constants) {
-  static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
-  if (std::ranges::find(known, c.class_name) == std::end(known))
-    refuse("the function keras.ops." + c.class_name + " is not imported",
-           "Add, Subtract, Multiply, Maximum or Minimum of tensors", c.class_name);
-  if (has_constants || c.inputs.size() != 2)
-    refuse("the function keras.ops." + c.class_name + " is imported only for two tensors", "2 tensors",
-           has_constants ? "a tensor and a number" : std::to_string(c.inputs.size()));
+bool augments_images(std::string_view class_name) {
+  static constexpr std::string_view others[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
+  return class_name.starts_with("Random") || std::ranges::find(others, class_name) != std::end(others);
+}
+
+namespace keras_operations {
+
+/// Names of TensorFlow's functions in files of Keras 2, and of the equal functions of Keras 3.
+inline constexpr std::pair<std::string_view, std::string_view> of_keras2[]{
+    {"__operators__.add", "Add"},  {"__operators__.getitem", "GetItem"}, {"__operators__.sub", "Subtract"},
+    {"math.add", "Add"},           {"math.divide", "TrueDivide"},        {"math.maximum", "Maximum"},
+    {"math.minimum", "Minimum"},   {"math.multiply", "Multiply"},        {"math.negative", "Negative"},
+    {"math.subtract", "Subtract"}, {"math.truediv", "TrueDivide"},       {"nn.bias_add", "Add"}};
+
+/// Returns the numbers of a constant: a number, a list, or a serialised array of Keras 3.
+inline std::vector<double> numbers_of(io::json_value constant) {
+  std::vector<double> numbers;
+  std::vector<io::json_value> pending{constant};
+  while (!pending.empty()) {
+    io::json_value const part = pending.back();
+    pending.pop_back();
+    if (part.kind() == io::json_kind::number)
+      numbers.push_back(part.number());
+    else if (part.kind() == io::json_kind::object && part.find("config") && part.at("config").find("value"))
+      pending.push_back(part.at("config").at("value"));
+    else
+      for (std::size_t i = part.size(); i-- > 0;) pending.push_back(part.at(i));
+  }
+  return numbers;
+}
+
+}  // namespace keras_operations
+
+/// Translates a function of tensors: of keras.ops, or of TensorFlow in files of Keras 2.
+keras_translation::values keras_translation::translate_operation(call c, keras_call const& node) {
+  std::vector<io::json_value> constants = node.constants;
+  std::string shown = "keras.ops." + c.class_name;
+  if (c.class_name.ends_with("OpLambda")) {
+    std::string const function = c.fields.text({"function"}, "");
+    shown = "tf." + function;
+    auto const* const found = std::ranges::find(keras_operations::of_keras2, function,
+                                                &std::pair<std::string_view, std::string_view>::first);
+    c.class_name = found == std::end(keras_operations::of_keras2) ? function : std::string(found->second);
+    for (auto const& [name, tensors] : c.named_inputs)
+      c.inputs.insert(c.inputs.end(), tensors.begin(), tensors.end());
+    for (auto const& [name, given] : c.options)
+      if (given.kind() != io::json_kind::string) constants.push_back(given);
+    c.named_inputs.clear(), c.options.clear();
+  }
+  static constexpr std::string_view of_two[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
+  std::string const& name = c.class_name;
+  bool const is_division = name == "TrueDivide" || name == "Divide";
+  bool const is_known = std::ranges::find(of_two, name) != std::end(of_two) || is_division
+                        || name == "Negative" || name == "GetItem" || name == "Stack";
+  if (!is_known)
+    refuse("the function " + shown + " is not imported",
+           "sums, differences, products, quotients, extremes, indices and stacks", shown);
+  if (name == "Stack") return {stacked(c)};
+  if (c.inputs.size() == 1) {
+    if (name == "Negative") return {like(c.inputs[0], record(scale{.factor = -1}, {id_of(c.inputs[0])}))};
+    if (constants.size() == 1 && name == "GetItem") return {item(c, constants[0])};
+    if (constants.size() == 1 && name != "Maximum" && name != "Minimum")
+      return {combined(c, keras_operations::numbers_of(constants[0]), node.begins_with_constant)};
+  }
+  if (node.has_constants || c.inputs.size() != 2 || is_division)
+    refuse(
+        "the function " + shown + " is not imported for these arguments",
+        "two tensors, or a tensor and a number; no division by a tensor",
+        std::to_string(c.inputs.size()) + " tensors and " + std::to_string(constants.size()) + " constants");
   return merge(c);
+}
+
+/// Returns x ∘ with, or with ∘ x if the constant `is_first`.
+keras_value keras_translation::combined(call const& c, std::vector<double> with, bool is_first) {
+  keras_value const& x = c.inputs[0];
+  std::string const& name = c.class_name;
+  if (with.size() != 1 && static_cast<int>(with.size()) != channels_of(x))
+    refuse("the constant must be a number, or number for each channel",
+           "1 or " + std::to_string(channels_of(x)), std::to_string(with.size()));
+  if (name == "Multiply") return affine(x, std::move(with), {0});
+  if (name == "Add") return affine(x, {1}, std::move(with));
+  if (name == "Subtract") {
+    if (!is_first)
+      for (double& number : with) number = -number;
+    return affine(x, {is_first ? -1.0 : 1.0}, std::move(with));
+  }
+  if (is_first) refuse("a constant is divided by a tensor", "a tensor divided by a constant", name);
+  for (double& number : with) number = 1 / number;
+  return affine(x, std::move(with), {0});
+}
+
+/// Returns the elements first … last − 1 along an axis of a tensor.
+keras_value keras_translation::part_of(keras_value const& x, std::size_t axis, int first, int last) {
+  std::vector<int> dims = x.dims;
+  dims[axis] = last - first;
+  if (dims == x.dims) return x;
+  expect_plain_order(x);
+  if (is_channel_axis(static_cast<int>(axis) + 1, x))
+    return value(record(subset{.first = first, .last = last}, {id_of(x)}), dims);
+  if (dims.size() == 2) {  // steps: rows of an image
+    int const image = reshaped(id_of(x), {1, x.dims[0], x.dims[1]}, "image");
+    int const part = record(cropping{.sides = {first, x.dims[0] - last, 0, 0}}, {image});
+    return value(reshaped(part, {dims[0], dims[1]}, "sequence"), dims);
+  }
+  bool const is_row = axis == (images_first_ ? 1U : 0U);
+  int const after = x.dims[axis] - last;
+  padding const sides = is_row ? padding(first, after, 0, 0) : padding(0, 0, first, after);
+  return value(record(cropping{.sides = sides}, {id_of(x)}), dims);
+}
+
+/// Returns x[indices]: numbers, and slices with step 1.
+keras_value keras_translation::item(call const& c, io::json_value indices) {
+  keras_value x = c.inputs[0];
+  auto const is = [](io::json_value of, std::string_view class_name) {
+    auto const found = of.kind() == io::json_kind::object ? of.find("class_name") : std::nullopt;
+    return found && found->kind() == io::json_kind::string && found->string() == class_name;
+  };
+  auto const bound = [](io::json_value of, char const* name, int extent, int otherwise) {
+    io::json_value const range = of.find("config") ? of.at("config") : of;
+    auto const found = range.find(name);
+    if (!found || found->is_null()) return otherwise;
+    auto const element =
+        static_cast<int>(found->integer(-keras_limits::largest_extent, keras_limits::largest_extent));
+    return std::clamp(element < 0 ? element + extent : element, 0, extent);
+  };
+  std::vector<io::json_value> list;
+  if (indices.kind() != io::json_kind::array) indices.refuse("a list of indices");
+  for (io::json_value const index : indices.items()) list.push_back(index);
+  std::size_t axis = 0;  // of the value with the batch
+  std::vector<bool> removed(x.dims.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (is(list[i], "__ellipsis__")) {
+      std::size_t const rest = list.size() - i - 1;
+      if (x.dims.size() + 1 < rest + axis) list[i].refuse("at most index index for each axis");
+      axis = x.dims.size() + 1 - rest;
+      continue;
+    }
+    if (axis > x.dims.size()) list[i].refuse("at most index index for each axis");
+    bool const is_number = list[i].kind() == io::json_kind::number;
+    if (!is_number && list[i].kind() != io::json_kind::object) list[i].refuse("a number or a slice");
+    if (!is_number && bound(list[i], "step", keras_limits::largest_extent, 1) != 1)
+      refuse("a slice skips or reverses elements", "step 1", "another step");
+    int const extent = axis == 0 ? keras_limits::largest_extent : x.dims[axis - 1];
+    int first = 0, last = extent;
+    if (is_number) {
+      first = static_cast<int>(list[i].integer(-extent, extent - 1));
+      if (first < 0) first += extent;
+      last = first + 1;
+    } else {
+      first = bound(list[i], "start", extent, 0);
+      last = bound(list[i], "stop", extent, extent);
+    }
+    if (axis == 0 && (is_number || first != 0 || last != extent))
+      refuse("a part of the batch is selected", "all examples", "an index of the batch");
+    if (first >= last)
+      refuse("a slice is empty", "at least index element",
+             std::to_string(first) + " to " + std::to_string(last));
+    if (axis > 0) {
+      x = part_of(x, axis - 1, first, last);
+      removed[axis - 1] = is_number;
+    }
+    ++axis;
+  }
+  std::vector<int> dims;
+  for (std::size_t i = 0; i < removed.size(); ++i)
+    if (!removed[i]) dims.push_back(x.dims[i]);
+  if (dims.size() == x.dims.size()) return x;
+  if (dims.empty()) dims = {1};
+  // Removed axes have index element, so that the order changes only if an image keeps its channels.
+  keras_value result{.dims = dims};
+  if (has_keras_order(x.dims) || x.dims.size() < 3 || dims.size() == 1)
+    return value(reshaped(id_of(x), extents_of(result), "item"), dims);
+  return value(record(permute{.order = {1, 2, 0}, .extents = extents_of(result)}, {id_of(x)}, "item"), dims);
+}
+
+/// Stacks tensors of equal extents along a new last axis: matrices H×W become an image H×W×C.
+keras_value keras_translation::stacked(call const& c) {
+  std::vector<int> const& dims = c.inputs.at(0).dims;
+  int const axis = c.fields.integer({"axis"}, 0), rank = static_cast<int>(dims.size());
+  if (axis != -1 && axis != rank + 1)
+    refuse("tensors are stacked along another axis than the last one", "axis -1", std::to_string(axis));
+  if (rank > 2 || images_first_)
+    refuse("the stacked tensor has no equivalent in Cohort", "vectors or matrices, with channels last",
+           keras_text(dims));
+  std::vector<int> ids;
+  for (keras_value const& matrix : c.inputs) {
+    if (matrix.dims != dims)
+      refuse("stacked tensors have other extents", keras_text(dims), keras_text(matrix.dims));
+    expect_plain_order(matrix);
+    ids.push_back(
+        reshaped(id_of(matrix), rank == 2 ? shape{1, dims[0], dims[1]} : shape{dims[0], 1}, "image"));
+  }
+  std::vector<int> extents = dims;
+  extents.push_back(static_cast<int>(ids.size()));
+  return value(ids.size() == 1 ? ids[0] : record(concatenate{}, ids), extents);
 }
 
 // ---- activations -----------------------------------------------------------------------------------------
@@ -337,6 +517,12 @@ keras_value keras_translation::activate(keras_value const& x, std::string const&
   if (is("gelu")) {
     if (fields.flag({"approximate"}, false)) return with(gelu_tanh{});
     return with(gelu{});
+  }
+  if (is("log_softmax")) {
+    if (x.dims.size() == 3 && images_first_)
+      refuse("Keras computes this softmax over the columns of images, Cohort over the channels",
+             "the channel axis", "data_format channels_first");
+    return with(log_softmax{});
   }
   if (is("sigmoid")) return deferred(x, "sigmoid");
   if (is("softmax", "Softmax")) {
@@ -559,27 +745,48 @@ keras_translation::values keras_translation::layer_normalisation(call const& c) 
     return {like(x, id)};
   }
   f.expect_unset({"rms_scaling"}, "Cohort has no rms_scaling of layer normalisation");
+  int const id = record(layer_norm{.axes = count, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
+  weigh_norm(c, id, "layer normalisation", dims, order, x.order);
+  return {like(x, id)};
+}
+
+/// Maps scale and shift of a normalisation, which may be missing in Keras.
+void keras_translation::weigh_norm(call const& c, int node, std::string const& kind,
+                                   std::vector<int> const& dims, std::vector<int> const& axes,
+                                   keras_order const& order) {
+  keras_fields const& f = c.fields;
   bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
   if (how_.training && state_->trainable && (!has_scale || !has_shift))
-    refuse("Cohort trains scale and shift of a layer normalisation",
+    refuse("Cohort trains scale and shift of a " + kind,
            "scale and center, trainable=False, or keras_options::training false",
            has_scale ? "center=False" : "scale=False");
   if (how_.training)
     for (std::string_view const field :
          {"gamma_regularizer", "beta_regularizer", "gamma_constraint", "beta_constraint"})
       if (f.has(field))
-        refuse("penalties and constraints of layer normalisation are not imported",
+        refuse("penalties and constraints of " + kind + " are not imported",
                "none of them, or keras_options::training false", std::string(field));
-  int const id = record(layer_norm{.axes = count, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
   int index = 0;
   if (has_scale)
-    weigh(id, "scale", {.index = index++}, dims, order, x.order);
+    weigh(node, "scale", {.index = index++}, dims, axes, order);
   else
-    fill(id, "scale", 1);
+    fill(node, "scale", 1);
   if (has_shift)
-    weigh(id, "shift", {.index = index++}, dims, order, x.order);
+    weigh(node, "shift", {.index = index++}, dims, axes, order);
   else
-    fill(id, "shift", 0);
+    fill(node, "shift", 0);
+}
+
+keras_translation::values keras_translation::group_normalisation(call const& c) {
+  keras_value const& x = only(c);
+  keras_fields const& f = c.fields;
+  int const channels = channels_of(x), given = f.integer({"groups"}, 32), axis = f.integer({"axis"}, -1);
+  if (!is_channel_axis(axis, x))
+    refuse("Cohort's groups consist of channels", "the channel axis", std::to_string(axis));
+  expect_plain_order(x);
+  int const groups = given == -1 ? channels : given;
+  int const id = record(group_norm{.groups = groups, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
+  weigh_norm(c, id, "group normalisation", {channels}, {}, {});
   return {like(x, id)};
 }
 
@@ -588,36 +795,16 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
   auto const numbers = [&](std::string_view name, double otherwise) {
-    std::vector<double> made;
-    std::vector<io::json_value> pending;
-    if (auto const found = f.find({name})) pending.push_back(*found);
-    while (!pending.empty()) {
-      io::json_value const at = pending.back();
-      pending.pop_back();
-      if (at.kind() == io::json_kind::number) {
-        made.push_back(at.number());
-      } else if (at.kind() == io::json_kind::object && at.find("config") && at.at("config").find("value")) {
-        pending.push_back(at.at("config").at("value"));  // a serialised array
-      } else {
-        for (std::size_t i = at.size(); i-- > 0;) pending.push_back(at.at(i));
-      }
-    }
-    if (made.empty()) made.push_back(otherwise);
-    return made;
+    auto const found = f.find({name});
+    std::vector<double> given = found ? keras_operations::numbers_of(*found) : std::vector<double>();
+    if (given.empty()) given.push_back(otherwise);
+    return given;
   };
   int const channels = channels_of(x);
   std::vector<double> factor, offset;
   if (c.class_name == "Rescaling") {
     factor = numbers("scale", 1);
     offset = numbers("offset", 0);
-    if (factor.size() == 1 && offset.size() == 1 && offset[0] == 0)
-      return {like(x, record(scale{.factor = factor[0]}, {id_of(x)}))};
-    for (auto* const one : {&factor, &offset}) {
-      if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
-      if (one->size() != static_cast<std::size_t>(channels))
-        refuse("scale and offset must be numbers, or one for each channel", std::to_string(channels),
-               std::to_string(one->size()));
-    }
   } else {
     f.expect_unset({"invert"}, "the inverse of a normalisation is not imported");
     auto const axis = f.find({"axis"});  // null or an empty list: one mean over all elements
@@ -662,6 +849,23 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
       offset.push_back(-mean[i] * factor.back());
     }
   }
+  return {affine(x, std::move(factor), std::move(offset))};
+}
+
+/// Returns x·factor + offset with constants: a scale, or a frozen batch normalisation.
+///
+/// Shapes    `factor` and `offset`: one number, or one for each channel.
+keras_value keras_translation::affine(keras_value const& x, std::vector<double> factor,
+                                      std::vector<double> offset) {
+  if (factor.size() == 1 && offset.size() == 1 && offset[0] == 0)
+    return like(x, record(scale{.factor = factor[0]}, {id_of(x)}));
+  int const channels = channels_of(x);
+  for (auto* const numbers : {&factor, &offset}) {
+    if (numbers->size() == 1) numbers->resize(static_cast<std::size_t>(channels), numbers->front());
+    if (numbers->size() != static_cast<std::size_t>(channels))
+      refuse("scale and offset must be numbers, or numbers for each channel", std::to_string(channels),
+             std::to_string(numbers->size()));
+  }
   expect_plain_order(x);
   int const id = record_fixed(x);
   if (is_first_call()) {
@@ -670,7 +874,7 @@ keras_translation::values keras_translation::fixed_normalisation(call const& c) 
   }
   fill(id, "running_mean", 0);
   fill(id, "running_variance", 1);
-  return {like(x, id)};
+  return like(x, id);
 }
 
 /// Records x·scale + shift with constants, as a frozen batch normalisation. Running statistics cannot be

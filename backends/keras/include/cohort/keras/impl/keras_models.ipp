@@ -65,8 +65,11 @@ inline keras_call read_call(io::json_value from) {
   keras_call made;
   if (from.kind() == io::json_kind::object) {
     for (io::json_value const argument : from.at("args").items()) {
+      std::size_t const tensors = made.inputs.size();
       made.has_constants |= collect(argument, made.inputs);
-      if (!made.constant && argument.kind() == io::json_kind::number) made.constant = argument.number();
+      if (made.inputs.size() > tensors || argument.is_null()) continue;
+      made.begins_with_constant |= tensors == 0;
+      made.constants.push_back(argument);
     }
     if (auto const options = from.find("kwargs")) collect_options(*options, made);
     return made;
@@ -669,10 +672,11 @@ keras_translation::values keras_translation::translate_layer(
   for (auto const& [name, given] : how.options) {
     bool const is_off = given.kind() == io::json_kind::boolean && !given.boolean();
     if (name == "training") {
-      if (!is_off)
+      // Keras 3 writes training=True into each call of an augmenting layer.
+      if (!is_off && !augments_images(class_name))
         refuse("the layer is called with training=True, and Cohort decides this for each run",
                "no argument training, or training=False", "training=True");
-      c.inference = true;
+      c.inference = c.inference || is_off;
     } else if (!is_off) {
       c.options.emplace(name, given);
     }
@@ -690,9 +694,10 @@ keras_translation::values keras_translation::translate_layer(
              && !from.empty() && from != "builtins") {
     refuse("the layer's class " + class_name + " is not of Keras",
            "a class of keras.layers: rebuild a custom class from such layers", std::string(from));
-  } else if (from.find(".ops") != std::string_view::npos) {
+  } else if (from.find(".ops") != std::string_view::npos || class_name == "TFOpLambda"
+             || class_name == "SlicingOpLambda") {
     drop_masks(c);
-    made = translate_operation(c, how.has_constants);
+    made = translate_operation(std::move(c), how);
   } else {
     if (how.has_constants)
       refuse("the call of the layer has a number among its inputs", "tensors only", "a number");
@@ -702,7 +707,9 @@ keras_translation::values keras_translation::translate_layer(
       if (policy->config)
         name = keras_fields(policy->config, f.where(), version_).text({"name"}, policy->class_name);
       bool const is_index = class_name == "InputLayer" || name.starts_with("int");
-      if (name != "float32" && name != "DTypePolicy" && !is_index)
+      // A mixed policy changes the type of Keras' computations. The arrays are float32.
+      bool const is_mixed = name == "mixed_float16" || name == "mixed_bfloat16";
+      if (name != "float32" && name != "DTypePolicy" && !is_index && !is_mixed)
         refuse("Cohort computes imported models in float32", "dtype float32", name);
     }
     f.expect_unset({"lora_rank"}, "the layer has a LoRA adapter");
@@ -899,10 +906,11 @@ keras_translation::values keras_translation::translate_functional(io::json_value
         return std::vector<std::pair<int, double>>{};
       std::string const operation(entry->second.json.at("class_name").string());
       keras_call const& call = entry->second.calls[from.call];
-      if (operation == "NotEqual" && call.inputs.size() == 1 && call.constant) {
+      if (operation == "NotEqual" && call.inputs.size() == 1 && call.constants.size() == 1
+          && call.constants[0].kind() == io::json_kind::number) {
         auto const input = made.find({call.inputs[0].layer, call.inputs[0].call});
         if (input == made.end() || !input->second[0].slot) return std::vector<std::pair<int, double>>{};
-        found.emplace_back(id_of(input->second[0]), *call.constant);
+        found.emplace_back(id_of(input->second[0]), call.constants[0].number());
       } else if (operation == "Any" || operation == "LogicalOr" || operation == "LogicalAnd"
                  || operation == "ConvertToTensor") {
         pending.insert(pending.end(), call.inputs.begin(), call.inputs.end());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <numeric>
@@ -343,6 +344,10 @@ inline constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
 }  // namespace keras_orders
 
+bool keras_translation::has_keras_order(std::vector<int> const& dims) const {
+  return images_first_ || keras_orders::is_same(dims);
+}
+
 keras_order keras_translation::order_of_image(std::vector<int> const& dims) {
   std::int64_t const area = std::int64_t{dims[0]} * dims[1], channels = dims[2];
   if ((order_elements_ += area * channels) > keras_orders::most_elements)
@@ -397,20 +402,30 @@ keras_translation::values keras_translation::reshape_layer(call const& c) {
     refuse("a reshape keeps the number of elements", std::to_string(count), keras_text(dims));
   if (dims == x.dims) return {x};
   keras_value made{.dims = dims};
-  bool const to_image = dims.size() == 3 && !images_first_ && !keras_orders::is_same(dims);
-  bool const from_image = x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims);
+  bool const to_image = !has_keras_order(dims), from_image = !has_keras_order(x.dims);
   bool const is_back = to_image && !x.order.empty() && x.order == order_of_image(dims);
   if (from_image && dims.size() == 1) {
     made = value(record(flatten{}, {id_of(x)}), dims);
     made.order = order_of_image(x.dims);
     return {made};
   }
-  if (!is_back && (to_image || from_image || !x.order.empty()))
-    refuse("Keras reshapes an image in the order H×W×C, which is not Cohort's C×H×W",
-           "Flatten, or extents with one channel or one position",
-           keras_text(x.dims) + " to " + keras_text(dims));
   shape const extents = extents_of(made);
-  return {value(record(reshape{.extents = extents}, {id_of(x)}), dims)};
+  if (is_back) return {value(record(reshape{.extents = extents}, {id_of(x)}), dims)};
+  if (!x.order.empty())
+    refuse("a flattened image gets other extents, but its elements are in another order in Cohort",
+           "the extents of the image, or Reshape instead of Flatten", keras_text(dims));
+  // Keras reshapes the elements of an image in the order H×W×C.
+  int id = id_of(x);
+  if (from_image) {
+    permute to_keras{.order = {1, 2, 0}};
+    if (!to_image) to_keras.extents = extents;
+    id = record(to_keras, {id});
+  }
+  if (to_image)
+    id = record(permute{.order = {2, 0, 1}, .view = {dims[0], dims[1], dims[2]}}, {id});
+  else if (!from_image)
+    id = record(reshape{.extents = extents}, {id});
+  return {value(id, dims)};
 }
 
 keras_translation::values keras_translation::permute_layer(call const& c) {
@@ -423,17 +438,16 @@ keras_translation::values keras_translation::permute_layer(call const& c) {
       refuse("dims is out of range", "1 to " + std::to_string(x.dims.size()), std::to_string(axis));
     dims.push_back(x.dims[static_cast<std::size_t>(axis - 1)]);
   }
-  std::vector<int> moved, kept;
-  for (int const axis : axes)
-    if (x.dims[static_cast<std::size_t>(axis - 1)] != 1) moved.push_back(axis);
-  // If only axes with one element move, the elements keep their order.
-  if (!std::ranges::is_sorted(moved)
-      || (x.dims.size() == 3 && !images_first_
-          && (!keras_orders::is_same(x.dims) || !keras_orders::is_same(dims)) && dims != x.dims))
-    refuse("Cohort has no layer that transposes", "a permutation of axes with one element", keras_text(axes));
-  if (dims == x.dims) return {x};
-  keras_value made{.dims = dims};
-  return {value(reshaped(id_of(x), extents_of(made), {}), dims)};
+  if (std::ranges::is_sorted(axes)) return {x};
+  // Axis k of a network's image is axis stored[k] of Keras'.
+  bool const is_turned = x.dims.size() == 3 && !images_first_;
+  std::array<int, 3> const stored = is_turned ? std::array{2, 0, 1} : std::array{0, 1, 2};
+  axis_order order;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    int const axis = axes[static_cast<std::size_t>(stored[k])] - 1;
+    order[order.rank++] = static_cast<int>(std::ranges::find(stored, axis) - stored.begin());
+  }
+  return {value(record(permute{.order = order}, {id_of(x)}), dims)};
 }
 
 keras_translation::values keras_translation::repeat_vector(call const& c) {
@@ -453,8 +467,9 @@ keras_translation::values keras_translation::upsampling_layer(call const& c) {
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "UpSampling1D";
   expect_rank(c, is_sequence ? 2 : 3);
-  if (std::string const how = c.fields.text({"interpolation"}, "nearest"); how != "nearest")
-    refuse("Cohort upsamples by repeating elements", "nearest", how);
+  std::string const how = c.fields.text({"interpolation"}, "nearest");
+  if (how != "nearest" && how != "bilinear")
+    refuse("Cohort has no such interpolation", "nearest or bilinear", how);
   std::vector<int> const size =
       c.fields.numbers({"size", "length"}, is_sequence ? 1 : 2, std::vector<int>(is_sequence ? 1 : 2, 2));
   for (int const one : size)
@@ -465,8 +480,9 @@ keras_translation::values keras_translation::upsampling_layer(call const& c) {
   expect_elements(elements);
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
-  int const id =
-      record(upsampling{.factor = is_sequence ? extent2(size[0], 1) : extent2(size[0], size[1])}, {from});
+  extent2 const factor = is_sequence ? extent2(size[0], 1) : extent2(size[0], size[1]);
+  int const id = how == "nearest" ? record(upsampling{.factor = factor}, {from})
+                                  : record(bilinear_upsampling{.factor = factor}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
   return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
@@ -620,8 +636,15 @@ keras_translation::values keras_translation::concatenation(call const& c) {
     }
     return {made};
   }
-  if (rank != 2 || has_first)
-    refuse("Cohort concatenates along the channels", "the channel axis", std::to_string(axis));
+  if (rank == 3) {                                          // the axis becomes that of the channels
+    int const place = images_first_ ? axis - 1 : axis % 3;  // in the network
+    permute const turned{.order = place == 1 ? axis_order{1, 0, 2} : axis_order{2, 1, 0}};
+    for (int& id : ids) id = record(turned, {id});
+    return {value(record(turned, {record(concatenate{}, ids)}), dims)};
+  }
+  if (has_first)
+    refuse("Cohort concatenates masked sequences along the channels", "the channel axis",
+           std::to_string(axis));
   // The steps of a sequence are contiguous, so sequences are joined as vectors.
   for (std::size_t i = 0; i < ids.size(); ++i)
     ids[i] = reshaped(ids[i], {c.inputs[i].dims[0] * c.inputs[i].dims[1]}, "vector");
