@@ -124,6 +124,19 @@ TEST(launch, rethrows_the_stall_report_if_there_is_no_other_error) {
   }
 }
 
+TEST(launch, fails_before_the_deadline_if_all_other_ranks_have_ended) {
+  try {
+    launch<threads>(3, {.deadline = 60s}, [](communicator& world) {
+      if (world.rank() == 1) world.barrier();
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    std::string const text = e.what();
+    EXPECT_TRUE(text.starts_with("ranks 0, 2 have ended")) << text;
+    EXPECT_EQ(text.find("after 60"), std::string::npos) << text;
+  }
+}
+
 TEST(launch, throws_after_an_abort_even_if_the_body_returns) {
   EXPECT_THROW(launch<threads>(2, [](communicator& world) { world.abort("enough"); }), communicator_error);
 }

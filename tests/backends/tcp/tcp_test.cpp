@@ -442,4 +442,18 @@ TEST(launch_of_tcp, reports_a_stopped_rank_after_the_heartbeat) {
             (std::vector{75, -SIGKILL}));
 }
 
+TEST(tcp, fails_before_the_deadline_if_all_other_ranks_have_ended) {
+  tcp_job job(3);
+  try {
+    on_tcp_ranks(job, {.deadline = 60s}, [](communicator& world) {
+      if (world.rank() == 1) world.barrier();
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    std::string const text = e.what();
+    EXPECT_TRUE(text.starts_with("ranks 0, 2 have ended")) << text;
+    EXPECT_EQ(text.find("after 60"), std::string::npos) << text;
+  }
+}
+
 }  // namespace tcp_test_of_processes

@@ -93,11 +93,23 @@ class engine final : public port {
   /// progress thread, blocks until the operation has ended, the engine is poisoned, or `limit` has passed.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
-  /// Queries the status of all ranks. Returns an empty list if the progress thread hangs in the transport.
-  [[gnu::cold]] std::vector<rank_status> query_ranks(std::chrono::milliseconds wait);
+  /// Queries the status of all ranks. The list of answers is empty if the progress thread hangs in the
+  /// transport.
+  [[gnu::cold]] rank_query query_ranks(std::chrono::milliseconds wait);
 
-  /// Throws the error of an exceeded deadline. Returns if the operation has ended in the meantime.
-  [[gnu::cold]] void fail_at_deadline(task& one);
+  /// Finds an operation that waits for ranks that have all ended: none of them sends the missing message.
+  struct ended_peers_check {
+    clock::time_point next;
+    bool have_ended = false;  ///< at the last check
+    std::uint64_t moves = 0;  ///< at the last check; a message of a rank that has ended may still arrive
+  };
+  static constexpr auto between_checks = std::chrono::milliseconds(500);
+  /// Returns whether two checks in a row have found that all awaited ranks have ended and no bytes moved.
+  [[gnu::cold]] bool waits_in_vain(task const& awaiting, ended_peers_check& check);
+
+  /// Throws the error of a wait that failed after this time. Returns if the operation has ended in the
+  /// meantime.
+  [[gnu::cold]] void fail_wait(task& one, clock::duration waited);
 
   /// "for rank 2 (at step 812, bucket 4) in allreduce": the late ranks of a slow operation.
   [[gnu::cold]] std::string describe_late(task& one);

@@ -58,15 +58,18 @@ void engine::await(task& one) {
   std::chrono::milliseconds const slow = std::max(std::chrono::milliseconds(1000), settings.deadline / 10);
   bool slowly = false;
   std::string late;
+  ended_peers_check check{.next = begin + between_checks};
   while (!done(one)) {
     auto const waited = wire->time().now() - begin;
     if (waited >= settings.deadline) {
-      fail_at_deadline(one);
+      fail_wait(one, settings.deadline);
+    } else if (begin + waited >= check.next) {
+      if (waits_in_vain(one, check)) fail_wait(one, waited);
     } else if (!slowly && waited >= slow) {
       slowly = true;
       late = describe_late(one);
     } else {
-      pause(one, waited, begin + (slowly ? settings.deadline : std::min(slow, settings.deadline)));
+      pause(one, waited, std::min(check.next, begin + (slowly ? settings.deadline : slow)));
     }
   }
   end_wait();
@@ -223,28 +226,41 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
   }
 }
 
-[[gnu::cold]] std::vector<rank_status> engine::query_ranks(std::chrono::milliseconds wait) {
+[[gnu::cold]] rank_query engine::query_ranks(std::chrono::milliseconds wait) {
   std::shared_ptr<task> const question = start({.name = "query"}, rank_query{wait});
   auto const limit = wire->time().now() + wait + patience;
   while (!done(*question) && wire->time().now() < limit) pause(*question, wait, limit);
-  return question->ended.load() ? std::move(std::get<rank_query>(question->running).answers)
-                                : std::vector<rank_status>();
+  return question->ended.load() ? std::move(std::get<rank_query>(question->running)) : rank_query();
 }
 
-[[gnu::cold]] void engine::fail_at_deadline(task& one) {
+[[gnu::cold]] bool engine::waits_in_vain(task const& awaiting, ended_peers_check& check) {
+  check.next = wire->time().now() + between_checks;
+  std::vector<int> const awaited = describe(awaiting).awaited;
+  rank_query const known = query_ranks({});
+  bool const have_ended = !known.answers.empty() && std::ranges::any_of(awaited, [&](int rank) {
+    return rank != wire->rank();
+  }) && std::ranges::all_of(awaited, [&](int rank) {
+    return rank == wire->rank() || known.answers[static_cast<std::size_t>(rank)].ended;
+  });
+  bool const had_ended = std::exchange(check.have_ended, have_ended);
+  std::uint64_t const moves = std::exchange(check.moves, known.moves);
+  return have_ended && had_ended && moves == known.moves;
+}
+
+[[gnu::cold]] void engine::fail_wait(task& one, clock::duration waited) {
   auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all =
-      query_ranks(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience));
+      query_ranks(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience)).answers;
   if (one.ended.load()) return;
   std::string const who = all.empty() ? text_of({"the transport of rank ", wire->rank(), " does not respond"})
                                       : describe_stall(all, members, awaited);
-  fail({text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"})});
+  fail({text_of({who, " (", name, ", after ", in_seconds(waited), " s)"})});
   throw_failure();
 }
 
 [[gnu::cold]] std::string engine::describe_late(task& one) {
   auto const [name, members, awaited] = describe(one);
-  std::vector<rank_status> const all = query_ranks({});
+  std::vector<rank_status> const all = query_ranks({}).answers;
   if (all.empty()) return text_of({"in ", name});
   std::vector<int> late = late_ranks(all, awaited);
   std::erase(late, wire->rank());  // this rank is the one that waits
