@@ -59,6 +59,7 @@ TEST(tfrecord, refuses_damaged_files) {
     expect_parts(says(wrong), {"the length of a record is damaged", "checksum"});
   }
   expect_parts(says("\x1f\x8b and more than twelve bytes"), {"is compressed", "gzip"});
+  expect_parts(says("\x78\x9c and more than twelve bytes"), {"is compressed", "TFRecordOptions", "zlib"});
 }
 
 TEST(tfrecord, verifies_the_checksum_of_a_record_when_it_is_read) {

@@ -53,6 +53,16 @@ TEST(webdataset, begins_a_new_record_if_a_name_recurs) {
   EXPECT_EQ(records.key(2), "a");
 }
 
+TEST(webdataset, reads_archives_behind_the_end_of_another_one) {
+  auto const records =
+      opened(member("a.x", "1") + end() + end() + member("b.x", "2") + end() + std::string(100, '\0'));
+  ASSERT_EQ(records.size(), 2);
+  EXPECT_EQ(text(records, 1, "x"), "2");
+  expect_parts(
+      refused<cohort::data_error>([&] { opened(member("a.x", "1") + end() + std::string(600, 'z')); }),
+      {"a number in the tar archive is damaged", "byte 2048"});
+}
+
 TEST(webdataset, converts_fields_to_lower_case_and_skips_names_without_a_dot) {
   auto const records = opened(member("README", "x") + member("a.b/1.JPG", "1") + member("a.b/1.Cls", "2")
                               + member("a.b/2.jpg", "3") + member("a.b/LICENSE", "x") + end());

@@ -34,8 +34,14 @@ record_index tfrecord_index(std::string const& path) {
       refuse("the TFRecord file is truncated", {sizeof head, " bytes before a record"}, {got, " bytes"});
     std::uint64_t bytes;
     std::memcpy(&bytes, head, sizeof bytes);
-    if (std::uint32_t const crc = masked_crc32c(std::span(head).first<8>()); crc != word_at(head + 8))
+    if (std::uint32_t const crc = masked_crc32c(std::span(head).first<8>()); crc != word_at(head + 8)) {
+      // The first two bytes of a zlib stream are a multiple of 31, and the lower half of the first one is 8.
+      auto const first = std::to_integer<unsigned>(head[0]), second = std::to_integer<unsigned>(head[1]);
+      if (begin == 0 && (first & 15U) == 8 && (256 * first + second) % 31 == 0)
+        refuse("the TFRecord file is compressed",
+               "an uncompressed file: write it without TFRecordOptions, or decompress it first", "zlib");
       refuse("the length of a record is damaged", {"checksum ", crc}, {word_at(head + 8)});
+    }
     std::uint64_t const rest = file.size() - file.position();
     if (rest < tfrecord_tail || bytes > rest - tfrecord_tail)
       refuse("the TFRecord file is truncated", {bytes, " bytes of a record and its checksum"},

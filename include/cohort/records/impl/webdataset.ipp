@@ -38,13 +38,18 @@ class tar_indexer {
                       .got = std::move(got)});
   }
 
-  /// Reads the next header; returns false at the end of the archive.
+  /// Reads the next header; returns false at the end of the file. An archive ends with blocks of zeros.
+  /// Further archives may follow, as after `cat a.tar b.tar`.
   bool next(header& block) {
-    begin_ = file_.position();
-    std::size_t const got = file_.read(block.data(), block_bytes);
-    if (got == 0) return false;
-    if (got < block_bytes) refuse("the tar archive is truncated", "a header of 512 bytes", {got, " bytes"});
-    if (std::ranges::all_of(block, [](char byte) { return byte == 0; })) return false;
+    do {
+      begin_ = file_.position();
+      std::size_t const got = file_.read(block.data(), block_bytes);
+      if (got == 0) return false;
+      if (got < block_bytes) {
+        if (std::all_of(block.data(), block.data() + got, [](char byte) { return byte == 0; })) return false;
+        refuse("the tar archive is truncated", "a header of 512 bytes", {got, " bytes"});
+      }
+    } while (std::ranges::all_of(block, [](char byte) { return byte == 0; }));
     if (begin_ == 0 && has_gzip_magic({block.data(), block.size()}))
       refuse("the archive is compressed", "an uncompressed tar archive: gunzip it first", "gzip");
     std::uint64_t sum = 0;
