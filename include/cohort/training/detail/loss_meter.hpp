@@ -32,7 +32,8 @@ class loss_meter {
 
  private:
   template <class T>
-  double sum_of(int loss, std::size_t which, tensor_view input, batch_view const& part) const;
+  double sum_of(int loss, std::size_t which, std::span<tensor_view const> inputs,
+                batch_view const& part) const;
 
   graph_view net_;
   loss_divisor divisor_;

@@ -11,9 +11,9 @@ namespace cohort::detail {
 
 std::vector<int> loss_meter::layers() const {
   std::vector<int> all;
-  for (int loss : net_.with_role(layer_role::loss))
-    if (int const input = net_.inputs(loss)[0]; std::ranges::find(all, input) == all.end())
-      all.push_back(input);
+  for (int const loss : net_.with_role(layer_role::loss))
+    for (int const input : net_.inputs(loss))
+      if (std::ranges::find(all, input) == all.end()) all.push_back(input);
   return all;
 }
 
@@ -22,20 +22,24 @@ void loss_meter::add(batch_view const& from, std::int64_t first, plan_context co
   if (losses.empty()) return;
   batch_view const part = from.rows(static_cast<int>(first), done.output(offset).dims[0]);
   for (std::size_t which = 0; which < losses.size(); ++which) {
-    auto const output = std::ranges::find(all, net_.inputs(losses[which])[0]) - all.begin();
-    tensor_view const input = done.output(offset + static_cast<int>(output));
-    loss_ += with_real(type_, [&]<class T>(T*) { return sum_of<T>(losses[which], which, input, part); });
+    std::vector<tensor_view> inputs;
+    for (int const input : net_.inputs(losses[which])) {
+      auto const output = std::ranges::find(all, input) - all.begin();
+      inputs.push_back(done.output(offset + static_cast<int>(output)));
+    }
+    loss_ += with_real(type_, [&]<class T>(T*) { return sum_of<T>(losses[which], which, inputs, part); });
   }
   weight_ += divisor_.of(part.inputs, part.masks, part.targets, part.weights, part.count);
 }
 
-/// The weighted sum of one loss over the examples of `part`. `input`: the loss layer's input for these
+/// The weighted sum of one loss over the examples of `part`. `inputs`: the loss layer's inputs for these
 /// examples.
 template <class T>
-double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_view const& part) const {
+double loss_meter::sum_of(int loss, std::size_t which, std::span<tensor_view const> inputs,
+                          batch_view const& part) const {
   kind const& what = net_.kind(loss);
   if (!what.host<T>().forward) return std::numeric_limits<double>::quiet_NaN();
-  int const rows = input.dims[0];
+  int const rows = inputs[0].dims[0];
   std::vector<shape> const shapes = net_.input_shapes(loss);
   std::vector<target_spec> const targets{what.target(net_.fields(loss), shapes)};
   auto const passes = passes_on_processor<T>();
@@ -49,19 +53,20 @@ double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_
     sources.averaged = 0;
   }
   step_inputs<T> loaded(shapes, targets, rows, true, *passes, sources);  // checks and converts the target
-  loaded.load({.inputs = {&input, 1},
+  loaded.load({.inputs = inputs,
                .targets = {&part.targets[which], 1},
                .masks = {&mask, mask.data ? std::size_t{1} : std::size_t{0}},
                .weights = part.weights});
   std::vector<T> output(static_cast<std::size_t>(net_[loss].output.batched(rows).elements()));
   loss_sum sum;
-  T const* const inputs[]{static_cast<T const*>(loaded.input(0))};
+  std::vector<T const*> addresses;
+  for (std::size_t i = 0; i < inputs.size(); ++i) addresses.push_back(static_cast<T const*>(loaded.input(i)));
   host_arguments<T> call;
   call.batch = rows;
   call.training = false;
   call.input_shapes = shapes;
   call.output_shape = net_[loss].output;
-  call.inputs = inputs;
+  call.inputs = addresses.data();
   call.output = output.data();
   call.scalars = &loaded.scalars();
   call.target = &loaded.target(0);
