@@ -9,6 +9,7 @@ NAME.onnx has the batch size N. values.txt has for each file a line `case NAME`,
 import pathlib
 import shutil
 import warnings
+import zlib
 
 import onnx
 import torch
@@ -41,6 +42,29 @@ def squeeze_and_excite(m, x):
     return x * f.hardsigmoid(m.up(f.relu(m.down(f.adaptive_avg_pool2d(x, 1)))))
 
 
+def attended(m, x):
+    return m.fc(m.heads(x, x, x, need_weights=False)[0].mean(1))
+
+
+class encoder_and_decoder(nn.Module):
+    """A small U-Net: images are halved, enlarged again and joined with the channels before."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU())
+        self.second = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, padding=1), nn.GroupNorm(3, 6), nn.SiLU())
+        self.up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
+        self.last = nn.Conv2d(10, 2, 3, padding=1)
+
+    def forward(self, x):
+        before = self.first(x)
+        return self.last(torch.cat([before, self.up(self.second(before))], 1))
+
+
+def encoder_layer(**how):
+    return nn.Sequential(nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, **how), nn.Flatten(), nn.Linear(56, 3))
+
+
 IMAGE, ROW, STEPS = (3, 6, 6), (6,), (7, 4)
 # name -> module, extents of an example, operator set
 MODELS = {
@@ -60,6 +84,29 @@ MODELS = {
     "rnn": (last_step(nn.RNN(4, 5, batch_first=True)), STEPS, 17),
     "lstm_by_the_new_exporter": (last_step(nn.LSTM(4, 5, batch_first=True)), STEPS, 20),
     "gru_by_the_new_exporter": (last_step(nn.GRU(4, 3, num_layers=2, batch_first=True)), STEPS, 20),
+    "channel_shuffle_by_the_new_exporter": (nn.Sequential(nn.Conv2d(3, 6, 1), nn.ChannelShuffle(3), nn.Conv2d(6, 2, 3)), IMAGE, 20),
+    "channel_shuffle": (function(lambda m, x: m.last(m.first(x).view(x.size(0), 2, 3, 6, 6).transpose(1, 2).contiguous().view(x.size(0), -1, 6, 6)),
+                                          first=nn.Conv2d(3, 6, 1), last=nn.Conv2d(6, 2, 3)), IMAGE, 17),
+    "pixel_shuffle": (nn.Sequential(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.Conv2d(2, 2, 3)), IMAGE, 17),
+    "pixel_shuffle_by_the_new_exporter": (nn.Sequential(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.Conv2d(2, 2, 3)), IMAGE, 20),
+    "pixel_unshuffle": (nn.Sequential(nn.PixelUnshuffle(2), nn.Conv2d(12, 2, 2)), IMAGE, 17),
+    "group_norm": (nn.Sequential(nn.Conv2d(3, 6, 3), nn.GroupNorm(3, 6), nn.ReLU(), nn.Conv2d(6, 2, 2)), IMAGE, 17),
+    "group_norm_by_the_new_exporter": (nn.Sequential(nn.Conv2d(3, 6, 3), nn.GroupNorm(3, 6), nn.ReLU(), nn.Conv2d(6, 2, 2)), IMAGE, 20),
+    "instance_norm": (nn.Sequential(nn.Conv2d(3, 6, 3), nn.InstanceNorm2d(6, affine=True), nn.Conv2d(6, 2, 2)), IMAGE, 17),
+    "bilinear": (function(lambda m, x: m.conv(f.interpolate(x, scale_factor=2, mode="bilinear")), conv=nn.Conv2d(3, 2, 1)), IMAGE, 17),
+    "u_net": (encoder_and_decoder(), IMAGE, 17),
+    "u_net_by_the_new_exporter": (encoder_and_decoder(), IMAGE, 20),
+    "log_softmax": (nn.Sequential(nn.Linear(6, 5), nn.LogSoftmax(1)), ROW, 17),
+    "softmax_of_rows": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Softmax(2), nn.Conv2d(4, 2, 2)), IMAGE, 17),
+    "mean_of_rows": (function(lambda m, x: m.fc(m.conv(x).mean(2).flatten(1)), conv=nn.Conv2d(3, 2, 3), fc=nn.Linear(8, 3)), IMAGE, 17),
+    "joined_rows": (function(lambda m, x: m.conv(torch.cat([x, -x], 2)), conv=nn.Conv2d(3, 2, 3)), IMAGE, 17),
+    "channels_last": (function(lambda m, x: m.fc(m.conv(x).permute(0, 2, 3, 1)).flatten(1), conv=nn.Conv2d(3, 5, 3), fc=nn.Linear(5, 2)), IMAGE, 17),
+    "transposed_steps": (function(lambda m, x: m.mixed(x.transpose(1, 2)).transpose(1, 2).flatten(1), mixed=nn.Linear(7, 5)), STEPS, 17),
+    "multi_head_attention": (function(attended, heads=nn.MultiheadAttention(8, 2, batch_first=True), fc=nn.Linear(8, 3)), (7, 8), 17),
+    "multi_head_attention_by_the_new_exporter": (function(attended, heads=nn.MultiheadAttention(8, 2, batch_first=True), fc=nn.Linear(8, 3)), (7, 8), 20),
+    "transformer_encoder": (encoder_layer(), (7, 8), 17),
+    "transformer_encoder_with_gelu": (encoder_layer(activation="gelu", norm_first=True), (7, 8), 17),
+    "transformer_encoder_by_the_new_exporter": (encoder_layer(), (7, 8), 20),
 }
 
 
@@ -72,7 +119,7 @@ def main():
     FOLDER.mkdir()
     text = ""
     for name, (module, example, operators) in MODELS.items():
-        torch.manual_seed(len(text))
+        torch.manual_seed(zlib.crc32(name.encode()))
         module.apply(lambda one: one.reset_parameters() if hasattr(one, "reset_parameters") else None)
         module.eval()
         x = torch.randn(3, *example)

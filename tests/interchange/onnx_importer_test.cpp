@@ -69,8 +69,8 @@ TEST(onnx_attention, is_recognised_with_masked_scores_and_masked_weights) {
 
 TEST(onnx_attention, is_not_recognised_if_only_the_weights_are_masked) {
   EXPECT_EQ(refused(separate_attention{.masks_after = true}.model()),
-            message(6, "s", "MatMul", "the node reads a transposed value, and no layer moves elements",
-                    "the elements in row-major order", "N x 2 x 2 x 2", replace));
+            message(9, "z", "Where", "no layer computes this operator", "an operator that docs/onnx.md lists",
+                    "\"Where\"", replace));
 }
 
 TEST(onnx_attention, is_recognised_only_if_examples_and_steps_stay_separate) {

@@ -105,7 +105,9 @@ class onnx_exporter {
   std::string mish();
   std::string prelu();
   std::string nothing() { return input(); }
-  std::string softmax();
+  std::string over_channels(char const* op);
+  std::string softmax() { return over_channels("Softmax"); }
+  std::string log_softmax() { return over_channels("LogSoftmax"); }
   std::string joined(char const* op);
   std::string add() { return joined("Sum"); }
   std::string average() { return joined("Mean"); }
@@ -116,13 +118,17 @@ class onnx_exporter {
   std::string scale();
   std::string zero_padding();
   std::string cropping();
+  std::string resized(attributes settings);
   std::string upsampling();
+  std::string bilinear_upsampling();
   std::string reshape();
+  std::string permute();
   std::string flatten();
   std::string embedding();
   std::string lrn();
   std::string batch_norm();
   std::string layer_norm();
+  std::string group_norm();
   std::string rms_norm();
   std::string matmul();
   std::string zero_masked();

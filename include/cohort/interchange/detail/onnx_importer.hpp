@@ -40,6 +40,13 @@ inline constexpr std::string_view
         "onnxsim";
 }  // namespace onnx_remedy
 
+/// Returns the number that stands for an extent of k·N in lists of extents, where N is a batch of any size.
+constexpr std::int64_t batch_multiple(std::int64_t k) { return std::numeric_limits<std::int64_t>::min() + k; }
+/// Returns k of an extent of k·N, and 0 for a number.
+constexpr std::int64_t batches_in(std::int64_t extent) {
+  return extent <= batch_multiple(max_onnx_extent) ? extent - batch_multiple(0) : 0;
+}
+
 /// Numbers that are known at import, except that some may be multiples of the batch size.
 ///
 /// Shapes    `values` and `of_batch` have one entry for each element of `dims`. If of_batch[i] is not 0,
@@ -56,9 +63,11 @@ struct onnx_known {
 
 /// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
 ///
-/// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `axes`: for each extent, the axis
-///           of the layer's output, or `batch`, or `unit` for an extent of 1 that the output does not have.
-///           Axes of the output with extent 1 may be missing.
+/// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `view`: the extents by which the
+///           layer's output is read; empty: its own. `axes`: for each extent of `dims`, the axis of the view,
+///           or `batch`, or `unit` for an extent of 1 that the view does not have. Axes of the view with
+///           extent 1 may be missing. In the file, the `joined` axes from `first_joined` on, among them the
+///           batch, are one axis; most operators do not read such a value.
 struct onnx_value {
   static constexpr int batch = -1, unit = -2;
 
@@ -69,11 +78,13 @@ struct onnx_value {
   onnx_tensor const* constant = nullptr;
   std::shared_ptr<onnx_known const> known{};  // integers that depend on the batch size only
   std::optional<double> fill{};               // the value of all elements of a batch of any size
+  std::vector<std::int64_t> view{};
+  std::size_t first_joined = 0, joined = 1;
 };
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
-/// axes of the view. Later operators read the view, or the layer's output in row-major order, possibly after
-/// a `reshape`. Operators that would have to move elements are refused.
+/// axes of the view, and Reshape to more than three axes only changes the view. Later operators read the
+/// view, or its elements in row-major order, if necessary after a `reshape` or `permute`.
 ///
 /// Errors    graph_error with node and reason.
 class onnx_importer {
@@ -108,6 +119,7 @@ class onnx_importer {
     std::vector<extents> heads{};  // Attention: target shapes that split queries, keys and values into heads
     extents joined{};              // Attention: target shape that joins the heads of the result
     extents mask{};                // Attention: extents of the causal mask; empty: there is none
+    extents result{};              // GroupNormalization: target shape of its output; empty: the input's
   };
   /// An operator, the function that imports it, and its maximum number of inputs in ONNX.
   struct known_operator {
@@ -116,8 +128,7 @@ class onnx_importer {
     std::size_t inputs;
   };
   static constexpr std::size_t any_number = ~std::size_t{};
-  static constexpr std::int64_t batch_extent =
-      std::numeric_limits<std::int64_t>::min() + 1;  // the batch size
+  static constexpr std::int64_t batch_extent = batch_multiple(1);
 
   static known_operator const* find_operator(std::string_view op);
   void check_model();
@@ -126,6 +137,7 @@ class onnx_importer {
   void fuse_gelu();
   void fuse_rms_norm();
   void fuse_layer_norm();
+  void fuse_group_norm();
   void fuse_attention();
   void fuse_bias();
   void mark_live();
@@ -138,7 +150,6 @@ class onnx_importer {
   // The current node.
   /// Throws an error about `place_` if it is set, else about the current node, else about the file.
   [[noreturn]] void refuse(clause what, clause expected, clause got, std::string_view remedy) const;
-  [[noreturn]] void refuse_transposed(onnx_value const& value) const;
   /// Describes an input of the current node, for errors: "N x 3 x 5", "a constant of type float, 3 x 4",
   /// "none".
   std::string input_text(std::size_t which) const;
@@ -155,15 +166,17 @@ class onnx_importer {
     return which < node_->inputs.size() && !node_->inputs[which].empty();
   }
   bool is_used(std::size_t output) const;
-  /// Returns an input of any kind; then a constant or a layer's output; then a layer's output of f32.
+  /// Returns an input of any kind; then a constant or a layer's output; then a layer's output of f32; then
+  /// this output without a view of other extents.
   onnx_value const& any(std::size_t which) const;
   onnx_value const& tensor(std::size_t which) const;
-  onnx_value const& data(std::size_t which) const;
+  onnx_value const& viewed(std::size_t which) const;
+  onnx_value const& data(std::size_t which);
   bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
   tensor_float numbers(std::size_t which) const;
   /// Returns a constant vector of integers: input `which`, or the attribute `older` of older operator sets.
-  /// `allows_batch`: the vector may contain `batch_extent`.
-  std::optional<extents> list(std::size_t which, char const* older, bool allows_batch = false);
+  /// `most`: the vector may contain k·N for k up to this number.
+  std::optional<extents> list(std::size_t which, char const* older, std::int64_t most = 0);
   std::optional<double> bound(std::size_t which, char const* older);
   void set(onnx_value value, std::size_t output = 0);
   void set_constant(onnx_tensor tensor);
@@ -182,12 +195,23 @@ class onnx_importer {
   /// be any axis.
   bool is_in_order(onnx_value const& value) const;
   shape checked_shape(extents const& dims) const;
+  /// Returns the shape of a layer's output with these extents. Removes those of 1 if there are more than 3.
+  shape layer_shape(extents const& dims) const;
   /// Returns a node with the value's elements in row-major order and with these extents.
   int reshaped(onnx_value const& value, shape const& dims);
+  int permuted(onnx_value const& value, shape const& dims);
   int reshaped(int id, shape const& dims);
   /// Returns a row-major value whose extents after the batch are `dims`.
   onnx_value row_major(int id, extents dims, std::int64_t batch);
   onnx_value like(onnx_value const& other, int id) const;
+  /// Returns the value with an axis at another place; the axes between move by one place.
+  static onnx_value moved(onnx_value value, std::size_t from, std::size_t to);
+  static std::size_t batch_axis(onnx_value const& value);
+  /// Returns the extents of a value as the file has them; k·N for axes that are joined with the batch.
+  static extents file_extents(onnx_value const& value);
+  void import_joined(known_operator const& known);
+  void set_reshaped(onnx_value const& x, extents const& target, std::size_t batch_place, std::int64_t inside);
+  onnx_value dense(onnx_value const& x, int units, bool bias, std::function<void()> const& store_parameters);
   int axis_of(std::int64_t axis, std::size_t rank) const;
   around split_at(onnx_value const& value, int axis) const;
   int image(onnx_value const& value);
@@ -226,6 +250,8 @@ class onnx_importer {
   void gelu();
   void swish();
   void softmax();
+  void log_softmax();
+  void over_channels(std::string_view kind);
   void identity();
   void dropout();
   void cast();
@@ -236,6 +262,10 @@ class onnx_importer {
   void reduce();
   void batch_normalization();
   void layer_normalization();
+  void group_normalization();
+  void instance_normalization();
+  void normalise_groups(std::int64_t groups, std::vector<float> const& scale,
+                        std::vector<float> const& shift);
   void rms_normalization();
   void lrn();
   void gemm();
@@ -254,12 +284,15 @@ class onnx_importer {
   void transpose();
   void pad();
   void resize();
+  void depth_to_space();
+  void move_blocks(extents const& view, std::vector<int> const& order, extents const& dims);
+  void space_to_depth();
   void recurrent();
   int recurrent_layer(onnx_value const& x, std::size_t direction, std::size_t directions, bool last_step,
                       bool returns_state);
   fields recurrent_functions(std::size_t direction, std::size_t directions);
   void attention();
-  void check_heads(fusion const& of) const;
+  void check_heads(fusion const& of);
   void constant();
 
   onnx_model model_;
@@ -279,7 +312,8 @@ class onnx_importer {
   std::int64_t folded_ = 0;                                // elements that were computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
-  std::string place_{};  // input or output of the graph, for errors; has precedence over the node
+  bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
+  std::string place_{};     // input or output of the graph, for errors; has precedence over the node
   std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read
   std::map<int, onnx_node const*> recorded_by_{};  // layer -> the node that appended it
   int layer_ = -1;                                 // the layer appended last
@@ -292,8 +326,10 @@ std::int64_t slice_bound(std::int64_t given, std::int64_t extent);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
 /// Formats extents for errors: "N x 3 x 5", where N is a batch of any size. With `between` ", ", formats a
-/// list of numbers: "0, -1".
+/// list of numbers: "0, -1, 2N".
 std::string extents_text(std::vector<std::int64_t> const& dims, char const* between = " x ");
+/// Returns the extents that are not 1.
+shape without_units(shape const& s);
 /// Returns the extents of a value after the first one, the batch.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
 /// Encodes a padding as the values of a field.

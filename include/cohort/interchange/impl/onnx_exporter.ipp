@@ -78,6 +78,7 @@ onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
       {"mish", &self::mish},
       {"identity", &self::simple<5>},
       {"softmax", &self::softmax},
+      {"log_softmax", &self::log_softmax},
       {"multiply", &self::multiply},
       {"average", &self::average},
       {"maximum", &self::maximum},
@@ -86,7 +87,9 @@ onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
       {"zero_padding", &self::zero_padding},
       {"cropping", &self::cropping},
       {"upsampling", &self::upsampling},
+      {"bilinear_upsampling", &self::bilinear_upsampling},
       {"reshape", &self::reshape},
+      {"permute", &self::permute},
       {"flatten", &self::flatten},
       {"embedding", &self::embedding},
       {"dropout", &self::nothing},
@@ -100,6 +103,7 @@ onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
       {"lrn", &self::lrn},
       {"batch_norm", &self::batch_norm},
       {"layer_norm", &self::layer_norm},
+      {"group_norm", &self::group_norm},
       {"synchronised_batch_norm", &self::batch_norm},
       {"matmul", &self::matmul},
       {"zero_masked", &self::zero_masked},
@@ -617,8 +621,8 @@ std::string onnx_exporter::prelu() {
   if (!is_set("per_channel")) return emit("PRelu", {input(), parameter("slope")});
   return emit("PRelu", {input(), parameter("slope", "", channel_extents(input_shape()), {})});
 }
-std::string onnx_exporter::softmax() {
-  return emit("Softmax", {input()}, {with("axis", std::int64_t{1} + channel_axis(input_shape()))});
+std::string onnx_exporter::over_channels(char const* op) {
+  return emit(op, {input()}, {with("axis", std::int64_t{1} + channel_axis(input_shape()))});
 }
 
 std::string onnx_exporter::joined(char const* op) {
@@ -655,17 +659,27 @@ std::string onnx_exporter::cropping() {
               {input(), integers({side(1), side(3)}),
                integers({input_shape()[1] - side(2), input_shape()[2] - side(4)}), integers({2, 3})});
 }
-std::string onnx_exporter::upsampling() {
+std::string onnx_exporter::resized(attributes settings) {
   std::string const scales = constant(
       "scales", {4}, {1, 1, static_cast<float>(field("factor", 0)), static_cast<float>(field("factor", 1))});
-  return emit("Resize", {input(), "", scales},
-              {with("mode", "nearest"), with("coordinate_transformation_mode", "asymmetric"),
-               with("nearest_mode", "floor")});
+  return emit("Resize", {input(), "", scales}, std::move(settings));
 }
-std::string onnx_exporter::reshape() {
-  std::vector<std::int64_t> wanted = extents_of(output_shape());
-  wanted.insert(wanted.begin(), 0);
-  return emit("Reshape", {input(), integers(wanted)});
+std::string onnx_exporter::upsampling() {
+  return resized({with("mode", "nearest"), with("coordinate_transformation_mode", "asymmetric"),
+                  with("nearest_mode", "floor")});
+}
+std::string onnx_exporter::bilinear_upsampling() {
+  return resized({with("mode", "linear"), with("coordinate_transformation_mode",
+                                               is_set("align_corners") ? "align_corners" : "half_pixel")});
+}
+std::string onnx_exporter::reshape() { return reshaped(input(), output_shape()); }
+std::string onnx_exporter::permute() {
+  auto const decoded = decode<cohort::permute>(net_.fields(id_));
+  std::string value = decoded.view.rank > 0 ? reshaped(input(), decoded.view) : input();
+  std::vector<std::int64_t> order{0};
+  for (int axis = 0; axis < decoded.order.value.rank; ++axis) order.push_back(decoded.order.value[axis] + 1);
+  value = transposed(value, order);
+  return decoded.extents.rank > 0 ? reshaped(value, output_shape()) : value;
 }
 std::string onnx_exporter::flatten() { return emit("Flatten", {input()}, {with("axis", std::int64_t{1})}); }
 std::string onnx_exporter::embedding() {
@@ -722,6 +736,25 @@ std::string onnx_exporter::batch_norm() {
 std::string onnx_exporter::layer_norm() {
   return emit("LayerNormalization", {input(), parameter("scale"), parameter("shift")},
               {with("axis", -static_cast<std::int64_t>(field("axes"))), with("epsilon", field("epsilon"))});
+}
+/// As a layer norm of each group without scale and shift, because GroupNormalization begins with operator set
+/// 18.
+std::string onnx_exporter::group_norm() {
+  std::int64_t const groups = integer("groups");
+  auto const count = static_cast<std::size_t>(groups);
+  bool const has_steps = input_shape().rank == 2;  // N×T×C
+  std::string const grouped =
+      emit("Reshape", {has_steps ? transposed(input(), {0, 2, 1}) : input(), integers({0, groups, -1})});
+  std::string value = emit("InstanceNormalization",
+                           {grouped, constant("ones", {groups}, std::vector<float>(count, 1)),
+                            constant("zeros", {groups}, std::vector<float>(count))},
+                           {with("epsilon", field("epsilon"))});
+  shape dims = input_shape();
+  if (has_steps) std::swap(dims[0], dims[1]);
+  value = reshaped(value, dims);
+  if (has_steps) value = transposed(value, {0, 2, 1});
+  auto const each = [&](char const* name) { return parameter(name, "", channel_extents(input_shape()), {}); };
+  return emit("Add", {emit("Mul", {value, each("scale")}), each("shift")});
 }
 std::string onnx_exporter::rms_norm() {
   std::string const mean =

@@ -103,21 +103,28 @@ void onnx_importer::swish() {
     refuse("no layer has this slope", "alpha 1", {"alpha ", real("alpha", 1)}, onnx_remedy::replace);
   set(like(data(0), append("swish", {data(0).id})));
 }
-void onnx_importer::softmax() {
+void onnx_importer::softmax() { over_channels("softmax"); }
+void onnx_importer::log_softmax() { over_channels("log_softmax"); }
+/// Imports a softmax, or its logarithm, along an axis.
+void onnx_importer::over_channels(std::string_view kind) {
   onnx_value const& x = data(0);
   int const axis = axis_of(integer("axis", version_ < 13 ? 1 : -1), x.dims.size());
   around part = split_at(x, axis);
   if (version_ < 13) part.along *= std::exchange(part.after, 1);
-  if (part.before > 1 && part.after > 1)
-    refuse("the softmax is computed along a middle axis", "the first or last axis after the batch",
-           {"axis ", axis, " of ", input_text(0)}, onnx_remedy::replace);
+  if (part.before > 1 && part.after > 1) {  // the axis becomes the last one
+    auto const place = static_cast<std::size_t>(axis);
+    onnx_value const turned = moved(x, place, x.dims.size() - 1);
+    int const rows = reshaped(turned, checked_shape({part.before * part.after, part.along}));
+    onnx_value const result = row_major(append(kind, {rows}), behind_batch_of(turned), x.dims[0]);
+    return set(moved(result, x.dims.size() - 1, place));
+  }
   // Extents after the batch: C, T×C or C×P×1.
   bool const keeps = x.axes.back() == 1 && shape_of(x.id).rank == 2 && part.after == 1;
-  if (keeps && shape_of(x.id)[1] == part.along) return set(like(x, append("softmax", {x.id})));
+  if (keeps && shape_of(x.id)[1] == part.along) return set(like(x, append(kind, {x.id})));
   ::cohort::shape const dims = part.after > 1    ? checked_shape({part.along, part.after, 1})
                                : part.before > 1 ? checked_shape({part.before, part.along})
                                                  : checked_shape({part.along});
-  set(row_major(append("softmax", {reshaped(x, dims)}), behind_batch_of(x), x.dims[0]));
+  set(row_major(append(kind, {reshaped(x, dims)}), behind_batch_of(x), x.dims[0]));
 }
 
 // ---- nodes that compute nothing ----

@@ -82,7 +82,8 @@ void onnx_importer::set_known(onnx_known result) {
 /// The shape of a value, of which one extent may be the batch.
 void onnx_importer::shape_of_value() {
   onnx_value const& x = any(0);
-  auto const rank = static_cast<std::int64_t>(x.dims.size());
+  extents const dims = file_extents(x);
+  auto const rank = static_cast<std::int64_t>(dims.size());
   std::int64_t const first = slice_bound(integer("start", 0), rank),
                      last = slice_bound(integer("end", rank), rank);
   onnx_known result{.type = onnx_type::i64,
@@ -90,9 +91,9 @@ void onnx_importer::shape_of_value() {
                     .values = {},
                     .of_batch = {}};
   for (std::int64_t axis = first; axis < last; ++axis) {
-    std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
-    result.values.push_back(extent < 0 ? 1 : static_cast<double>(extent));
-    result.of_batch.push_back(extent < 0);
+    std::int64_t const extent = dims[static_cast<std::size_t>(axis)], multiple = batches_in(extent);
+    result.values.push_back(static_cast<double>(multiple > 0 ? multiple : extent));
+    result.of_batch.push_back(multiple > 0);
   }
   set_known(std::move(result));
 }

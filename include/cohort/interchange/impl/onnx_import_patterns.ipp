@@ -91,6 +91,7 @@ void onnx_importer::fuse_patterns() {
   fuse_gelu();
   fuse_rms_norm();
   fuse_layer_norm();
+  fuse_group_norm();
   fuse_attention();
   fuse_bias();
 }
@@ -215,6 +216,55 @@ void onnx_importer::fuse_layer_norm() {
     found.last->op = "LayerNormalization";
     found.last->inputs = {std::move(found.input), std::move(found.scale), std::move(found.shift)};
     found.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = found.epsilon}};
+  }
+}
+
+/// Fuses the form in which GroupNormalization is written before operator set 18 into that node: Reshape to
+/// N×G×…, InstanceNormalization without scale and bias, Reshape back, Mul and Add of constants.
+void onnx_importer::fuse_group_norm() {
+  onnx_patterns const find(model_.nodes, values_);
+  auto const consists_of = [&](std::string const& name, float wanted) {
+    onnx_tensor const* const found = find.constant(name);
+    auto const values = found ? found->floats() : std::nullopt;
+    return values && std::ranges::count(*values, wanted) == std::ssize(*values);
+  };
+  for (onnx_node& norm : model_.nodes) {
+    if (!onnx_patterns::is(norm, "InstanceNormalization", 3, {"epsilon"}) || !consists_of(norm.inputs[1], 1)
+        || !consists_of(norm.inputs[2], 0))
+      continue;
+    onnx_node const* const split = find.producer(norm.inputs[0], "Reshape", 2, {"allowzero"});
+    onnx_node const* const back = split ? find.only_reader(norm, "Reshape", 2, {"allowzero"}) : nullptr;
+    onnx_node const* const scaled = back ? find.only_reader(*back, "Mul", 2) : nullptr;
+    onnx_node* const shifted = scaled ? find.only_reader(*scaled, "Add", 2) : nullptr;
+    if (!shifted) continue;
+    extents const groups = find.integers(split->inputs[1]);
+    std::string const& scale = scaled->inputs[scaled->inputs[0] == back->outputs[0] ? 1 : 0];
+    std::string const& shift = shifted->inputs[shifted->inputs[0] == scaled->outputs[0] ? 1 : 0];
+    onnx_node const* const source = find.producer(back->inputs[1], "Shape", 1);
+    bool const is_of_input = source && source->inputs[0] == split->inputs[0];
+    extents const result = find.integers(back->inputs[1]);
+    // Constants of C or C×1×… elements, which Mul and Add align with the channels.
+    auto const is_per_channel = [&](std::string const& name) {
+      onnx_tensor const* const found = find.constant(name);
+      return found && !found->dims.empty() && found->elements() == found->dims[0];
+    };
+    if (groups.size() != 3 || groups[0] != 0 || groups[2] != -1 || (!is_of_input && result.size() < 3)
+        || !is_per_channel(scale) || !is_per_channel(shift))
+      continue;
+    std::size_t const rank = find.constant(scale)->dims.size() + 1;
+    if (rank < 2 || find.constant(shift)->dims.size() + 1 != rank || (!is_of_input && rank != result.size()))
+      continue;
+    fusion with;
+    if (!is_of_input) with.result = result;
+    onnx_attribute const* const epsilon = norm.find("epsilon");
+    std::vector<std::string> inputs{split->inputs[0], scale, shift};
+    std::vector<onnx_attribute> attributes{
+        {.name = "num_groups", .type = onnx_attribute::integer, .i = groups[1]}};
+    if (epsilon) attributes.push_back(*epsilon);
+    shifted->op = "GroupNormalization";
+    shifted->inputs = std::move(inputs);
+    shifted->attributes = std::move(attributes);
+    fusions_[shifted] = std::move(with);
   }
 }
 

@@ -74,6 +74,60 @@ void onnx_importer::layer_normalization() {
   set(keeps ? like(x, made) : row_major(made, behind_batch_of(x), x.dims[0]));
 }
 
+void onnx_importer::normalise_groups(std::int64_t groups, std::vector<float> const& scale,
+                                     std::vector<float> const& shift) {
+  onnx_value const& x = data(0);
+  double const epsilon = real("epsilon", 1e-5F);
+  if (x.dims.size() < 2)
+    refuse("the input has no channels", "N x C or more axes", input_text(0), onnx_remedy::check);
+  around const part = split_at(x, 1);
+  if (groups < 1 || part.along % groups != 0)
+    refuse("the groups do not divide the channels", {"a divisor of ", part.along}, {groups},
+           onnx_remedy::check);
+  if (static_cast<std::int64_t>(scale.size()) != part.along || scale.size() != shift.size())
+    refuse("scale and bias do not fit the input", {part.along, " elements each"},
+           {scale.size(), " and ", shift.size()}, onnx_remedy::check);
+  int const norm = append("group_norm", {reshaped(x, checked_shape({part.along, part.after, 1}))},
+                          {{"groups", {static_cast<double>(groups)}}, {"epsilon", {epsilon}}});
+  store("scale", checked_shape({part.along}), scale);
+  store("shift", checked_shape({part.along}), shift);
+  set(row_major(norm, behind_batch_of(x), x.dims[0]));
+}
+
+void onnx_importer::instance_normalization() {
+  normalise_groups(data(0).dims.size() < 2 ? 0 : data(0).dims[1], numbers(1).values, numbers(2).values);
+}
+
+void onnx_importer::group_normalization() {
+  onnx_value const& x = data(0);
+  std::int64_t const groups = integer("num_groups", 0);
+  if (integer("stash_type", 1) != 1)
+    refuse("the node computes in another type than float", "stash_type 1",
+           {"stash_type ", integer("stash_type", 1)}, onnx_remedy::replace);
+  if (fused() && !fused()->result.empty()) {
+    extents const& result = fused()->result;
+    bool fits = result.size() == x.dims.size();
+    for (std::size_t axis = 0; fits && axis < result.size(); ++axis)
+      fits = result[axis] == x.dims[axis] || result[axis] == 0 || (axis == 0 && result[axis] == -1);
+    if (!fits)
+      refuse("the normalised groups get another shape than the input", input_text(0),
+             extents_text(result, ", "), onnx_remedy::replace);
+  }
+  std::vector<float> scale = numbers(1).values, shift = numbers(2).values;
+  // Before operator set 21, scale and bias have an element for each group.
+  if (!fused() && version_ < 21 && groups > 0 && x.dims.size() > 1 && x.dims[1] % groups == 0)
+    for (std::vector<float>* const each : {&scale, &shift}) {
+      if (static_cast<std::int64_t>(each->size()) != groups)
+        refuse("scale and bias do not fit the groups", {groups, " elements"}, {each->size()},
+               onnx_remedy::check);
+      std::vector<float> wide;
+      for (float const number : *each)
+        wide.insert(wide.end(), static_cast<std::size_t>(x.dims[1] / groups), number);
+      *each = std::move(wide);
+    }
+  normalise_groups(groups, scale, shift);
+}
+
 void onnx_importer::rms_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F);
@@ -115,13 +169,14 @@ void onnx_importer::gemm() {
   onnx_value const& x = data(0);
   tensor_float weights = numbers(1);
   if (turns_a) refuse("the node transposes its input", "transA 0", "transA 1", onnx_remedy::batch_first);
-  if (x.dims.size() != 2 || weights.dims.size() != 2 || x.axes[0] != onnx_value::batch)
+  bool const is_matrix = x.dims.size() == 2 && x.axes[0] == onnx_value::batch;
+  if (!(is_matrix || is_joined_) || weights.dims.size() != 2)
     refuse("the operands are not matrices, or the batch is not the first axis", "N x C and a constant matrix",
            {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
   ::cohort::shape const matrix = checked_shape(weights.dims);
   int const units = matrix[turned ? 0 : 1], width = matrix[turned ? 1 : 0];
-  if (width != x.dims[1])
-    refuse("the weights do not fit the input", {x.dims[1], " elements for each unit"}, {width},
+  if (width != x.dims.back())
+    refuse("the weights do not fit the input", {x.dims.back(), " elements for each unit"}, {width},
            onnx_remedy::check);
   if (!turned) weights.values = permute_axes(weights.values, {width, units}, {1, 0});
   if (alpha != 1)
@@ -139,11 +194,35 @@ void onnx_importer::gemm() {
           beta
           * static_cast<double>(with.values[with.values.size() == 1 ? 0 : static_cast<std::size_t>(u)])));
   }
-  int const made = append("dense", {reshaped(x, {width})},
-                          {{"units", {static_cast<double>(units)}}, {"bias", {bias.empty() ? 0.0 : 1.0}}});
-  store("weights", {units, width}, std::move(weights.values));
-  if (!bias.empty()) store("bias", {units}, std::move(bias));
-  set(row_major(made, {units}, x.dims[0]));
+  set(dense(x, units, !bias.empty(), [&] {
+    store("weights", {units, width}, std::move(weights.values));
+    if (!bias.empty()) store("bias", {units}, std::move(bias));
+  }));
+}
+
+/// Returns the products of a value's last axis and constant weights: `units` elements.
+onnx_value onnx_importer::dense(onnx_value const& x, int units, bool bias,
+                                std::function<void()> const& store_parameters) {
+  fields const with{{"units", {static_cast<double>(units)}}, {"bias", {bias ? 1.0 : 0.0}}};
+  auto const append_to = [&](int from) {
+    int const layer = append("dense", {from}, with);
+    store_parameters();
+    return layer;
+  };
+  if (shape_of(x.id).rank == 2 && x.axes.back() == 1 && x.dims.size() == 3) {  // N×T×C or T×N×C
+    onnx_value product = like(x, append_to(x.id));
+    product.dims.back() = units;
+    return product;
+  }
+  std::size_t const batch = batch_axis(x);
+  onnx_value const turned = moved(x, batch, 0);
+  around const part = split_at(turned, static_cast<int>(x.dims.size()) - 1);
+  int const width = static_cast<int>(part.along);
+  extents dims = behind_batch_of(turned);
+  dims.back() = units;
+  int const from =
+      reshaped(turned, dims.size() == 1 ? ::cohort::shape{width} : checked_shape({part.before, width}));
+  return moved(row_major(append_to(from), dims, turned.dims[0]), 0, batch);
 }
 
 void onnx_importer::matmul() {
@@ -155,14 +234,14 @@ void onnx_importer::matmul() {
       refuse("the operands are not matrices of each example",
              "two operands with N first and equal numbers of axes, three or more",
              {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
-    // The layer reads transposed matrices; no elements are moved.
+    // The layer reads transposed matrices without moving their elements.
     std::array<bool, 2> turned{};
     std::vector<int> from;
     for (std::size_t which = 0; which < 2; ++which) {
       onnx_value one = which == 0 ? x : y;
-      if (!is_row_major(one)) {
-        std::swap(one.dims[one.dims.size() - 2], one.dims.back());
-        std::swap(one.axes[one.axes.size() - 2], one.axes.back());
+      onnx_value const other = moved(one, one.dims.size() - 1, one.dims.size() - 2);
+      if (!is_row_major(one) && is_row_major(other)) {
+        one = other;
         turned[which] = true;
       }
       from.push_back(reshaped(one, checked_shape(behind_batch_of(one))));
@@ -181,26 +260,10 @@ void onnx_importer::matmul() {
   if (x.dims.back() != width)
     refuse("the weights do not fit the input", {x.dims.back(), " rows"}, {width}, onnx_remedy::check);
   bool const bias = fused() && fused()->has_bias;
-  fields const with{{"units", {static_cast<double>(units)}}, {"bias", {bias ? 1.0 : 0.0}}};
-  auto const parameters = [&] {
+  set(dense(x, units, bias, [&] {
     store("weights", {units, width}, permute_axes(weights.values, {width, units}, {1, 0}));
     if (bias) store("bias", {units}, numbers(2).values);
-  };
-  ::cohort::shape const have = shape_of(x.id);
-  if (have.rank == 2 && x.axes.back() == 1 && x.dims.size() == 3) {  // N×T×C or T×N×C
-    onnx_value made = like(x, append("dense", {x.id}, with));
-    parameters();
-    made.dims.back() = units;
-    return set(made);
-  }
-  around const part = split_at(x, static_cast<int>(x.dims.size()) - 1);
-  int const from =
-      reshaped(x, x.dims.size() == 2 ? ::cohort::shape{width} : checked_shape({part.before, width}));
-  int const made = append("dense", {from}, with);
-  parameters();
-  extents dims = behind_batch_of(x);
-  dims.back() = units;
-  set(row_major(made, dims, x.dims[0]));
+  }));
 }
 
 // ---- sums and products of elements ----

@@ -16,7 +16,7 @@ void onnx_importer::concat() {
   auto const at = static_cast<std::size_t>(axis);
   std::vector<int> ids;
   std::int64_t total = 0;
-  bool is_sequence = from.size() > 1;
+  bool is_sequence = from.size() > 1, is_middle = false;  // an axis with others before and after it
   for (onnx_value const& one : from) {
     if (one.dims.size() != rank)
       refuse("the inputs have different numbers of axes", extents_text(from[0].dims), extents_text(one.dims),
@@ -37,21 +37,21 @@ void onnx_importer::concat() {
   }
   for (onnx_value const& one : from) {
     auto const [before, along, after] = split_at(one, axis);
-    if (before > 1 && after > 1)
-      refuse("the inputs are joined along a middle axis", "the first or last axis after the batch",
-             {"axis ", axis, " of ", extents_text(one.dims)}, onnx_remedy::replace);
-    ids.push_back(reshaped(one, after > 1    ? checked_shape({along, after, 1})
-                                : before > 1 ? checked_shape({before, along})
-                                             : checked_shape({along})));
+    is_middle = before > 1 && after > 1;
+    ids.push_back(is_middle ? reshaped(moved(one, at, 1), checked_shape({along, before * after, 1}))
+                            : reshaped(one, after > 1    ? checked_shape({along, after, 1})
+                                            : before > 1 ? checked_shape({before, along})
+                                                         : checked_shape({along})));
   }
-  extents dims = behind_batch_of(from[0]);
-  dims[at - 1] = total;
-  set(row_major(append("concatenate", ids), dims, from[0].dims[0]));
+  onnx_value joined = is_middle ? moved(from[0], at, 1) : from[0];
+  joined.dims[is_middle ? 1 : at] = total;
+  joined = row_major(append("concatenate", ids), behind_batch_of(joined), joined.dims[0]);
+  set(is_middle ? moved(std::move(joined), 1, at) : joined);
 }
 
 void onnx_importer::slice() {
-  onnx_value x = data(0);
-  std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends", true), axes = list(3, "axes"),
+  onnx_value x = viewed(0);
+  std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends", 1), axes = list(3, "axes"),
                          steps = list(4, nullptr);
   if (!starts || !ends || starts->size() != ends->size())
     refuse("starts and ends are missing or have different lengths", "two lists of equal length",
@@ -84,7 +84,7 @@ void onnx_importer::slice() {
 }
 
 void onnx_importer::split() {
-  onnx_value const& x = data(0);
+  onnx_value const& x = viewed(0);
   int const axis = axis_of(integer("axis", 0), x.dims.size());
   std::optional<extents> sizes = list(1, "split");
   std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
@@ -113,7 +113,7 @@ void onnx_importer::split() {
 void onnx_importer::gather() {
   std::int64_t const axis = integer("axis", 0);
   if (!is_constant(0) && is_constant(1)) {  // one element along an axis
-    onnx_value const& x = data(0);
+    onnx_value const& x = viewed(0);
     std::optional<extents> const index = list(1, nullptr);
     int const at = axis_of(axis, x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
@@ -174,12 +174,12 @@ void onnx_importer::flatten() {
 }
 
 void onnx_importer::reshape() {
-  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr, true);
+  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr, max_onnx_extent);
   bool const allows_zero = integer("allowzero", 0) != 0;
   if (!wanted) refuse("the target shape is missing", "a constant", "none", onnx_remedy::fold);
   onnx_value const& x = tensor(0);
   if (x.constant) {
-    if (std::ranges::find(*wanted, batch_extent) != wanted->end())
+    if (std::ranges::any_of(*wanted, [](std::int64_t extent) { return batches_in(extent) > 0; }))
       refuse("a constant is reshaped to the batch", "constant extents", extents_text(*wanted, ", "),
              onnx_remedy::dynamic);
     onnx_tensor made = *x.constant;
@@ -203,71 +203,104 @@ void onnx_importer::reshape() {
   }
   if (x.is_integer) refuse("the input consists of integers", "float", input_text(0), onnx_remedy::replace);
   // The axes before the batch and those after it are reshaped separately.
-  auto const batch = static_cast<std::size_t>(std::ranges::find(x.axes, onnx_value::batch) - x.axes.begin());
+  std::size_t const batch = batch_axis(x);
+  std::int64_t const count = x.dims[batch];
   std::int64_t before = 1, after = 1;
   for (std::size_t a = 0; a < x.dims.size(); ++a)
     if (a != batch) (a < batch ? before : after) *= x.dims[a];
-  std::int64_t const count = x.dims[batch];
-  extents const& target = *wanted;
-  std::size_t at = target.size();
-  extents dims;
-  std::int64_t prefix = 1;
-  for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
-    std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
-    bool const copies = target[i] == batch_extent || (target[i] == 0 && i == batch && !allows_zero);
-    // −1 is the batch if the product of the other extents is the number of elements of an example.
-    std::int64_t others = 1;
-    for (std::size_t k = 0; k < target.size(); ++k)
-      if (k != i) {
-        std::int64_t const other = target[k] == 0 && k < x.dims.size() ? x.dims[k] : target[k];
-        others =
-            other < 0 || other > max_onnx_extent || others > max_onnx_layer_elements ? -1 : others * other;
-        if (others < 0) break;
-      }
-    bool const infers = target[i] == -1 && others == before * after;
-    if (prefix == before && (copies || infers || (count > 0 && one == count))) {
-      at = i;
-      break;
-    }
-    if (one < 1 || one > max_onnx_extent) break;
-    prefix *= one;
-    dims.push_back(one);
-  }
-  if (at == target.size())
+  auto const refuse_mixture = [&] {
     refuse("the node mixes examples of the batch", "a shape that keeps the batch",
-           {extents_text(target), " from ", input_text(0)}, onnx_remedy::batch_first);
-  std::size_t const front = dims.size();
-  std::int64_t known = 1;
-  std::optional<std::size_t> unknown;
-  for (std::size_t i = at + 1; i < target.size(); ++i) {
-    std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
-    if (one == -1 && !unknown)
-      unknown = dims.size();
-    else if (one < 1 || one > max_onnx_extent || (known *= one) > max_onnx_layer_elements)
-      refuse("the node mixes examples of the batch", "a shape that keeps the batch",
-             {extents_text(target), " from ", input_text(0)}, onnx_remedy::batch_first);
-    dims.push_back(one);
-  }
-  if (unknown) dims[*unknown] = after / known;
-  std::int64_t product = 1;
-  for (std::int64_t const one : dims) product *= one;
-  if (product != before * after)
+           {extents_text(*wanted), " from ", input_text(0)}, onnx_remedy::batch_first);
+  };
+  auto const refuse_elements = [&] {
     refuse("the target shape does not fit the input", {before * after, " elements for each example"},
+           extents_text(*wanted), onnx_remedy::check);
+  };
+  extents target = *wanted;
+  extents const given = file_extents(x);
+  std::int64_t known = 1, unknown = -1, of_batch = 0;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == 0 && !allows_zero && i < given.size()) target[i] = given[i];
+    if (target[i] == -1 && unknown < 0) {
+      unknown = static_cast<std::int64_t>(i);
+      continue;
+    }
+    std::int64_t const multiple = batches_in(target[i]);
+    if (multiple > 0) ++of_batch;
+    std::int64_t const factor = multiple > 0 ? multiple : target[i];
+    if (factor < 1 || factor > max_onnx_extent || (known *= factor) > max_onnx_layer_elements)
+      refuse_mixture();
+  }
+  if (unknown >= 0) {  // the batch, unless another extent contains it
+    std::int64_t const total = before * after * (of_batch == 0 && count > 0 ? count : 1);
+    if (total % known != 0) refuse_elements();
+    std::int64_t const rest = total / known;
+    if (rest > max_onnx_extent) refuse_mixture();
+    target[static_cast<std::size_t>(unknown)] = of_batch == 0 && count < 0 ? batch_multiple(rest) : rest;
+  }
+  // The axis of the batch, or else an axis that joins the batch with others: k elements outside of the batch,
+  // and `inside` elements inside.
+  for (bool const joins : {false, true}) {
+    std::int64_t prefix = 1;
+    for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
+      bool const is_multiple = count > 0 ? target[i] % count == 0 : batches_in(target[i]) > 0;
+      std::int64_t const multiple = count > 0 ? target[i] / count : batches_in(target[i]);
+      if (is_multiple && before % prefix == 0) {
+        std::int64_t const outside = before / prefix;
+        if (joins ? multiple % outside == 0 : multiple == 1 && outside == 1)
+          return set_reshaped(x, target, i, multiple / outside);
+      }
+      if (batches_in(target[i]) > 0) break;
+      prefix *= target[i];
+    }
+  }
+  refuse_mixture();
+}
+
+/// Sets the output of a Reshape node. Axis `place` of the target contains the batch, with `inside` elements
+/// for each example.
+void onnx_importer::set_reshaped(onnx_value const& x, extents const& target, std::size_t place,
+                                 std::int64_t inside) {
+  std::size_t const batch = batch_axis(x);
+  std::int64_t const count = x.dims[batch];
+  std::int64_t outside = 1, elements = 1, wanted = inside;
+  extents dims;  // behind the batch; Cohort stores the batch first
+  for (std::size_t a = 0; a < x.dims.size(); ++a)
+    if (a != batch) elements *= x.dims[a], outside *= a < batch ? x.dims[a] : 1;
+  for (std::size_t i = 0; i < place; ++i) {
+    dims.push_back(target[i]);
+    outside /= target[i];
+    wanted *= target[i];
+  }
+  wanted *= outside;
+  onnx_value result;
+  result.first_joined = place;
+  if (outside > 1) dims.push_back(outside), ++result.joined;
+  std::size_t const front = dims.size();
+  if (inside > 1) dims.push_back(inside), ++result.joined;
+  for (std::size_t i = place + 1; i < target.size(); ++i) {
+    dims.push_back(target[i]);
+    wanted *= target[i];
+  }
+  if (wanted != elements)
+    refuse("the target shape does not fit the input", {elements, " elements for each example"},
            extents_text(target), onnx_remedy::check);
-  // Cohort stores the batch axis first, so the ONNX axes before the batch axis become the first axes of an
-  // example.
-  onnx_value turned = x;
-  std::rotate(turned.dims.begin(), turned.dims.begin() + static_cast<std::ptrdiff_t>(batch),
-              turned.dims.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
-  std::rotate(turned.axes.begin(), turned.axes.begin() + static_cast<std::ptrdiff_t>(batch),
-              turned.axes.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
-  if (!is_row_major(turned)) refuse_transposed(turned);
-  onnx_value made = row_major(x.id, dims, count);
-  made.dims.erase(made.dims.begin());
-  made.axes.erase(made.axes.begin());
-  made.dims.insert(made.dims.begin() + static_cast<std::ptrdiff_t>(front), count);
-  made.axes.insert(made.axes.begin() + static_cast<std::ptrdiff_t>(front), onnx_value::batch);
-  set(made);
+  onnx_value const turned = moved(x, batch, 0);
+  std::size_t const first_joined = result.first_joined, joined = result.joined;
+  if (without_units(checked_shape(dims)).rank <= 3 && joined == 1) {
+    int const id = is_row_major(turned) ? x.id : permuted(turned, layer_shape(dims));
+    result = row_major(id, dims, count);
+  } else {
+    result = {
+        .id = reshaped(turned, shape_of(x.id)), .dims = {count}, .axes = {onnx_value::batch}, .view = dims};
+    for (std::int64_t const extent : dims) {
+      result.axes.push_back(static_cast<int>(result.dims.size()) - 1);
+      result.dims.push_back(extent);
+    }
+  }
+  result = moved(std::move(result), 0, front);
+  result.first_joined = first_joined, result.joined = joined;
+  set(std::move(result));
 }
 
 void onnx_importer::squeeze() {
@@ -330,24 +363,31 @@ void onnx_importer::unsqueeze() {
 void onnx_importer::transpose() {
   onnx_value const& x = tensor(0);
   extents order = integers("perm");
+  std::size_t const rank = x.dims.size() - x.joined + 1;
   if (order.empty()) {
-    order.resize(x.dims.size());
+    order.resize(rank);
     std::iota(order.rbegin(), order.rend(), 0);
   }
-  std::vector<bool> seen(x.dims.size());
-  if (order.size() != x.dims.size())
-    refuse("perm has another length than the axes of the input", {x.dims.size()}, {order.size()},
-           onnx_remedy::check);
+  std::vector<bool> seen(rank);
+  if (order.size() != rank)
+    refuse("perm has another length than the axes of the input", {rank}, {order.size()}, onnx_remedy::check);
   onnx_value made = x;
-  for (std::size_t a = 0; a < order.size(); ++a) {
-    if (order[a] < 0 || order[a] >= static_cast<std::int64_t>(seen.size())
-        || seen[static_cast<std::size_t>(order[a])])
-      refuse("perm is not a permutation",
-             {"each of 0 to ", static_cast<std::int64_t>(order.size()) - 1, " once"},
+  extents axes;  // of the value in the new order
+  for (std::int64_t const from : order) {
+    if (from < 0 || from >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(from)])
+      refuse("perm is not a permutation", {"each of 0 to ", static_cast<std::int64_t>(rank) - 1, " once"},
              extents_text(order, ", "), onnx_remedy::check);
-    seen[static_cast<std::size_t>(order[a])] = true;
-    made.dims[a] = x.dims[static_cast<std::size_t>(order[a])];
-    if (!x.constant) made.axes[a] = x.axes[static_cast<std::size_t>(order[a])];
+    auto const axis = static_cast<std::size_t>(from);
+    seen[axis] = true;
+    bool const is_joined = x.joined > 1 && axis == x.first_joined;
+    if (is_joined) made.first_joined = axes.size();
+    std::size_t const place = axis + (x.joined > 1 && axis > x.first_joined ? x.joined - 1 : 0);
+    for (std::size_t i = place; i < place + (is_joined ? x.joined : 1); ++i)
+      axes.push_back(static_cast<std::int64_t>(i));
+  }
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    made.dims[a] = x.dims[static_cast<std::size_t>(axes[a])];
+    if (!x.constant) made.axes[a] = x.axes[static_cast<std::size_t>(axes[a])];
   }
   if (!x.constant) return set(made);
   auto const values = x.constant->floats();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
+#include <cohort/layer/permute.hpp>
 #include <limits>
 
 namespace cohort::detail {
@@ -46,6 +48,7 @@ bool is_stepwise(std::string_view kind) {
                                      "mish",
                                      "identity",
                                      "softmax",
+                                     "log_softmax",
                                      "multiply",
                                      "maximum",
                                      "average",
@@ -180,7 +183,7 @@ onnx_value const& onnx_importer::tensor(std::size_t which) const {
         "a value that depends on the elements of an input", input_text(which), onnx_remedy::dynamic);
   return value;
 }
-onnx_value const& onnx_importer::data(std::size_t which) const {
+onnx_value const& onnx_importer::viewed(std::size_t which) const {
   onnx_value const& value = tensor(which);
   if (value.constant)
     refuse({"input ", which, " is a constant"}, "a value that depends on an input", input_text(which),
@@ -188,6 +191,15 @@ onnx_value const& onnx_importer::data(std::size_t which) const {
   if (value.is_integer)
     refuse({"input ", which, " consists of integers"}, "float", input_text(which), onnx_remedy::replace);
   return value;
+}
+onnx_value const& onnx_importer::data(std::size_t which) {
+  onnx_value const& value = viewed(which);
+  if (value.view.empty()) return value;
+  std::size_t const batch = batch_axis(value);
+  onnx_value const turned = moved(value, batch, 0);
+  extents const dims = behind_batch_of(turned);
+  onnx_value settled = row_major(reshaped(turned, layer_shape(dims)), dims, turned.dims[0]);
+  return values_.find(node_->inputs[which])->second = moved(std::move(settled), 0, batch);
 }
 onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
   onnx_value const& value = any(which);
@@ -201,7 +213,7 @@ onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
   return {value.dims, std::move(*made)};
 }
 std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older,
-                                                          bool allows_batch) {
+                                                          std::int64_t most) {
   if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
     return found->ints;
   if (!has_input(which)) return std::nullopt;
@@ -210,11 +222,13 @@ std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, cha
     extents numbers;
     for (std::size_t i = 0; i < value.known->values.size(); ++i) {
       bool const of_batch = value.known->of_batch[i] != 0;
-      if (of_batch && (!allows_batch || value.known->values[i] != 1))
-        refuse({"input ", which, " contains the batch size", allows_batch ? " times a number" : ""},
-               allows_batch ? "the batch size itself, or constants" : "constants", input_text(which),
+      double const number = value.known->values[i];
+      if (of_batch && !(number >= 1 && number <= static_cast<double>(most)))
+        refuse({"input ", which, " contains the batch size", most > 0 ? " times a number" : ""},
+               most > 0 ? "the batch size itself, or constants" : "constants", input_text(which),
                onnx_remedy::dynamic);
-      numbers.push_back(of_batch ? batch_extent : static_cast<std::int64_t>(value.known->values[i]));
+      auto const integer = static_cast<std::int64_t>(number);
+      numbers.push_back(of_batch ? batch_multiple(integer) : integer);
     }
     return numbers;
   }
@@ -274,26 +288,54 @@ int onnx_importer::reshaped(int id, shape const& dims) {
   return made;
 }
 int onnx_importer::reshaped(onnx_value const& value, shape const& dims) {
-  if (!is_row_major(value)) refuse_transposed(value);
-  return reshaped(value.id, dims);
+  return is_row_major(value) ? reshaped(value.id, dims) : permuted(value, dims);
+}
+int onnx_importer::permuted(onnx_value const& value, shape const& dims) {
+  shape const have = shape_of(value.id), source = value.view.empty() ? have : checked_shape(value.view);
+  shape view;  // the source without extents of 1
+  std::array<int, shape::max_rank> places{};
+  for (int axis = 0; axis < source.rank; ++axis) {
+    places[static_cast<std::size_t>(axis)] = view.rank;
+    if (source[axis] > 1) view[view.rank++] = source[axis];
+  }
+  axis_order order;
+  for (std::size_t axis = 0; axis < value.axes.size(); ++axis) {
+    if (value.dims[axis] == 1) continue;
+    if (value.axes[axis] == onnx_value::batch && order.rank > 0)
+      refuse("the batch is not the first axis of the input", "N first", extents_text(value.dims),
+             onnx_remedy::batch_first);
+    if (value.axes[axis] >= 0) order[order.rank++] = places[static_cast<std::size_t>(value.axes[axis])];
+  }
+  auto const encoded = [](auto const& numbers) {
+    std::vector<double> result{static_cast<double>(numbers.rank)};
+    for (int axis = 0; axis < numbers.rank; ++axis) result.push_back(numbers[axis]);
+    return result;
+  };
+  fields with{{"order", encoded(order)}};
+  if (!(view == have)) with.push_back({"view", encoded(view)});
+  if (!(detail::permuted(view, order) == dims)) with.push_back({"extents", encoded(dims)});
+  int const layer = layer_;
+  int const result = append("permute", {value.id}, with);
+  layer_ = layer;
+  return result;
+}
+shape without_units(shape const& s) {
+  shape result;
+  for (int axis = 0; axis < s.rank; ++axis)
+    if (s[axis] > 1) result[result.rank++] = s[axis];
+  return result;
+}
+shape onnx_importer::layer_shape(extents const& dims) const {
+  shape result = checked_shape(dims);
+  if (result.rank > 3) result = without_units(result);
+  if (result.rank > 3)
+    refuse("the result has more than three axes after the batch", "at most 3, without those of extent 1",
+           extents_text(dims), onnx_remedy::reduce);
+  return result.rank == 0 ? shape{1} : result;
 }
 onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
-  shape wanted = checked_shape(dims);
-  shape const& have = shape_of(id);
-  auto const without_units = [](shape const& s) {
-    shape made;
-    for (int axis = 0; axis < s.rank; ++axis)
-      if (s[axis] > 1) made[made.rank++] = s[axis];
-    return made;
-  };
-  if (!(without_units(have) == without_units(wanted))) {
-    if (wanted.rank > 3) wanted = without_units(wanted);
-    if (wanted.rank > 3)
-      refuse("the result has more than three axes after the batch", "at most 3, without those of extent 1",
-             extents_text(dims), onnx_remedy::reduce);
-    if (wanted.rank == 0) wanted = {1};
-    id = reshaped(id, wanted);
-  }
+  if (!(without_units(shape_of(id)) == without_units(checked_shape(dims))))
+    id = reshaped(id, layer_shape(dims));
   onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}};
   shape const& now = shape_of(id);
   int next = 0;
@@ -308,6 +350,36 @@ onnx_value onnx_importer::like(onnx_value const& other, int id) const {
   onnx_value made = other;
   made.id = id;
   return made;
+}
+onnx_value onnx_importer::moved(onnx_value value, std::size_t from, std::size_t to) {
+  auto const move = [&](auto& list) {
+    auto const place = [&](std::size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
+    if (from < to)
+      std::rotate(place(from), place(from + 1), place(to + 1));
+    else
+      std::rotate(place(to), place(from), place(from + 1));
+  };
+  move(value.dims), move(value.axes);
+  return value;
+}
+std::size_t onnx_importer::batch_axis(onnx_value const& value) {
+  return static_cast<std::size_t>(std::ranges::find(value.axes, onnx_value::batch) - value.axes.begin());
+}
+onnx_importer::extents onnx_importer::file_extents(onnx_value const& value) {
+  extents dims;
+  for (std::size_t axis = 0; axis < value.dims.size();) {
+    std::size_t const count = value.joined > 1 && axis == value.first_joined ? value.joined : 1;
+    std::int64_t product = 1;
+    bool has_batch = false;
+    for (std::size_t i = axis; i < axis + count; ++i)
+      if (value.dims[i] < 0)
+        has_batch = true;
+      else
+        product *= value.dims[i];
+    dims.push_back(has_batch ? batch_multiple(product) : product);
+    axis += count;
+  }
+  return dims;
 }
 int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
   auto const count = static_cast<std::int64_t>(rank);
@@ -425,6 +497,10 @@ onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor
 
 /// Returns the elements first … last − 1 along an axis.
 onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first, std::int64_t last) {
+  if (std::size_t const batch = batch_axis(x); batch > 0 && static_cast<std::size_t>(axis) != batch) {
+    int const place = static_cast<std::size_t>(axis) < batch ? axis + 1 : axis;
+    return moved(sliced(moved(x, batch, 0), place, first, last), 0, batch);
+  }
   auto const [before, along, after] = split_at(x, axis);
   if (first < 0 || last > along || first >= last)
     refuse("no elements are selected, or some that do not exist", {"a part of 0 to ", along},
@@ -433,6 +509,17 @@ onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t fir
   dims[static_cast<std::size_t>(axis) - 1] = last - first;
   if (first == 0 && last == along) return x;
   auto const from = static_cast<double>(first), to = static_cast<double>(last);
+  if (!x.view.empty()) {  // the axis becomes that of the channels
+    onnx_value part = moved(x, static_cast<std::size_t>(axis), 1);
+    part.id = append("subset", {reshaped(part, checked_shape({along, before * after, 1}))},
+                     {{"first", {from}}, {"last", {to}}});
+    part.dims[1] = last - first;
+    part.view = behind_batch_of(part);
+    part.axes = {onnx_value::batch};
+    for (std::size_t place = 0; place < part.view.size(); ++place)
+      part.axes.push_back(static_cast<int>(place));
+    return moved(std::move(part), 1, static_cast<std::size_t>(axis));
+  }
   int made = -1;
   if (after == 1)
     made =

@@ -296,23 +296,24 @@ void onnx_importer::reduce() {
   if (x.axes[0] != onnx_value::batch || reduced[0])
     refuse("the node reduces the batch, or the batch is not the first axis", "axes after the batch",
            {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::batch_first);
-  auto const first = std::find(reduced.begin(), reduced.end(), true);
-  auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
-  if (std::find(first, last, false) != last)
-    refuse("the axes are not adjacent", "adjacent axes",
-           {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::replace);
-  std::int64_t before = 1, along = 1, after = 1;
+  std::int64_t others = 1, along = 1;
   extents dims;
-  for (std::size_t axis = 1; axis < x.dims.size(); ++axis) {
-    auto const at = reduced.begin() + static_cast<std::ptrdiff_t>(axis);
-    (at < first ? before : at < last ? along : after) *= x.dims[axis];
-    if (!*at || keeps) dims.push_back(*at ? 1 : x.dims[axis]);
-  }
-  if (before > 1 && after > 1)
-    refuse("the node reduces a middle axis", "the first or last axes after the batch",
-           {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::replace);
+  onnx_value turned = x;  // with the reduced axes behind the others
+  turned.dims.resize(1), turned.axes.resize(1);
+  for (bool const of_reduced : {false, true})
+    for (std::size_t axis = 1; axis < x.dims.size(); ++axis) {
+      if (!of_reduced && (!reduced[axis] || keeps)) dims.push_back(reduced[axis] ? 1 : x.dims[axis]);
+      if (reduced[axis] != of_reduced) continue;
+      (of_reduced ? along : others) *= x.dims[axis];
+      turned.dims.push_back(x.dims[axis]);
+      turned.axes.push_back(x.axes[axis]);
+    }
   std::string_view const kind = node_->op == "ReduceMax" ? "global_max_pool" : "global_avg_pool";
-  int const from = reshaped(x, after > 1 ? checked_shape({along, after}) : checked_shape({before, along, 1}));
+  // If the reduced axes are the first ones, they are the steps of a sequence, else the positions of an image.
+  auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
+  bool const leads = others > 1 && std::find(reduced.begin() + 1, last, false) == last;
+  int const from = leads ? reshaped(x, checked_shape({along, others}))
+                         : reshaped(turned, checked_shape({others, along, 1}));
   set(row_major(append(kind, {from}), dims, x.dims[0]));
 }
 
@@ -369,8 +370,9 @@ void onnx_importer::resize() {
   integer("antialias", 0);
   std::string const policy = text("keep_aspect_ratio_policy", "stretch");
   extents const axes = integers("axes");
-  if (mode != "nearest")
-    refuse("no layer has this mode", "nearest", quote_for_error(mode), onnx_remedy::replace);
+  bool const is_linear = mode == "linear" || mode == "bilinear";
+  if (mode != "nearest" && !is_linear)
+    refuse("no layer has this mode", "nearest or linear", quote_for_error(mode), onnx_remedy::replace);
   if (!axes.empty() || policy != "stretch")
     refuse("the node resizes selected axes, or keeps the aspect ratio", "no axes, and policy stretch",
            {axes.size(), " axes, and policy ", quote_for_error(policy)}, onnx_remedy::replace);
@@ -390,7 +392,7 @@ void onnx_importer::resize() {
       factors.push_back(static_cast<std::int64_t>(one));
     }
   } else {
-    std::optional<extents> const sizes = list(3, nullptr, true);
+    std::optional<extents> const sizes = list(3, nullptr, 1);
     if (!sizes || sizes->size() != 4)
       refuse("scales and sizes are missing", "four constant numbers",
              {sizes ? text_of({sizes->size()}) : "none"}, onnx_remedy::fold);
@@ -417,14 +419,67 @@ void onnx_importer::resize() {
       && (!is_constant(1) || numbers(1).values != std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1}))
     refuse("the node crops by roi", "the constant roi (0, 0, 0, 0, 1, 1, 1, 1)",
            is_constant(1) ? "another roi" : input_text(1), onnx_remedy::replace);
+  checked_shape({x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]});
+  auto const layer = [&](std::string_view kind, double aligned) {
+    fields with{{"factor", {static_cast<double>(factors[2]), static_cast<double>(factors[3])}}};
+    if (is_linear) with.push_back({"align_corners", {aligned}});
+    set(row_major(append(kind, {image(x)}, with), {x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]},
+                  x.dims[0]));
+  };
+  if (is_linear) {
+    if (coordinates != "half_pixel" && coordinates != "pytorch_half_pixel" && coordinates != "align_corners"
+        && (factors[2] != 1 || factors[3] != 1))
+      refuse("no layer interpolates at these coordinates", "half_pixel, pytorch_half_pixel or align_corners",
+             quote_for_error(coordinates), onnx_remedy::replace);
+    return layer("bilinear_upsampling", coordinates == "align_corners" ? 1 : 0);
+  }
   if (!repeats && (factors[2] != 1 || factors[3] != 1))
     refuse("the coordinates do not repeat elements",
            "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
            {quote_for_error(coordinates), " with ", quote_for_error(rounding)}, onnx_remedy::replace);
-  checked_shape({x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]});
-  int const made = append("upsampling", {image(x)},
-                          {{"factor", {static_cast<double>(factors[2]), static_cast<double>(factors[3])}}});
-  set(row_major(made, {x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]}, x.dims[0]));
+  layer("upsampling", 0);
+}
+
+/// Sets the output of a node that moves elements between channels and positions: the input by the extents
+/// `view`, with axes in another order, as an image of extents `dims`.
+void onnx_importer::move_blocks(extents const& view, std::vector<int> const& order, extents const& dims) {
+  onnx_value blocks{
+      .id = image(data(0)), .dims = {data(0).dims[0]}, .axes = {onnx_value::batch}, .view = view};
+  for (int const axis : order) {
+    blocks.dims.push_back(view[static_cast<std::size_t>(axis)]);
+    blocks.axes.push_back(axis);
+  }
+  set(row_major(reshaped(blocks, checked_shape(dims)), dims, blocks.dims[0]));
+}
+
+void onnx_importer::depth_to_space() {
+  onnx_value const& x = data(0);
+  std::int64_t const block = integer("blocksize", 0);
+  std::string const mode = text("mode", "DCR");
+  if (x.dims.size() != 4)
+    refuse("the input is not an image", "N x C x H x W", input_text(0), onnx_remedy::check);
+  if (block < 1 || block > max_onnx_window || x.dims[1] % (block * block) != 0)
+    refuse("blocksize does not fit the channels", {"a number whose square divides ", x.dims[1]}, {block},
+           onnx_remedy::check);
+  if (mode != "DCR" && mode != "CRD")
+    refuse("attribute mode is unknown", "DCR or CRD", quote_for_error(mode), onnx_remedy::check);
+  std::int64_t const channels = x.dims[1] / (block * block), height = x.dims[2], width = x.dims[3];
+  extents const dims{channels, height * block, width * block};
+  if (mode == "DCR") return move_blocks({block, block, channels, height, width}, {2, 3, 0, 4, 1}, dims);
+  move_blocks({channels, block, block, height, width}, {0, 3, 1, 4, 2}, dims);
+}
+
+void onnx_importer::space_to_depth() {
+  onnx_value const& x = data(0);
+  std::int64_t const block = integer("blocksize", 0);
+  if (x.dims.size() != 4)
+    refuse("the input is not an image", "N x C x H x W", input_text(0), onnx_remedy::check);
+  if (block < 1 || block > max_onnx_window || x.dims[2] % block != 0 || x.dims[3] % block != 0)
+    refuse("blocksize does not fit the image", {"a divisor of ", x.dims[2], " and ", x.dims[3]}, {block},
+           onnx_remedy::check);
+  std::int64_t const height = x.dims[2] / block, width = x.dims[3] / block;
+  move_blocks({x.dims[1], height, block, width, block}, {2, 4, 0, 1, 3},
+              {block * block * x.dims[1], height, width});
 }
 
 }  // namespace cohort::detail

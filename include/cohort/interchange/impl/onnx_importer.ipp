@@ -19,6 +19,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Constant", &self::constant, 0},
                                           {"Conv", &self::conv, 3},
                                           {"ConvTranspose", &self::conv_transposed, 3},
+                                          {"DepthToSpace", &self::depth_to_space, 1},
                                           {"Div", &self::binary, 2},
                                           {"Dropout", &self::dropout, 3},
                                           {"Elu", &self::elu, 1},
@@ -29,13 +30,16 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Gemm", &self::gemm, 3},
                                           {"GlobalAveragePool", &self::global_pool, 1},
                                           {"GlobalMaxPool", &self::global_pool, 1},
+                                          {"GroupNormalization", &self::group_normalization, 3},
                                           {"HardSigmoid", &self::hard_sigmoid, 1},
                                           {"HardSwish", &self::hard_swish, 1},
                                           {"Identity", &self::identity, 1},
+                                          {"InstanceNormalization", &self::instance_normalization, 3},
                                           {"LRN", &self::lrn, 1},
                                           {"LSTM", &self::recurrent, 8},
                                           {"LayerNormalization", &self::layer_normalization, 3},
                                           {"LeakyRelu", &self::leaky_relu, 1},
+                                          {"LogSoftmax", &self::log_softmax, 1},
                                           {"MatMul", &self::matmul, 2},
                                           {"Max", &self::joined, any_number},
                                           {"MaxPool", &self::pool, 1},
@@ -59,6 +63,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Softmax", &self::softmax, 1},
                                           {"Softplus", &self::simple<3>, 1},
                                           {"Softsign", &self::simple<4>, 1},
+                                          {"SpaceToDepth", &self::space_to_depth, 1},
                                           {"Split", &self::split, 2},
                                           {"Squeeze", &self::squeeze, 2},
                                           {"Sub", &self::binary, 2},
@@ -118,7 +123,8 @@ void onnx_importer::name_layers(std::span<int const> outputs) {
   };
   auto const layer_of = [&](std::string_view value) {
     auto const found = values_.find(value);
-    bool const has_layer = found != values_.end() && !found->second.constant && is_in_order(found->second);
+    bool const has_layer = found != values_.end() && !found->second.constant && found->second.view.empty()
+                           && found->second.joined == 1 && is_in_order(found->second);
     return has_layer ? found->second.id : none;
   };
   for (auto const& [name, value] : values_) denote(name, layer_of(name));
@@ -183,11 +189,6 @@ void onnx_importer::refuse(clause what, clause expected, clause got, std::string
                      .got = text_of({got, "; ", remedy})});
 }
 
-void onnx_importer::refuse_transposed(onnx_value const& value) const {
-  refuse("the node reads a transposed value, and no layer moves elements", "the elements in row-major order",
-         extents_text(value.dims), onnx_remedy::replace);
-}
-
 std::string onnx_importer::input_text(std::size_t which) const {
   if (!has_input(which)) return "none";
   auto const found = values_.find(node_->inputs[which]);
@@ -195,8 +196,18 @@ std::string onnx_importer::input_text(std::size_t which) const {
   onnx_value const& value = found->second;
   if (value.constant)
     return text_of({"a constant of type ", name_of(value.constant->type), ", ", extents_text(value.dims)});
-  return (value.is_integer ? "integers, " : "") + extents_text(value.dims);
+  return (value.is_integer ? "integers, " : "") + extents_text(file_extents(value));
 }
+
+namespace {
+
+std::string extent_text(std::int64_t extent, bool is_in_list) {
+  if (std::int64_t const multiple = batches_in(extent); multiple > 0)
+    return multiple == 1 ? "N" : text_of({multiple, "N"});
+  return extent == -1 && !is_in_list ? "N" : text_of({extent});
+}
+
+}  // namespace
 
 std::string extents_text(std::vector<std::int64_t> const& dims, char const* between) {
   bool const is_list = *between == ',';
@@ -204,7 +215,7 @@ std::string extents_text(std::vector<std::int64_t> const& dims, char const* betw
   std::string made;
   std::size_t const shown = std::min<std::size_t>(dims.size(), 8);
   for (std::size_t axis = 0; axis < shown; ++axis)
-    made += text_of({axis == 0 ? "" : between, dims[axis] == -1 && !is_list ? "N" : text_of({dims[axis]})});
+    made += (axis == 0 ? "" : between) + extent_text(dims[axis], is_list);
   return dims.size() > shown ? text_of({made, between, "… (", dims.size(), " numbers)"}) : made;
 }
 
@@ -284,12 +295,63 @@ void onnx_importer::import_node(onnx_node const& node) {
   if (node.inputs.size() > known->inputs && !fused())
     refuse("the node has too many inputs", {"at most ", known->inputs}, {node.inputs.size()},
            onnx_remedy::check);
-  (this->*known->import)();
+  bool const is_joined = std::ranges::any_of(node.inputs, [&](std::string const& name) {
+    auto const found = values_.find(name);
+    return found != values_.end() && found->second.joined > 1;
+  });
+  if (is_joined)
+    import_joined(*known);
+  else
+    (this->*known->import)();
   for (onnx_attribute const& one : node.attributes)
     if (!read_.contains(one.name))
       refuse({"attribute ", quote_for_error(one.name), " is unknown"},
              {"an attribute of ", node.op, " in operator set ", version_}, {name_of(one.type)},
              onnx_remedy::replace);
+}
+
+/// Imports a node that reads values with a joined axis. Operators on the last axes do not notice that the
+/// axes before are joined: they are imported for the separate axes, and join these axes of the result.
+void onnx_importer::import_joined(known_operator const& known) {
+  static constexpr std::string_view moving[]{"Identity", "Reshape", "Shape", "Transpose"};
+  static constexpr std::string_view of_last_axes[]{
+      "Add",  "Div",     "Dropout", "Gelu", "Gemm", "LayerNormalization", "LeakyRelu", "MatMul", "Mul",
+      "Relu", "Sigmoid", "Softmax", "Sub",  "Tanh"};
+  if (std::ranges::find(moving, node_->op) != std::end(moving)) return (this->*known.import)();
+  onnx_attribute const* const axis = node_->find("axis");
+  bool const is_last = axis ? axis->i == -1 : node_->op != "Softmax" || version_ >= 13;
+  std::map<std::string, onnx_value> joined;
+  std::size_t first = 0, count = 1, rank = 0;
+  bool fits = is_last && std::ranges::find(of_last_axes, node_->op) != std::end(of_last_axes);
+  for (std::string const& name : node_->inputs) {
+    auto const found = values_.find(name);
+    if (found == values_.end() || found->second.constant) continue;
+    onnx_value const& value = found->second;
+    fits = fits && value.joined > 1
+           && (joined.empty()
+               || (value.first_joined == first && value.joined == count && value.dims.size() == rank));
+    first = value.first_joined, count = value.joined, rank = value.dims.size();
+    joined.emplace(name, value);
+  }
+  for (std::string const& name : node_->inputs)
+    if (auto const found = values_.find(name); found != values_.end() && found->second.constant)
+      fits = fits && found->second.dims.size() < std::max<std::size_t>(rank - first - count + 1, 3);
+  if (!fits || first + count >= rank)
+    refuse("the node reads an axis that joins the batch with other axes",
+           "an operator on the last axes, or Reshape to separate axes", input_text(0),
+           onnx_remedy::batch_first);
+  for (auto const& [name, value] : joined) values_.find(name)->second.joined = 1;
+  is_joined_ = true;
+  (this->*known.import)();
+  is_joined_ = false;
+  for (auto const& [name, value] : joined) values_.find(name)->second = value;
+  for (std::string const& name : node_->outputs)
+    if (auto const found = values_.find(name); found != values_.end()) {
+      if (found->second.dims.size() != rank)
+        refuse("the result has other axes than the input", {rank}, {found->second.dims.size()},
+               onnx_remedy::replace);
+      found->second.first_joined = first, found->second.joined = count;
+    }
 }
 
 void onnx_importer::mark_live() {
@@ -423,6 +485,7 @@ void onnx_importer::add_inputs() {
 }
 
 std::vector<int> onnx_importer::add_outputs() {
+  static onnx_node const added{.op = "Identity"};
   std::vector<int> ids;
   if (model_.outputs.empty()) refuse("the graph has no outputs", "at least 1", "0", onnx_remedy::check);
   auto const set_place = [&](std::size_t i) {
@@ -441,16 +504,19 @@ std::vector<int> onnx_importer::add_outputs() {
     if (found->second.is_integer)
       refuse("the output consists of integers", "float", extents_text(found->second.dims),
              "remove this output, or compute it from the network's outputs");
-    if (!is_row_major(found->second))
-      refuse("the output is transposed", "the batch first and the elements in row-major order",
-             extents_text(found->second.dims), "export the model without the Transpose before this output");
-    ids.push_back(found->second.id);
+    onnx_value const& value = found->second;
+    if (value.joined > 1)
+      refuse("an axis of the output joins the batch with other axes", "the batch as an axis of its own",
+             extents_text(file_extents(value)), onnx_remedy::batch_first);
+    node_ = &added;
+    bool const is_plain = value.view.empty() && is_row_major(value);
+    ids.push_back(is_plain ? value.id : reshaped(value, layer_shape(behind_batch_of(value))));
+    node_ = nullptr;
   }
   // An output needs its own identity layer if it is an input, if another layer reads it, or if the same layer
   // computes another output.
   std::multiset<int> read(net_.view().edges.begin(), net_.view().edges.end());
   read.insert(ids.begin(), ids.end());
-  static onnx_node const added{.op = "Identity"};
   node_ = &added;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     set_place(i);
