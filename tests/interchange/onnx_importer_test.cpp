@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: interchange/onnx_import_settings
 // Patterns of several nodes that almost match, and files that are malformed or need excessive memory.
 #include <gtest/gtest.h>
 #include <cmath>
@@ -418,6 +419,42 @@ TEST(onnx_attributes, of_split_that_contradict_the_number_of_outputs_are_refused
   EXPECT_EQ(split(2), "");
   EXPECT_EQ(split(3),
             message(0, "a", "Split", "num_outputs differs from the number of outputs", "2", "3", check));
+}
+
+TEST(onnx_inputs, with_open_extents_get_those_of_the_settings) {
+  onnx_model const model = model_of({3, -1, -1}, {op("GlobalAveragePool", {"x"}, {"y"})});
+  std::string const bytes = write_onnx_model(model);
+  auto const with = [&](onnx_import_settings const& settings) {
+    return import_onnx(std::as_bytes(std::span(bytes)), "a.onnx", settings);
+  };
+  EXPECT_EQ(with({.inputs = {{"x", {3, 4, 5}}}}).network().view()[0].output, (shape{3, 4, 5}));
+  auto const refusal = [&](input_extents const& given) {
+    return refusal_of<setting_error>([&] { with({.inputs = {given}}); });
+  };
+  std::string const start = "the extents of an input do not fit the ONNX file (a.onnx, input ";
+  EXPECT_EQ(refusal({"z", {3, 4, 5}}), start + "\"z\"): expected one of the inputs x, got \"z\"");
+  EXPECT_EQ(refusal({"x", {3, 4}}), start + "\"x\"): expected 3 extents, without the batch, got 3x4");
+  EXPECT_EQ(refusal({"x", {1, 4, 5}}), start + "\"x\"): expected 3 at axis 1, got 1");
+  EXPECT_EQ(refusal({"x", {3, 4, 0}}), start + "\"x\"): expected at least 1, got 0");
+  EXPECT_NE(refused(model).find("name them: import_onnx(path, {.inputs = {{\"x\", {3, 224, 224}}}})"),
+            std::string::npos);
+}
+
+TEST(onnx_computed_constants, of_slices_with_steps_are_right) {
+  // The last two of (0, 1, 2, 3), backwards, are the starts of a slice of x.
+  auto const ints = [](char const* name, std::vector<std::int64_t> values) {
+    return onnx_tensor::of(name, std::move(values));
+  };
+  onnx_model const model = model_of(
+      {6},
+      {op("Slice", {"k", "m1", "far", "zero", "m1"}, {"r"}), op("Slice", {"r", "zero", "one", "zero"}, {"s"}),
+       op("Slice", {"x", "s", "five", "one"}, {"y"})},
+      {ints("k", {0, 1, 2, 3}), ints("m1", {-1}), ints("far", {std::numeric_limits<std::int64_t>::min()}),
+       ints("zero", {0}), ints("one", {1}), ints("five", {5})});
+  training const run = load_imported<reference<float>>(imported(write_onnx_model(model)));
+  std::vector<float> const x{0, 1, 2, 3, 4, 5};
+  predictions const y = run.predict(tensor_view(x.data(), {1, 6}));
+  EXPECT_EQ(y.values, (std::vector<float>{3, 4}));
 }
 
 TEST(onnx_computed_constants, have_the_type_of_the_base_of_a_power) {

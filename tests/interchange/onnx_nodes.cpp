@@ -117,7 +117,7 @@ outcome run_case(fs::path const& folder) {
           bound.initializers.push_back(tensor_in(folder, "input", i));
           bound.initializers.back().name = model.inputs[i].name;
         }
-        imported_model const made = detail::onnx_importer(bound, "model.onnx").run();
+        imported_model const made = detail::onnx_importer(bound, "model.onnx", {}).run();
         if (made.inputs.empty()) continue;
         std::string const wrong = compare(made, model, folder, batch_second);
         return wrong.empty() ? outcome{"passed", attempt == 0 ? "" : "with constants"}

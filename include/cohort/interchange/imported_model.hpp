@@ -17,6 +17,14 @@
 
 namespace cohort {
 
+/// Extents of an input, for files that leave some of them open.
+///
+/// Shapes    `extents`: without the batch, as in the network: images C×H×W, sequences T×C.
+struct input_extents {
+  std::string name{};  ///< name of the input in the file
+  shape extents{};
+};
+
 /// A network from a file of another library, with its parameters.
 ///
 ///     training run = load_imported<onednn>(import_onnx("model.onnx"));

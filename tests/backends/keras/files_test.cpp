@@ -491,14 +491,41 @@ TEST(keras_configurations, that_are_mutated_are_refused_or_imported) {
   EXPECT_GT(errors, 1000);
 }
 
+TEST(keras_configurations, of_images_of_any_size_get_the_extents_of_the_options) {
+  std::string const text = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [
+    {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, null, null, 3]}},
+    {"class_name": "GlobalAveragePooling2D", "module": "keras.layers", "config": {"name": "g", "data_format": "channels_last"}},
+    {"class_name": "Dense", "module": "keras.layers", "config": {"name": "d", "units": 2}}]}})";
+  EXPECT_EQ(from_keras_config(text, {.inputs = {{"x", {3, 8, 6}}}}).network().view()[0].output,
+            (shape{3, 8, 6}));
+  auto const refusal = [&](keras_options const& how) {
+    try {
+      from_keras_config(text, how);
+    } catch (data_error const& why) {
+      return std::string(why.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal({}).find("set keras_options::inputs to {{\"x\""), std::string::npos) << refusal({});
+  EXPECT_NE(refusal({.inputs = {{"x", {4, 8, 6}}}})
+                .find("contradicts the input x (Keras configuration): expected 3, got 4"),
+            std::string::npos)
+      << refusal({.inputs = {{"x", {4, 8, 6}}}});
+  EXPECT_NE(refusal({.inputs = {{"x", {3, 8, 6}}, {"z", {1}}}})
+                .find("names an unknown input (Keras configuration): expected one of x, got z"),
+            std::string::npos);
+}
+
 TEST(keras_configurations, require_the_length_of_sequences) {
   std::string const text = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [
     {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, null, 3]}},
     {"class_name": "LSTM", "module": "keras.layers", "config": {"name": "l", "units": 2}}]}})";
   EXPECT_EQ(refusal_of_config(text),
             "cannot import the Keras model: an extent of the input is unknown (Keras configuration): "
-            "expected a number; for sequences, set keras_options::steps, got null");
+            "expected a number; set keras_options::inputs to {{\"x\", {channels, height, width}}}, or, for "
+            "sequences, steps, got null");
   EXPECT_EQ(from_keras_config(text, {.steps = 7}).network().view()[0].output, (shape{7, 3}));
+  EXPECT_EQ(from_keras_config(text, {.inputs = {{"x", {5, 3}}}}).network().view()[0].output, (shape{5, 3}));
 }
 
 }  // namespace

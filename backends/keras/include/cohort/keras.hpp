@@ -5,18 +5,21 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cohort {
 
 /// Settings of load_keras and from_keras_config.
 ///
-/// Units     `steps`: the padded length of sequences, if the file does not define it. `training`: false
+/// Units     `steps`: the padded length of sequences, if the file does not define it. `inputs`: the extents
+///           of other inputs for which the file has none, or only some: (None, None, 3). `training`: false
 ///           imports the network for predictions only, without a loss and without layers that act in training
 ///           only. `optimizer`, `metrics`: false ignores the file's optimizer or metrics. `weights`: path of
 ///           a .weights.h5 file with the parameters for a configuration. `max_bytes`: largest size of each
 ///           file that is read.
 struct keras_options {
   int steps = 0;
+  std::vector<input_extents> inputs{};
   bool training = true;
   bool optimizer = true;
   bool metrics = true;

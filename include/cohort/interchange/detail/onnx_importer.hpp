@@ -5,6 +5,7 @@
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/imported_model.hpp>
+#include <cohort/interchange/onnx_import_settings.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 #include <functional>
 #include <limits>
@@ -32,6 +33,7 @@ inline constexpr std::string_view
     check = "check the file by onnx.checker.check_model, and export the model again",
     replace = "replace this part of the model before the export; docs/onnx.md lists what is imported",
     fold = "export the model with constant parameters, or compute constants by onnxsim",
+    extents = "name them: import_onnx(path, {.inputs = {{\"x\", {3, 224, 224}}}})",
     inference = "export the model in inference mode (PyTorch: model.eval())",
     batch_first = "export the model with the batch as the first axis of each value",
     reduce = "export a smaller model, or divide it into several files",
@@ -89,7 +91,7 @@ struct onnx_value {
 /// Errors    graph_error with node and reason.
 class onnx_importer {
  public:
-  onnx_importer(onnx_model model, std::string origin);
+  onnx_importer(onnx_model model, std::string origin, onnx_import_settings const& settings);
 
   imported_model run();
 
@@ -141,7 +143,9 @@ class onnx_importer {
   void fuse_attention();
   void fuse_bias();
   void mark_live();
+  void refuse_branches();
   void find_lengths();
+  void set_extents();
   void add_inputs();
   void import_node(onnx_node const& node);
   std::vector<int> add_outputs();
@@ -227,6 +231,8 @@ class onnx_importer {
   void set_known(onnx_known numbers);
   bool fold_elements();
   bool fold_each();
+  bool fold_transpose();
+  bool fold_range();
   bool fold_gather();
   bool fold_slice();
   bool slice_filled();
@@ -283,6 +289,7 @@ class onnx_importer {
   void unsqueeze();
   void transpose();
   void pad();
+  void pad_channels(extents const& sides);
   void resize();
   void depth_to_space();
   void move_blocks(extents const& view, std::vector<int> const& order, extents const& dims);
@@ -297,6 +304,7 @@ class onnx_importer {
 
   onnx_model model_;
   std::string origin_;
+  onnx_import_settings const& settings_;
   std::int64_t version_ = 0;
   builder net_{};
   std::map<std::string, onnx_value, std::less<>> values_{};

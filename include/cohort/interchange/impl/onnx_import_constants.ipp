@@ -240,6 +240,46 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
   return true;
 }
 
+/// Transpose of integers; constants of f32 have their own import.
+bool onnx_importer::fold_transpose() {
+  auto const from = any(0).constant && any(0).constant->floats() ? std::nullopt : known(0);
+  extents order = integers("perm");
+  if (!from || (!order.empty() && order.size() != from->dims.size())) return false;
+  std::size_t const rank = from->dims.size();
+  for (std::size_t axis = 0; order.size() < rank; ++axis)
+    order.push_back(static_cast<std::int64_t>(rank - 1 - axis));
+  extents dims, strides(rank, 1);
+  std::vector<bool> seen(rank);
+  for (std::size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * from->dims[axis];
+  for (std::int64_t const axis : order) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(axis)])
+      return false;  // transpose() reports it
+    seen[static_cast<std::size_t>(axis)] = true;
+    dims.push_back(from->dims[static_cast<std::size_t>(axis)]);
+  }
+  return fold_copies(*from, dims, [&](std::int64_t i) {
+    std::int64_t source = 0;
+    for (std::size_t axis = rank; axis-- > 0; i /= dims[axis])
+      source += i % dims[axis] * strides[static_cast<std::size_t>(order[axis])];
+    return static_cast<std::size_t>(source);
+  });
+}
+
+/// Range of known numbers.
+bool onnx_importer::fold_range() {
+  auto const start = known(0), limit = known(1), delta = known(2);
+  for (auto const* const number : {&start, &limit, &delta})
+    if (!*number || (*number)->values.size() != 1 || (*number)->of_batch[0] != 0) return false;
+  double const step = delta->values[0], count = std::ceil((limit->values[0] - start->values[0]) / step);
+  if (!(count <= static_cast<double>(most_folded))) return false;  // also a step of 0, and NaN
+  onnx_known result{.type = start->type, .dims = {0}, .values = {}, .of_batch = {}};
+  for (double i = 0; i < count; ++i) result.values.push_back(start->values[0] + i * step);
+  result.dims[0] = static_cast<std::int64_t>(result.values.size());
+  result.of_batch.resize(result.values.size());
+  set_known(std::move(result));
+  return true;
+}
+
 /// Gather along axis 0 of a vector, as of a shape.
 bool onnx_importer::fold_gather() {
   auto const from = known(0), indices = known(1);
@@ -278,17 +318,39 @@ bool onnx_importer::slice_filled() {
 bool onnx_importer::fold_slice() {
   if (any(0).fill) return slice_filled();
   auto const from = known(0);
-  if (!from || from->dims.size() != 1) return false;
+  if (!from) return false;
   auto const starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
              steps = list(4, nullptr);
-  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || (steps && steps->size() != 1))
+  if (!starts || !ends || ends->size() != starts->size() || (axes && axes->size() != starts->size())
+      || (steps && steps->size() != starts->size()))
     return false;
-  if (axes && *axes != extents{0} && *axes != extents{-1}) return false;
-  std::int64_t const extent = from->dims[0], step = steps ? (*steps)[0] : 1;
-  if (step < 1) return false;
-  std::int64_t const first = slice_bound((*starts)[0], extent), last = slice_bound((*ends)[0], extent);
-  return fold_copies(*from, {last > first ? (last - first + step - 1) / step : 0},
-                     [&](std::int64_t i) { return static_cast<std::size_t>(first + i * step); });
+  std::size_t const rank = from->dims.size();
+  extents dims = from->dims, first(rank, 0), step(rank, 1);
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    std::int64_t const given = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
+    if (given >= static_cast<std::int64_t>(rank) && !axes) return false;
+    auto const axis = static_cast<std::size_t>(axis_of(given, rank));
+    std::int64_t const extent = from->dims[axis], stride = steps ? (*steps)[i] : 1;
+    if (stride == 0 || std::abs(stride) > max_onnx_extent) return false;
+    step[axis] = stride;
+    if (stride > 0) {
+      std::int64_t const last = slice_bound((*ends)[i], extent);
+      first[axis] = slice_bound((*starts)[i], extent);
+      dims[axis] = std::max<std::int64_t>((last - first[axis] + stride - 1) / stride, 0);
+    } else {  // from an element down to the one behind `last`, which may be −1
+      auto const bound = [&](std::int64_t index) {
+        return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
+      };
+      first[axis] = bound((*starts)[i]);
+      dims[axis] = std::max<std::int64_t>((first[axis] - bound((*ends)[i]) - stride - 1) / -stride, 0);
+    }
+  }
+  return fold_copies(*from, dims, [&](std::int64_t i) {
+    std::int64_t source = 0, distance = 1;
+    for (std::size_t axis = rank; axis-- > 0; i /= dims[axis], distance *= from->dims[axis])
+      source += (first[axis] + i % dims[axis] * step[axis]) * distance;
+    return static_cast<std::size_t>(source);
+  });
 }
 
 /// Concat of vectors.
@@ -401,11 +463,13 @@ bool onnx_importer::fold() {
       {"Mul", &self::fold_elements},
       {"Neg", &self::fold_each},
       {"Pow", &self::fold_elements},
+      {"Range", &self::fold_range},
       {"Reshape", &self::fold_axes},
       {"Slice", &self::fold_slice},
       {"Sqrt", &self::fold_each},
       {"Squeeze", &self::fold_axes},
       {"Sub", &self::fold_elements},
+      {"Transpose", &self::fold_transpose},
       {"Unsqueeze", &self::fold_axes},
       {"Where", &self::fold_elements}};
   auto const* const found =

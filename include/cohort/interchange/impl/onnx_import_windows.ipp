@@ -339,9 +339,7 @@ void onnx_importer::pad() {
     refuse("the node pads the batch, or the input does not have one to three axes after the batch",
            "N x C, N x T x C or N x C x H x W, with 0 for N",
            {input_text(0), " with ", extents_text(*given, ", ")}, onnx_remedy::replace);
-  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0))
-    refuse("the node pads the channels of an image", "0 for the channels", extents_text(*given, ", "),
-           onnx_remedy::replace);
+  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0)) return pad_channels(*given);
   auto const side = [&](std::size_t axis, bool end) {
     return static_cast<double>((*given)[axis + (end ? rank : 0)]);
   };
@@ -358,6 +356,26 @@ void onnx_importer::pad() {
   extents padded;
   for (std::size_t a = 1; a < rank; ++a) padded.push_back(x.dims[a] + (*given)[a] + (*given)[a + rank]);
   set(row_major(made, padded, x.dims[0]));
+}
+
+/// Pads the first axis after the batch, and at most one of the two others: the axis without padding becomes
+/// that of the channels.
+void onnx_importer::pad_channels(extents const& sides) {
+  onnx_value const& x = data(0);
+  bool const keeps_rows = sides[2] == 0 && sides[6] == 0;
+  std::size_t const kept = keeps_rows ? 2 : 3;
+  if (!keeps_rows && (sides[3] != 0 || sides[7] != 0))
+    refuse("the node pads three axes", "at most two axes", extents_text(sides, ", "), onnx_remedy::replace);
+  onnx_value turned = moved(x, kept, 1);
+  std::size_t const last = keeps_rows ? 3 : 2;
+  int const padded = append("zero_padding", {reshaped(turned, checked_shape(behind_batch_of(turned)))},
+                            {{"sides",
+                              {static_cast<double>(padding_mode::sides), static_cast<double>(sides[1]),
+                               static_cast<double>(sides[5]), static_cast<double>(sides[last]),
+                               static_cast<double>(sides[last + 4])}}});
+  turned.dims[2] += sides[1] + sides[5];
+  turned.dims[3] += sides[last] + sides[last + 4];
+  set(moved(row_major(padded, behind_batch_of(turned), x.dims[0]), 1, kept));
 }
 
 void onnx_importer::resize() {

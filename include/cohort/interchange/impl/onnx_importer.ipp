@@ -77,13 +77,15 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
   return found != std::end(known) && found->name == op ? found : nullptr;
 }
 
-onnx_importer::onnx_importer(onnx_model model, std::string origin)
-    : model_(std::move(model)), origin_(std::move(origin)) {}
+onnx_importer::onnx_importer(onnx_model model, std::string origin, onnx_import_settings const& settings)
+    : model_(std::move(model)), origin_(std::move(origin)), settings_(settings) {}
 
 imported_model onnx_importer::run() {
   check_model();
+  set_extents();
   fuse_patterns();
   mark_live();
+  refuse_branches();
   find_lengths();
   add_inputs();
   for (std::size_t n = 0; n < model_.nodes.size(); ++n)
@@ -374,6 +376,20 @@ void onnx_importer::mark_live() {
   }
 }
 
+/// Refuses branches and loops before anything else, because their remedy is another model.
+void onnx_importer::refuse_branches() {
+  for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
+    node_ = &model_.nodes[n];
+    bool const branches = node_->op == "If" || node_->op == "Loop" || node_->op == "Scan";
+    if (live_[n] && node_->domain.empty() && branches)
+      refuse(
+          "no layer computes branches or loops", "a graph without If, Loop and Scan",
+          quote_for_error(node_->op),
+          "export the model without control flow, for one of its branches, or with a fixed number of steps");
+  }
+  node_ = nullptr;
+}
+
 bool is_recurrent_operator(std::string_view op) { return op == "LSTM" || op == "GRU" || op == "RNN"; }
 
 /// Finds the inputs that recurrent nodes read as sequence lengths, and the inputs with the sequences.
@@ -429,6 +445,36 @@ void onnx_importer::find_lengths() {
 }
 
 // ---- inputs, outputs and layers ----
+/// Replaces the open extents of inputs by those of the settings.
+void onnx_importer::set_extents() {
+  for (input_extents const& given : settings_.inputs) {
+    auto const wrong = [&](clause expected, clause got) {
+      throw setting_error({.what = "the extents of an input do not fit the ONNX file",
+                           .where = {origin_, ", input ", quote_for_error(given.name)},
+                           .expected = std::move(expected),
+                           .got = std::move(got)});
+    };
+    auto const input = std::ranges::find(model_.inputs, given.name, &onnx_value_info::name);
+    if (input == model_.inputs.end()) {
+      std::string names;
+      for (onnx_value_info const& known : model_.inputs) names += (names.empty() ? "" : ", ") + known.name;
+      wrong({"one of the inputs ", names}, quote_for_error(given.name));
+    }
+    auto const rank = static_cast<std::size_t>(given.extents.rank);
+    if (input->has_shape && input->dims.size() != rank + 1)
+      wrong({input->dims.size() - 1, " extents, without the batch"}, to_string(given.extents));
+    input->dims.resize(rank + 1);
+    input->has_shape = true;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      std::int64_t& extent = input->dims[axis + 1].value;
+      int const wanted = given.extents[static_cast<int>(axis)];
+      if (wanted < 1 || (extent > 0 && extent != wanted))
+        wrong(extent > 0 ? text_of({extent, " at axis ", axis + 1}) : "at least 1", {wanted});
+      extent = wanted;
+    }
+  }
+}
+
 void onnx_importer::add_inputs() {
   // The inputs of recurrent nodes with layout 0 have the batch as their second axis: after the steps, or
   // after the directions of a state.
@@ -466,7 +512,7 @@ void onnx_importer::add_inputs() {
                "a number of at least 1 for each extent but the batch",
                {one.dims[axis].name.empty() ? text_of({extent}) : quote_for_error(one.dims[axis].name),
                 " at axis ", axis},
-               "export the model with fixed extents, or set them by onnx.tools.update_model_dims");
+               onnx_remedy::extents);
       dims.push_back(extent);
     }
     if (dims.size() > 3)

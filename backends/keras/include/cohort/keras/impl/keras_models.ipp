@@ -568,12 +568,28 @@ keras_value keras_translation::make_input(std::string const& name, keras_fields 
   fields.expect_unset({"sparse"}, "Cohort has no sparse inputs");
   fields.expect_unset({"ragged"}, "Cohort has masks instead of ragged inputs");
   auto const found = fields.find({"batch_shape", "batch_input_shape", "build_input_shape"});
-  std::vector<int> dims;
+  std::vector<int> dims, given;
+  if (auto const named = std::ranges::find(how_.inputs, name, &input_extents::name);
+      named != how_.inputs.end()) {
+    given.assign(named->extents.extents.begin(), named->extents.extents.begin() + named->extents.rank);
+    if (given.size() == 3 && !images_first_) std::rotate(given.begin(), given.begin() + 1, given.end());
+  }
   auto const add = [&](io::json_value extent) {
-    if (!extent.is_null())
-      return dims.push_back(static_cast<int>(extent.integer(1, keras_limits::largest_extent)));
+    bool const is_open = extent.is_null();
+    std::size_t const axis = dims.size();
+    int const known = is_open ? 0 : static_cast<int>(extent.integer(1, keras_limits::largest_extent));
+    if (axis < given.size()) {
+      if (!is_open && known != given[axis])
+        refuse("keras_options::inputs contradicts the input " + name, std::to_string(known),
+               std::to_string(given[axis]));
+      return dims.push_back(given[axis]);
+    }
+    if (!is_open) return dims.push_back(known);
     if (dims.empty() && how_.steps > 0) return dims.push_back(how_.steps);
-    refuse("an extent of the input is unknown", "a number; for sequences, set keras_options::steps", "null");
+    refuse("an extent of the input is unknown",
+           "a number; set keras_options::inputs to {{\"" + name
+               + "\", {channels, height, width}}}, or, for sequences, steps",
+           "null");
   };
   if (found) {
     for (std::size_t axis = 1; axis < found->size(); ++axis) add(found->at(axis));
@@ -585,6 +601,9 @@ keras_value keras_translation::make_input(std::string const& name, keras_fields 
     refuse("the shape of the input is unknown", "an Input layer, or a model that was built",
            "an input without shape");
   }
+  if (!given.empty() && given.size() != dims.size())
+    refuse("keras_options::inputs has another number of extents than the input " + name,
+           std::to_string(dims.size()), std::to_string(given.size()));
   if (dims.empty() || dims.size() > 3)
     refuse("Cohort has inputs of one to three axes besides the batch", "1 to 3 axes", keras_text(dims));
   keras_value made{.slot = std::make_shared<keras_slot>(), .dims = std::move(dims)};
@@ -1028,6 +1047,13 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
     if (auto const flag = config.find("trainable"); flag && flag->kind() == io::json_kind::boolean)
       root.trainable = flag->boolean();
   values outputs = translate_model(config, class_name, root, {}, nullptr, false);
+  for (input_extents const& given : how_.inputs)
+    if (std::ranges::find(input_names_, given.name) == input_names_.end()) {
+      std::string known;
+      for (std::string const& name : input_names_) known += (known.empty() ? "" : ", ") + name;
+      state_ = nullptr;
+      refuse("keras_options::inputs names an unknown input", "one of " + known, given.name);
+    }
 
   std::vector<std::string> names;  // names of the layers of the outputs
   if (class_name == "Sequential") {
