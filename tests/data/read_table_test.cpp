@@ -67,6 +67,43 @@ TEST(read_table, infers_the_separator_from_the_file_name_or_the_settings) {
                  {"separator"});
 }
 
+TEST(read_table, reads_decimal_commas_thousands_comments_and_runs_of_blanks) {
+  data_table const euro = parse_table("a;b\n1,5;-2,25\n2,5;3e2\n", "t.csv", {.decimal = ','});
+  EXPECT_EQ(list(euro.numbers("a")), (floats{1.5F, 2.5F}));
+  EXPECT_EQ(list(euro.numbers("b")), (floats{-2.25F, 300}));
+  data_table const groups = parse_table("a\n\"1,234\"\n\"5,678,901.5\"\n-12\n", "t.csv", {.thousands = ','});
+  EXPECT_EQ(list(groups.numbers("a")), (floats{1234, 5678901.5F, -12}));
+  data_table const german = parse_table("a\n1.234,5\n", "t.csv", {.decimal = ',', .thousands = '.'});
+  EXPECT_EQ(list(german.numbers("a")), (floats{1234.5F}));
+  for (char const* const wrong : {"12,34", "1,2345", ",123", "1,,234", "1,234,", "1.234,567", "0x1,234"})
+    EXPECT_TRUE(parse_table("a\n\"" + std::string(wrong) + "\"\n", "t", {.thousands = ','}).has_texts("a"))
+        << wrong;
+  EXPECT_TRUE(parse_table("a\n1.5\n", "t", {.decimal = ','}).has_texts("a"));
+  data_table const comments = parse_table("# by tool\n#\na,b\n1,2\n#x\n3,4#\n", "t", {.comment = '#'});
+  EXPECT_EQ(list(comments.numbers("a")), (floats{1, 3}));
+  EXPECT_EQ(texts(comments, "b"), (strings{"2", "4#"}));
+  data_table const blanks = parse_table("  0.5   1 x  \n   \n2 3   y\n4  5 \"z z\" \n", "t",
+                                        {.separator = ' ', .merge_separators = true, .header = false});
+  EXPECT_EQ(blanks.columns(), (strings{"c0", "c1", "c2"}));
+  EXPECT_EQ(list(blanks.numbers("c0")), (floats{0.5F, 2, 4}));
+  EXPECT_EQ(texts(blanks, "c2"), (strings{"x", "y", "z z"}));
+  expect_parts(refused<data_error>([&] {
+                 parse_table("a b\n1  2\n\n3\n", "t", {.separator = ' ', .merge_separators = true});
+               }),
+               {"t:4:2", "expected 2 columns, got 1"});
+}
+
+TEST(read_table, refuses_characters_with_two_meanings) {
+  auto const refusal = [](table_settings const& settings) {
+    return refused<setting_error>([&] { parse_table("a\n1\n", "t.csv", settings); });
+  };
+  expect_parts(refusal({.separator = ',', .decimal = ','}), {"table_settings::decimal"});
+  expect_parts(refusal({.decimal = '5'}), {"table_settings::decimal"});
+  expect_parts(refusal({.decimal = '\0'}), {"table_settings::decimal"});
+  expect_parts(refusal({.thousands = '.'}), {"table_settings::thousands"});
+  expect_parts(refusal({.comment = ','}), {"table_settings::comment"});
+}
+
 TEST(read_table, generates_column_names_for_a_file_without_a_header) {
   data_table const table = parse_table("1,x\n2,y\n", "t", {.header = false});
   EXPECT_EQ(table.columns(), (strings{"c0", "c1"}));

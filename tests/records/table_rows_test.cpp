@@ -113,6 +113,25 @@ TEST(table_rows, read_a_range_of_rows) {
   }
 }
 
+TEST(table_rows, skip_comments_and_merge_separators_as_the_table_in_memory) {
+  std::string text = "# a comment \"\n  a b  \n";
+  for (int row = 0; row < 40; ++row)
+    text += (row % 3 == 0 ? "#\n   \n" : "") + std::string(static_cast<std::size_t>(row % 4), ' ')
+            + std::to_string(row) + "   \"x #" + std::to_string(row) + "\""
+            + (row % 2 == 0 ? "  \n" : "\r\n");
+  std::string const path = written("blanks.data", text + "# the end");
+  table_settings const format{.separator = ' ', .merge_separators = true, .comment = '#'};
+  data_table const whole = read_table(path, format);
+  for (std::uint64_t const bytes : {1U, 50U, 1U << 20}) {
+    table_rows const rows({path}, {.format = format, .cache = "", .block_bytes = bytes});
+    ASSERT_EQ(rows.size(), whole.rows());
+    for (int first : {0, 1, 17, 39}) {
+      data_table const some = rows.read(first, 2);
+      EXPECT_EQ(some.numbers("a")[0], whole.numbers("a")[static_cast<std::size_t>(first)]);
+    }
+  }
+}
+
 TEST(table_rows, infer_column_types_from_the_rows_read) {
   std::string const path = written("types.csv", "x\n1\n2\nthree\n4\n5,6\n");
   table_rows const rows({path}, {.cache = ""});

@@ -51,6 +51,27 @@ TEST(class_names, of_validation_data_must_equal_the_names_of_the_training_data) 
   EXPECT_EQ(run.step(), 1);
 }
 
+TEST(class_labels, that_begin_at_1_are_named_as_the_cause) {
+  std::vector<float> const x{1, 2, 3};
+  std::vector<std::int32_t> const labels{1, 2, 3};
+  training run = classifier(3);
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { run.fit(arrays(x, {1}, labels, 4)); }),
+      "the data set has more classes than the network (kind): expected at most 3, got 4; no example has "
+      "class 0: if the labels begin at 1, subtract 1, or read the column as texts (text_columns)");
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { run.fit(arrays(x, {1}, labels, 3)); }),
+      "a class label is out of range (label, example 2): expected 0 to 2, got 3; no example has class 0: "
+      "if the labels begin at 1, subtract 1");
+  std::vector<std::string> notices;
+  data_table const table = parse_table("x,y\n1,1\n2,2\n3,3\n", "t.csv");
+  table_encoder const encoder(
+      table, {.target = "y", .log = [&](std::string_view line) { notices.emplace_back(line); }});
+  EXPECT_EQ(notices,
+            (std::vector<std::string>{"t.csv, column y: no row has class 0; if the labels begin at 1, "
+                                      "subtract 1, or read the column as texts (text_columns)"}));
+}
+
 TEST(class_names, must_be_as_many_as_outputs_of_the_network) {
   training run = classifier(16);
   EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(three()); }),

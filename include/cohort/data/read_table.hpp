@@ -19,7 +19,13 @@ enum class missing_values { refuse, keep, drop };
 
 /// Format of a table as text.
 struct table_settings {
-  char separator = 0;  ///< 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma
+  /// 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma, or a semicolon if the
+  /// decimal sign is a comma.
+  char separator = 0;
+  bool merge_separators = false;  ///< neighbouring separators count as one; those around a line are ignored
+  char decimal = '.';             ///< decimal sign of numbers
+  char thousands = 0;             ///< sign before groups of three digits: ',' for "1,234.5"; 0: none
+  char comment = 0;               ///< lines that begin with this character are skipped; 0: none
   /// Whether the first line contains the names of the columns. false: the names are c0, c1, …. nullopt: as
   /// true, and a number in the first line is an error.
   std::optional<bool> header = std::nullopt;
@@ -45,7 +51,8 @@ struct table_settings {
 /// Parses a table of comma- or tab-separated values (RFC 4180, UTF-8): one row per line. Fields with
 /// separators, line breaks or quotes are in quotes; a quote in them is written as "". Lines may end in CR LF,
 /// the text may begin with a byte order mark, and empty lines are skipped. A quote inside a field that does
-/// not begin with a quote is part of the text.
+/// not begin with a quote is part of the text. For columns separated by runs of blanks: {.separator = ' ',
+/// .merge_separators = true}.
 ///
 /// A column contains numbers if every field is a number or missing, otherwise texts. Blanks around a number
 /// and quotes of a number are ignored. If most fields of a column of texts are numbers, its texts can be
@@ -56,7 +63,7 @@ struct table_settings {
 ///           quote, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
 ///           number_columns that is not a number, equal column names, too many columns or rows, or too long a
 ///           field; or if there are no rows. setting_error for a column that does not exist and is not
-///           optional, or an invalid separator.
+///           optional, or an invalid separator, decimal sign, sign of thousands or comment character.
 /// Exact     numbers are the nearest f32 or f64; underflow gives 0.
 data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
 

@@ -88,6 +88,10 @@ void field_table(Visitor& v, encoder_settings& s) {
 template <class Visitor>
 void field_table(Visitor& v, table_settings& s) {
   v.field("separator", s.separator, character_codec{});
+  v.field("merge_separators", s.merge_separators, boolean_codec{});
+  v.field("decimal", s.decimal, character_codec{});
+  v.field("thousands", s.thousands, character_codec{});
+  v.field("comment", s.comment, character_codec{});
   v.field("header", s.header, nullable_codec<boolean_codec>{});
   v.field("columns", s.columns, texts_codec);
   v.field("number_columns", s.number_columns, texts_codec);

@@ -21,6 +21,8 @@ class field_reader {
     bool trim;
     std::size_t max_bytes;        // of a field
     std::int64_t first_line = 1;  // number of the text's first line in its file
+    bool merges = false;          // neighbouring separators
+    char comment = 0;
   };
 
   field_reader(std::string_view text, std::string const& where, format const& how)
@@ -40,8 +42,16 @@ class field_reader {
   void rewind(char const* position) { at_ = position; }
   bool at_end() const { return at_ == end_; }
 
+  /// Skips empty lines and comments, and separators at the beginning of the row if they are merged.
   void skip_empty_lines() {
-    while (at_ != end_ && ends_line(at_)) read_line_end();
+    for (;; read_line_end()) {
+      if (how_.merges) skip_separators();
+      if (at_ == end_) return;
+      if (how_.comment != 0 && *at_ == how_.comment)
+        while (at_ != end_ && !ends_line(at_)) ++at_;
+      else if (!ends_line(at_))
+        return;
+    }
   }
 
   /// Reads a number up to the end of its field. Returns false, and reads nothing, if the field does not
@@ -68,7 +78,9 @@ class field_reader {
   bool read_separator() {
     if (at_ == end_ || *at_ != how_.separator) return false;
     ++at_;
-    return true;
+    if (!how_.merges) return true;
+    skip_separators();
+    return at_ != end_ && !ends_line(at_);
   }
 
   /// Reads the end of a row.
@@ -91,6 +103,9 @@ class field_reader {
                            std::string_view column = {}) const;
 
  private:
+  void skip_separators() {
+    while (at_ != end_ && *at_ == how_.separator) ++at_;
+  }
   void skip_blanks() {
     while (at_ != end_ && is_blank(*at_)) ++at_;
   }

@@ -20,9 +20,11 @@ std::string location_in(array_view const& a, std::size_t element) {
   return text;
 }
 
+/// Checks class labels, and returns the smallest one.
 template <class T>
-void require_labels(array_view const& a) {
+int require_labels(array_view const& a) {
   std::span<T const> const values = a.values.as<T>();
+  T const smallest = values.empty() ? T(0) : *std::ranges::min_element(values);
   auto const bad = std::find_if(values.begin(), values.end(), [&](T label) {
     return static_cast<std::int64_t>(label) < 0 || static_cast<std::int64_t>(label) >= a.classes;
   });
@@ -30,7 +32,10 @@ void require_labels(array_view const& a) {
     throw data_error({.what = "a class label is out of range",
                       .where = location_in(a, static_cast<std::size_t>(bad - values.begin())),
                       .expected = {"0 to ", a.classes - 1},
-                      .got = {*bad}});
+                      .got = {*bad, static_cast<std::int64_t>(smallest) == 1
+                                        ? "; no example has class 0: if the labels begin at 1, subtract 1"
+                                        : ""}});
+  return static_cast<int>(smallest);
 }
 
 void require_fit_f32(array_view const& a) {
@@ -50,6 +55,7 @@ tensor_description checked_part(array_view const& a, bool input) {
                        .where = a.name,
                        .expected = "count x example",
                        .got = to_string(a.values.dims)});
+  int smallest = 0;
   if (a.classes > 0) {
     if (a.values.dims.rank > 2)
       throw shape_error({.what = "class labels have too many dimensions",
@@ -63,13 +69,13 @@ tensor_description checked_part(array_view const& a, bool input) {
                         .got = {a.label_names.size()}});
     switch (a.values.type) {
       case u8:
-        require_labels<std::uint8_t>(a);
+        smallest = require_labels<std::uint8_t>(a);
         break;
       case i32:
-        require_labels<std::int32_t>(a);
+        smallest = require_labels<std::int32_t>(a);
         break;
       case i64:
-        require_labels<std::int64_t>(a);
+        smallest = require_labels<std::int64_t>(a);
         break;
       default:
         throw data_error({.what = "class labels are not integers",
@@ -94,6 +100,7 @@ tensor_description checked_part(array_view const& a, bool input) {
                           .scale = a.scale,
                           .offset = a.offset,
                           .classes = a.classes,
+                          .smallest_class = smallest,
                           .label_names = a.label_names,
                           .features = a.features,
                           .feature_names = a.feature_names,

@@ -28,7 +28,10 @@ class table_parser {
   table_parser(std::string_view text, std::string const& where, char separator,
                table_settings const& settings, std::int64_t first_line = 1)
       : settings_(settings),
-        reader_(text, where, {separator, settings.trim, settings.max_field_bytes, first_line}),
+        reader_(text, where,
+                {separator, settings.trim, settings.max_field_bytes, first_line, settings.merge_separators,
+                 settings.comment}),
+        has_plain_numbers_(settings.decimal == '.' && settings.thousands == 0),
         content_(new table_content) {
     content_->where = where;
     content_->number_type = element_of<T>;
@@ -133,9 +136,7 @@ class table_parser {
   void require_name(std::string_view name, char const* start) const {
     if (invalid_utf8_at(name) != name.size())
       reader_.refuse("a table is not encoded in UTF-8", start, "UTF-8", quote_for_error(name));
-    T number = 0;
-    char const* const end = name.data() + name.size();
-    if (!settings_.header && parse_decimal(name.data(), end, number) == end && !name.empty())
+    if (T number; !settings_.header && parse_number(name, number))
       reader_.refuse("a number is in the place of a column's name", start,
                      "names in the first line; .header = false if it contains values, .header = true if its "
                      "numbers are names",
@@ -266,7 +267,7 @@ class table_parser {
   /// nothing, for any other field.
   bool read_number(T& number) {
     char const* const start = reader_.position();
-    if (!reader_.read_number(number)) return false;
+    if (!has_plain_numbers_ || !reader_.read_number(number)) return false;
     if (!has_missing_numbers_ || !is_missing({start, reader_.position()})) return true;
     reader_.rewind(start);
     return false;
@@ -301,9 +302,8 @@ class table_parser {
                        one.name);
       return true;
     }
-    char const* const end = bare.data() + bare.size();
-    if (T number; !bare.empty() && parse_decimal(bare.data(), end, number) == end
-                  && (is_finite(number) || one.forced || !settings_.out_of_range_is_text)) {
+    if (T number;
+        parse_number(bare, number) && (is_finite(number) || one.forced || !settings_.out_of_range_is_text)) {
       if (!is_finite(number)) {
         if (one.forced) refuse_range(one, start);
         if (!one.out_of_range) one.out_of_range = start;
@@ -362,8 +362,36 @@ class table_parser {
   }
 
   bool is_number(std::string_view text) const {
-    text = reader_.trimmed(text);
     T number;
+    return parse_number(reader_.trimmed(text), number);
+  }
+
+  /// Returns whether a text is a number in the format of the settings. Signs of thousands stand before groups
+  /// of three digits, and only before the decimal sign.
+  bool parse_number(std::string_view text, T& number) const {
+    std::array<char, 64> plain;
+    if (!has_plain_numbers_) {
+      if (text.size() > plain.size()) return false;
+      std::size_t size = 0, digits = 0;  // digits: since the last sign of thousands
+      bool has_groups = false, is_fraction = false;
+      auto const ends_group = [&] { return !has_groups || is_fraction || digits == 3; };
+      for (char const sign : text) {
+        bool const is_digit = sign >= '0' && sign <= '9';
+        if (sign == settings_.thousands && sign != 0) {
+          if (is_fraction || digits == 0 || (has_groups ? digits != 3 : digits > 3)) return false;
+          has_groups = true;
+          digits = 0;
+          continue;
+        }
+        if (!is_digit && !ends_group()) return false;
+        if (sign == '.' && settings_.decimal != '.') return false;
+        is_fraction |= !is_digit && sign != '-' && sign != '+';
+        digits += is_digit ? 1 : 0;
+        plain[size++] = sign == settings_.decimal ? '.' : sign;
+      }
+      if (!ends_group()) return false;
+      text = {plain.data(), size};
+    }
     char const* const end = text.data() + text.size();
     return !text.empty() && parse_decimal(text.data(), end, number) == end;
   }
@@ -392,6 +420,7 @@ class table_parser {
 
   table_settings const& settings_;
   field_reader reader_;
+  bool has_plain_numbers_;
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
   std::array<std::uint64_t, 256> missing_sizes_{};  // sizes of missing texts by first byte, one bit each
@@ -400,11 +429,29 @@ class table_parser {
   std::int64_t dropped_ = 0;  // rows
 };
 
+void check_signs(char separator, table_settings const& settings) {
+  auto const check = [](char sign, char const* field, std::initializer_list<char> others) {
+    bool const is_taken = std::ranges::find(others, sign) != others.end();
+    if (is_taken || std::string_view("\"\r\n+-eE0123456789").find(sign) != std::string_view::npos
+        || (sign & 0x80))
+      throw setting_error({.what = "this character cannot have this meaning in a table",
+                           .where = {"table_settings::", field},
+                           .expected = "an ASCII character that has no other meaning in the table",
+                           .got = quote_for_error({&sign, 1})});
+  };
+  check(settings.decimal, "decimal", {separator, '\0'});
+  if (settings.thousands != 0) check(settings.thousands, "thousands", {settings.decimal});
+  if (settings.comment != 0) check(settings.comment, "comment", {separator, settings.decimal});
+}
+
 char separator_of(std::string_view name, table_settings const& settings) {
   char const separator = settings.separator;
   if (separator == 0) {
     if (name.ends_with(".gz")) name.remove_suffix(3);
-    return name.ends_with(".tsv") || name.ends_with(".tab") ? '\t' : ',';
+    bool const has_tabs = name.ends_with(".tsv") || name.ends_with(".tab");
+    char const chosen = has_tabs ? '\t' : settings.decimal == ',' ? ';' : ',';
+    check_signs(chosen, settings);
+    return chosen;
   }
   if (std::string_view("\"\r\n.+-eE0123456789").find(separator) != std::string_view::npos
       || (separator & 0x80))
@@ -412,6 +459,7 @@ char separator_of(std::string_view name, table_settings const& settings) {
                          .where = "table_settings::separator",
                          .expected = "an ASCII character that is not part of numbers, quotes or line ends",
                          .got = quote_for_error({&separator, 1})});
+  check_signs(separator, settings);
   return separator;
 }
 

@@ -203,7 +203,11 @@ table_encoder::table_encoder(data_table const& training, encoder_settings const&
     if (!settings.regression && classes_ == 0)
       detail::refuse_value(training, "a target is missing", target_, 0, "a text", "none");
   });
-  examples(training);  // throws for missing values
+  // Throws for missing values.
+  if (arrays const all = examples(training); classes_ > 0 && all.describe().targets[0].smallest_class == 1)
+    notices.push_back(detail::text_of({training.name(), ", column ", target_,
+                                       ": no row has class 0; if the labels begin at 1, subtract 1, or read "
+                                       "the column as texts (text_columns)"}));
   if (settings.log)
     for (std::string const& notice : notices) settings.log(notice);
 }

@@ -18,16 +18,20 @@ namespace cohort {
 
 namespace detail {
 
-/// Finds the ends of a table's rows. A quote at the beginning of a field begins a quoted field, as for
+/// Finds the ends of a table's rows. Quotes, comments and merged separators have the same effects as for
 /// field_reader.
 class row_scanner {
  public:
-  row_scanner(char separator, bool trim) : separator_(separator), trim_(trim) {}
+  row_scanner(char separator, table_settings const& format)
+      : separator_(separator),
+        trim_(format.trim),
+        merges_(format.merge_separators),
+        comment_(format.comment) {}
 
   /// Reads one byte of the text. Returns whether it ends a row.
   bool read(char one) {
     if (one == '\n' && state_ != state::quoted) {
-      bool const ends = state_ != state::row_begin;  // an empty line is no row
+      bool const ends = is_in_row();  // an empty line is no row
       state_ = state::row_begin;
       after_return_ = false;
       return ends;
@@ -39,6 +43,11 @@ class row_scanner {
           return false;
         }
         after_return_ = false;
+        if (merges_ && one == separator_) return false;
+        if (comment_ != 0 && one == comment_) {
+          state_ = state::comment;
+          return false;
+        }
         [[fallthrough]];
       case state::field_begin:
         state_ = one == '"'               ? state::quoted
@@ -52,6 +61,8 @@ class row_scanner {
       case state::quoted:
         if (one == '"') state_ = state::after_quote;
         return false;
+      case state::comment:
+        return false;
       case state::after_quote:
         state_ = one == '"' ? state::quoted : one == separator_ ? state::field_begin : state::unquoted;
         return false;
@@ -60,15 +71,16 @@ class row_scanner {
   }
 
   /// Returns whether bytes after the last end of a row belong to a row.
-  bool is_in_row() const { return state_ != state::row_begin; }
+  bool is_in_row() const { return state_ != state::row_begin && state_ != state::comment; }
 
  private:
-  enum class state { row_begin, field_begin, unquoted, quoted, after_quote };
+  enum class state { row_begin, comment, field_begin, unquoted, quoted, after_quote };
 
   bool is_blank(char one) const { return (one == ' ' || one == '\t') && one != separator_; }
 
   char separator_;
-  bool trim_, after_return_ = false;
+  bool trim_, merges_, after_return_ = false;
+  char comment_;
   state state_ = state::row_begin;
 };
 
@@ -83,7 +95,7 @@ class table_indexer {
  public:
   table_indexer(std::string const& path, char separator, table_rows_settings const& settings)
       : file_(path),
-        scanner_(separator, settings.format.trim),
+        scanner_(separator, settings.format),
         block_bytes_(settings.block_bytes),
         has_header_(settings.format.header.value_or(true)),
         found_{.fields = {"text", "rows", "line"}} {}
@@ -340,7 +352,9 @@ table_rows::table_rows(std::vector<std::string> paths, table_rows_settings const
     char const separator = detail::separator_of(path, settings.format);
     content::file one{.bytes = detail::bytes_of_table(path), .first = made->size};
     record_format const parts{
-        .name = detail::text_of({"table_rows 1, separator ", static_cast<int>(separator), ", trim ",
+        .name = detail::text_of({"table_rows 1, separator ", static_cast<int>(separator), ", merged ",
+                                 static_cast<int>(settings.format.merge_separators), ", comment ",
+                                 static_cast<int>(settings.format.comment), ", trim ",
                                  static_cast<int>(settings.format.trim), ", header ",
                                  static_cast<int>(settings.format.header.value_or(true)), ", blocks of ",
                                  settings.block_bytes}),
@@ -382,7 +396,7 @@ data_table table_rows::read(std::int64_t first, std::int64_t count) const {
   if (wanted == 0) return content_->parse("", number, {begin, 0, 1}, how);
   std::size_t const part = content_->part_of(number, begin);
   std::string const text = content_->text(number, part, content_->part_of(number, begin + wanted - 1));
-  detail::row_scanner scanner(detail::separator_of(content_->paths[number], how), how.trim);
+  detail::row_scanner scanner(detail::separator_of(content_->paths[number], how), how);
   std::size_t at = 0;
   std::uint64_t line = file.place(part, detail::line_field).offset;
   auto const skip = [&](std::uint64_t rows) {

@@ -257,10 +257,15 @@ void check_dataset(training_state const& run, dataset const& data, char const* c
                             : ""},
            .got = text_of_part(given.example, given.type)});
     if (index && given.classes > wanted.classes)
-      throw shape_error({.what = "the data set has more classes than the network",
-                         .where = net.name(losses[t]),
-                         .expected = {"at most ", wanted.classes},
-                         .got = {given.classes}});
+      throw shape_error(
+          {.what = "the data set has more classes than the network",
+           .where = net.name(losses[t]),
+           .expected = {"at most ", wanted.classes},
+           .got = {given.classes,
+                   given.smallest_class == 1
+                       ? "; no example has class 0: if the labels begin at 1, subtract 1, or read "
+                         "the column as texts (text_columns)"
+                       : ""}});
     if (index && !given.label_names.empty() && std::ssize(given.label_names) < wanted.classes)
       throw shape_error({.what = "the data set has fewer classes than the network has outputs",
                          .where = net.name(losses[t]),
