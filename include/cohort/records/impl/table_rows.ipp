@@ -43,8 +43,8 @@ class row_scanner {
           return false;
         }
         after_return_ = false;
-        if (merges_ && one == separator_) return false;
-        if (comment_ != 0 && one == comment_) {
+        if (merges_ && separator_ == one) return false;
+        if (comment_ != 0 && comment_ == one) {
           state_ = state::comment;
           return false;
         }
