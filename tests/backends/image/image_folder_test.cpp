@@ -194,15 +194,13 @@ TEST(image_folder, reports_a_file_that_cannot_be_resized) {
                 + "): expected extents up to 65536, got 66000x1, to be resized to 32x32");
 }
 
-TEST(image_folder, reads_the_damaged_header_of_the_first_file_with_salvage) {
+TEST(image_folder, reads_the_first_file_with_bytes_between_its_segments) {
   scratch_folder const at;
   file_bytes file = jpeg_of(picture(3, 6, 8));
   std::size_t const after_app0 = 4 + 16;  // the start of the image, its first segment
   file.insert(file.begin() + after_app0, {std::byte{1}, std::byte{2}});  // bytes between two segments
   put(at / "a/1.jpg", file);
-  expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
-               {"/a/1.jpg", "extraneous bytes"});
-  image_folder const data(at.path(), {.salvage = true});
+  image_folder const data(at.path());
   EXPECT_EQ(data.describe().inputs[0].example, cohort::shape(3, 6, 8));
   EXPECT_EQ(example_of(data, 0).pixels, cohort::decoded(jpeg_of(picture(3, 6, 8)), "x"));
 }

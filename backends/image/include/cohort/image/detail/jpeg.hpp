@@ -4,14 +4,17 @@
 
 #include <cohort/image/image.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cohort::detail {
 
 /// A JPEG file in memory whose header has been read. TurboJPEG's warnings (truncated, damaged) are errors
-/// unless `salvage`.
+/// unless `salvage`, except for warnings about bytes that are no part of the image: a missing end mark, and
+/// extraneous bytes between segments or before the end mark.
 class jpeg_file {
  public:
   jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage);
@@ -28,17 +31,23 @@ class jpeg_file {
   unsigned char const* data() const { return reinterpret_cast<unsigned char const*>(file_.data()); }
   unsigned long size_bytes() const { return static_cast<unsigned long>(file_.size()); }
 
+  /// Reads the header.
+  int read_header();
+  /// Decodes all rows; with `stops`, up to the first warning. Returns TurboJPEG's result.
+  int read_rows(std::uint8_t* rows, int step, int format, bool stops) const;
   void require(int outcome) const;
+  bool has_warning() const { return tjGetErrorCode(codec_.get()) == TJERR_WARNING; }
 
   [[noreturn]] void refuse(char const* expected, char const* got) const;
 
+  std::vector<std::byte> mended_{};  // the file without extraneous bytes, with an end mark; empty: as it is
   std::span<std::byte const> file_;
   std::string const& where_;
   bool salvage_;
   std::unique_ptr<void, release> codec_;
   int width_ = 0;
   int height_ = 0;
-  bool grey_ = false;
+  bool grey_ = false, has_inks_ = false;  // cyan, magenta, yellow and black
 };
 
 }  // namespace cohort::detail

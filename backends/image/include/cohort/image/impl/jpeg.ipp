@@ -1,37 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/planes_of.hpp>
 #include <cstdint>
+#include <string_view>
 
 namespace cohort::detail {
+
+/// Returns a JPEG without bytes between its segments that belong to none. If one scan contains all components,
+/// adds a missing end mark; otherwise later scans may be missing, too.
+std::vector<std::byte> mended_jpeg(std::span<std::byte const> file) {
+  auto const byte = [&](std::size_t i) { return std::to_integer<unsigned>(file[i]); };
+  std::vector<std::byte> to(file.begin(), file.begin() + 2);  // the start mark
+  std::size_t i = 2;
+  unsigned components = 0;  // of a frame that is not progressive
+  while (i + 4 <= file.size()) {
+    if (byte(i) != 0xff || byte(i + 1) == 0xff || byte(i + 1) == 0) {
+      ++i;
+      continue;
+    }
+    if (byte(i + 1) == 0xda || byte(i + 1) == 0xd9) break;  // a scan or the end
+    if ((byte(i + 1) == 0xc0 || byte(i + 1) == 0xc1) && i + 9 < file.size()) components = byte(i + 9);
+    std::size_t const end = std::min(i + 2 + 256 * byte(i + 2) + byte(i + 3), file.size());
+    to.insert(to.end(), file.begin() + static_cast<std::ptrdiff_t>(i),
+              file.begin() + static_cast<std::ptrdiff_t>(end));
+    i = end;
+  }
+  to.insert(to.end(), file.begin() + static_cast<std::ptrdiff_t>(std::min(i, file.size())), file.end());
+  bool const has_one_scan =
+      components > 0 && i + 4 < file.size() && byte(i + 1) == 0xda && byte(i + 4) == components;
+  if (!has_one_scan) return to;
+  if (to[to.size() - 2] != std::byte{0xff} || to.back() != std::byte{0xd9})
+    to.insert(to.end(), {std::byte{0xff}, std::byte{0xd9}});
+  return to;
+}
 
 jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage)
     : file_(file), where_(where), salvage_(salvage), codec_(tjInitDecompress()) {
   if (!codec_)
     throw memory_error(
         {.what = "TurboJPEG cannot be initialised", .where = where_, .got = tjGetErrorStr2(nullptr)});
-  int subsampling = 0;
-  int space = 0;
-  require(tjDecompressHeader3(codec_.get(), data(), size_bytes(), &width_, &height_, &subsampling, &space));
-  if (space == TJCS_CMYK || space == TJCS_YCCK) refuse("RGB or grey", "CMYK");
+  int outcome = read_header();
+  if (outcome != 0 && has_warning()) {
+    mended_ = mended_jpeg(file_);
+    if (!std::ranges::equal(mended_, file_)) {
+      file_ = mended_;
+      outcome = read_header();
+    }
+  }
+  require(outcome);
+}
+
+int jpeg_file::read_header() {
+  int subsampling = 0, space = 0;
+  int const outcome =
+      tjDecompressHeader3(codec_.get(), data(), size_bytes(), &width_, &height_, &subsampling, &space);
   grey_ = space == TJCS_GRAY;
+  has_inks_ = space == TJCS_CMYK || space == TJCS_YCCK;
+  return outcome;
+}
+
+int jpeg_file::read_rows(std::uint8_t* rows, int step, int format, bool stops) const {
+  int const flags = TJFLAG_LIMITSCANS | (stops ? TJFLAG_STOPONWARNING : 0);
+  return tjDecompress2(codec_.get(), data(), size_bytes(), rows, width_, step * width_, height_, format,
+                       flags);
 }
 
 image jpeg_file::read(int channels) const {
-  int const step = grey_ || channels == 1 ? 1 : 3;
-  std::size_t const bytes =
-      static_cast<std::size_t>(step) * static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_);
-  auto const rows = std::make_unique<std::uint8_t[]>(bytes);
-  require(tjDecompress2(codec_.get(), data(), size_bytes(), rows.get(), width_, step * width_, height_,
-                        step == 1 ? TJPF_GRAY : TJPF_RGB, TJFLAG_LIMITSCANS));
-  return step == 1 ? planes_of<1>(rows.get(), channels, height_, width_)
-                   : planes_of<3>(rows.get(), channels, height_, width_);
+  int const step = has_inks_ ? 4 : grey_ || channels == 1 ? 1 : 3;
+  int const format = has_inks_ ? TJPF_CMYK : step == 1 ? TJPF_GRAY : TJPF_RGB;
+  std::size_t const pixels = static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_);
+  auto const rows = std::make_unique<std::uint8_t[]>(static_cast<std::size_t>(step) * pixels);
+  int outcome = read_rows(rows.get(), step, format, true);
+  if (outcome != 0 && has_warning()) {
+    // The bytes before the end mark follow the last pixel, and no other warning came before this one.
+    bool const is_complete =
+        std::string_view(tjGetErrorStr2(codec_.get())).ends_with("extraneous bytes before marker 0xd9");
+    if (std::vector<std::byte> other; !is_complete && mended_.empty()) {
+      other = mended_jpeg(file_);
+      if (!std::ranges::equal(other, file_)) return jpeg_file(other, where_, salvage_).read(channels);
+    }
+    if (is_complete || salvage_) {
+      read_rows(rows.get(), step, format, false);
+      outcome = 0;
+    }
+  }
+  require(outcome);
+  if (!has_inks_)
+    return step == 1 ? planes_of<1>(rows.get(), channels, height_, width_)
+                     : planes_of<3>(rows.get(), channels, height_, width_);
+  // The numbers are the light that the inks let pass, as Adobe's programs write them.
+  for (std::size_t i = 0; i < pixels; ++i) {
+    unsigned const black = rows[4 * i + 3];
+    for (std::size_t ink = 0; ink < 3; ++ink) {
+      unsigned const absorbed = (255U - rows[4 * i + ink]) * black + 128;
+      rows[3 * i + ink] = static_cast<std::uint8_t>(black - (((absorbed >> 8) + absorbed) >> 8));
+    }
+  }
+  return planes_of<3>(rows.get(), channels, height_, width_);
 }
 
 void jpeg_file::require(int outcome) const {
-  if (outcome == 0 || (salvage_ && tjGetErrorCode(codec_.get()) == TJERR_WARNING && width_ > 0)) return;
-  refuse("an undamaged file", tjGetErrorStr2(codec_.get()));
+  if (outcome == 0 || (salvage_ && has_warning() && width_ > 0)) return;
+  refuse(has_warning() && !salvage_ ? "an undamaged file; the setting salvage decodes the readable part"
+                                    : "an undamaged file",
+         tjGetErrorStr2(codec_.get()));
 }
 
 void jpeg_file::refuse(char const* expected, char const* got) const {
