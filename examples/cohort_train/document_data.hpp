@@ -276,20 +276,25 @@ inline document_data load(cohort::images_source const& from, std::uint64_t seed)
   cohort::image_settings how = settings_of(from.options);
   if (!from.words.empty()) how.words = cohort::class_words(from.words);
   cohort::image_folder const all(from.folder, how);
+  auto const skipped = from.bad == cohort::bad_record::skip ? std::make_shared<std::atomic<std::int64_t>>(0)
+                                                            : std::shared_ptr<std::atomic<std::int64_t>>();
+  auto const tolerant = [&](cohort::image_folder const& images) -> cohort::dataset {
+    if (!skipped) return images;
+    return cohort::skip_damaged(images, reports_of(skipped));
+  };
+  document_data made{
+      .train = training_part(tolerant(all), from.options, seed), .where = from.folder, .skipped = skipped};
   if (!from.test_folder.empty()) {
     how.labels = all.labels();
     how.height = all.describe().inputs[0].example[1];
     how.width = all.describe().inputs[0].example[2];
-    return {.train = training_part(all, from.options, seed),
-            .test = cohort::image_folder(from.test_folder, how),
-            .where = from.folder};
+    made.test = tolerant(cohort::image_folder(from.test_folder, how));
+  } else if (from.test_fraction > 0) {
+    cohort::split_settings const parts{.seed = from.split_seed, .stratified = true};
+    made.train = cohort::split(std::move(made.train), 1 - from.test_fraction, parts).training;
+    made.test = cohort::split(tolerant(all), 1 - from.test_fraction, parts).held_out;
   }
-  if (from.test_fraction == 0) return {.train = training_part(all, from.options, seed), .where = from.folder};
-  cohort::split_settings const parts{.seed = from.split_seed, .stratified = true};
-  cohort::dataset const training = training_part(all, from.options, seed);
-  return {.train = cohort::split(training, 1 - from.test_fraction, parts).training,
-          .test = cohort::split(all, 1 - from.test_fraction, parts).held_out,
-          .where = from.folder};
+  return made;
 }
 #else
 inline document_data load(cohort::images_source const&, std::uint64_t) { refuse_images("data.images"); }

@@ -18,6 +18,7 @@ inline cohort::image_settings settings_of(cohort::image_options const& from) {
   cohort::image_settings how{.channels = from.channels, .height = from.height, .width = from.width};
   if (from.other_sizes == fit::stretch) how.other_sizes = cohort::fitting::stretch;
   if (from.other_sizes == fit::cover) how.other_sizes = cohort::fitting::cover;
+  how.salvage = from.salvage;
   how.normalise.mean = from.mean;
   how.normalise.deviation = from.deviation;
   return how;

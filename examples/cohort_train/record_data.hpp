@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/skip_damaged.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/records/caffe_datum.hpp>
@@ -198,17 +199,22 @@ class number_decoder {
   std::size_t label_ = 0;
 };
 
-/// Returns how damaged records are treated. The first 20 are logged.
-inline cohort::record_decoding decoding_of(cohort::records_source const& from,
-                                           std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
+/// Returns reports of damaged examples: `skipped` counts them, and the first 20 are logged.
+inline cohort::damage_reports reports_of(std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
   constexpr std::int64_t most_lines = 20;
-  // decoded_records calls the log in one thread at a time.
+  // skip_damaged calls the log in one thread at a time.
   auto const lines = std::make_shared<std::int64_t>(0);
   cohort::sink const log = [lines, to = cohort::stderr_sink()](std::string_view line) {
     if (++*lines <= most_lines) to(line);
-    if (*lines == most_lines) to("skipped: further damaged records are only counted");
+    if (*lines == most_lines) to("skipped: further damaged examples are only counted");
   };
-  return {.bad = from.bad, .log = log, .skipped = skipped};
+  return {log, skipped};
+}
+
+inline cohort::record_decoding decoding_of(cohort::records_source const& from,
+                                           std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
+  cohort::damage_reports const reports = reports_of(skipped);
+  return {.bad = from.bad, .log = reports.log, .skipped = reports.skipped};
 }
 
 inline cohort::dataset examples_of(cohort::number_content const& content, cohort::record_set const& records,
@@ -244,10 +250,7 @@ inline cohort::image_records images_of(cohort::image_content const& content, coh
 /// Returns the images as a data set that treats damaged records as `how` states.
 inline cohort::dataset decoded(cohort::image_records const& images, cohort::record_decoding const& how) {
   if (how.bad == cohort::bad_record::stop) return images;
-  auto const decode = [images](cohort::record_view& record, cohort::example_view& out) {
-    images.get(record.index(), out);
-  };
-  return cohort::decoded_records(images.records(), images.describe(), decode, how);
+  return cohort::skip_damaged(images, {how.log, how.skipped});
 }
 
 inline record_sets load_content(cohort::image_content const& content, cohort::records_source const& from,

@@ -112,6 +112,7 @@ struct image_options {
   int padding = 0;
   bool flip = false;
   double rotation = 0;
+  bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG
 };
 
 /// Images in folders named after their classes; needs the component image. Without `test_folder`, the
@@ -123,6 +124,7 @@ struct images_source {
   double test_fraction = 0.2;
   std::uint64_t split_seed = 0;
   std::string words{};
+  bad_record bad = bad_record::stop;  ///< for images that cannot be decoded
   image_options options{};
 };
 

@@ -65,11 +65,7 @@ struct record_decoding {
 /// Returns a data set whose examples are decoded from records when they are requested.
 ///
 /// Shapes    `description` describes the parts that `decode` sets.
-/// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error, or
-///           whose class label or weight is not valid, has zeros and weight 0: it contributes to no loss,
-///           metric or normalisation of the data, and means remain exact. With batch_norm, such an
-///           example changes the outputs of the other examples in the batch. file_error, for example if a
-///           file cannot be read, is always thrown.
+/// Errors    get: those of `decode`. With bad_record::skip, damaged examples are treated as by skip_damaged.
 dataset decoded_records(record_set records, data_description description, record_decoder decode,
                         record_decoding const& how = {});
 

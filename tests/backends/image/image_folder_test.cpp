@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: image/image_settings
+#include <atomic>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/select.hpp>
+#include <cohort/data/skip_damaged.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/data/weighted_by_class.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -146,6 +148,8 @@ TEST(image_folder, refuses_folders_without_images) {
                {"no class folders", at.path().c_str()});
   std::filesystem::create_directory(at / "cat");
   expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
+               {"no class folders", at.path().c_str()});
+  expect_parts(refused<cohort::data_error>([&] { image_folder(at.path(), {.labels = {"cat"}}); }),
                {"no images", at.path().c_str()});
   put(at / "cat/notes.txt", {});
   expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
@@ -203,6 +207,29 @@ TEST(image_folder, reads_the_first_file_with_bytes_between_its_segments) {
   image_folder const data(at.path());
   EXPECT_EQ(data.describe().inputs[0].example, cohort::shape(3, 6, 8));
   EXPECT_EQ(example_of(data, 0).pixels, cohort::decoded(jpeg_of(picture(3, 6, 8)), "x"));
+}
+
+TEST(image_folder, may_skip_damaged_files) {
+  scratch_folder const at;
+  file_bytes const whole = jpeg_of(picture(3, 6, 8));
+  put(at / "a/1.jpg", whole);
+  put(at / "a/2.jpg", file_bytes(whole.begin(), whole.end() - 60));
+  put(at / "b/1.jpg", whole);
+  std::filesystem::create_directories(at / "empty");
+  image_folder const images(at.path());
+  EXPECT_EQ(images.labels(), (std::vector<std::string>{"a", "b"}));
+  std::vector<std::string> lines;
+  auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
+  cohort::dataset const data = cohort::skip_damaged(
+      images, {.log = [&](std::string_view line) { lines.emplace_back(line); }, .skipped = skipped});
+  EXPECT_TRUE(data.describe().weighted);
+  cohort::loader batches(data, {.batch = 3, .shuffle = false});
+  batches.start(0);
+  cohort::batch const& batch = *batches.next();
+  EXPECT_EQ(batch.weights, (std::vector<float>{1, 0, 1}));
+  EXPECT_EQ(*skipped, 1);
+  ASSERT_EQ(lines.size(), 1U);
+  expect_parts(lines[0], {"skipped: cannot decode the JPEG", "/a/2.jpg"});
 }
 
 TEST(image_folder, refuses_settings_and_files_out_of_range) {

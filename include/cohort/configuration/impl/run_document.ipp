@@ -165,6 +165,7 @@ void field_table(Visitor& v, image_options& s) {
   v.field("padding", s.padding, integer_codec<int>{});
   v.field("flip", s.flip, boolean_codec{});
   v.field("rotation", s.rotation, real_codec{.most = 180});
+  v.field("salvage", s.salvage, boolean_codec{});
 }
 template <class Visitor>
 void field_table(Visitor& v, images_source& s) {
@@ -173,6 +174,7 @@ void field_table(Visitor& v, images_source& s) {
   v.field("test_fraction", s.test_fraction, fraction_codec);
   v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
   v.field("words", s.words, text_codec{});
+  v.field("bad", s.bad, enum_codec{bad_record_names});
   field_table(v, s.options);
 }
 template <class Visitor>

@@ -35,6 +35,7 @@
 #include <cohort/data/impl/same_examples.ipp>
 #include <cohort/data/impl/select.ipp>
 #include <cohort/data/impl/sequences.ipp>
+#include <cohort/data/impl/skip_damaged.ipp>
 #include <cohort/data/impl/split.ipp>
 #include <cohort/data/impl/table_encoder.ipp>
 #include <cohort/data/impl/table_values.ipp>

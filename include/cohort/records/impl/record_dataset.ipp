@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <charconv>
-#include <cohort/data/detail/batch_writer.hpp>
+#include <cohort/data/skip_damaged.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/record_dataset.hpp>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 namespace cohort {
@@ -18,55 +15,24 @@ std::vector<std::vector<std::byte>>& memory_of_fields() {
   return memory;
 }
 
-/// The data set that decoded_records returns.
+/// Examples that are decoded from records.
 class decoded_record_examples {
  public:
-  decoded_record_examples(record_set records, data_description description, record_decoder decode,
-                          record_decoding const& how)
-      : records_(std::move(records)),
-        description_(std::move(description)),
-        decode_(std::move(decode)),
-        how_(how) {
-    if (how_.bad != bad_record::skip) return;
-    description_.weighted = true;
-    writer_.emplace(description_);
-  }
+  decoded_record_examples(record_set records, data_description description, record_decoder decode)
+      : records_(std::move(records)), description_(std::move(description)), decode_(std::move(decode)) {}
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return records_.size(); }
 
   void get(std::int64_t i, example_view& out) const {
     record_view record(records_, i);
-    if (how_.bad == bad_record::stop) return decode_(record, out);
-    try {
-      decode_(record, out);
-      example_parts::require_all(out, description_, i);
-      writer_->check(out, i);
-    } catch (data_error const& problem) {
-      skip(problem, out);
-    }
+    decode_(record, out);
   }
 
  private:
-  void skip(data_error const& problem, example_view& out) const {
-    for (std::size_t part = 0; part < description_.parts(); ++part) {
-      tensor_description const& one = description_.part(part);
-      std::byte* const to = out.fill(part);
-      std::fill_n(to, static_cast<std::size_t>(one.example.elements()) * bytes_of(one.stored), std::byte{0});
-    }
-    out.weight = 0;
-    if (how_.skipped) ++*how_.skipped;
-    if (!how_.log) return;
-    std::lock_guard const lock(*log_mutex_);
-    how_.log(std::string("skipped: ") + problem.what());
-  }
-
   record_set records_;
   data_description description_;
   record_decoder decode_;
-  record_decoding how_;
-  std::optional<batch_writer> writer_;  // checks labels and weights if bad records are skipped
-  std::shared_ptr<std::mutex> log_mutex_ = std::make_shared<std::mutex>();
 };
 
 }  // namespace detail
@@ -111,7 +77,9 @@ std::int64_t record_view::integer(std::size_t field, std::int64_t least, std::in
 
 dataset decoded_records(record_set records, data_description description, record_decoder decode,
                         record_decoding const& how) {
-  return detail::decoded_record_examples(std::move(records), std::move(description), std::move(decode), how);
+  detail::decoded_record_examples examples(std::move(records), std::move(description), std::move(decode));
+  if (how.bad == bad_record::stop) return examples;
+  return skip_damaged(std::move(examples), {how.log, how.skipped});
 }
 
 }  // namespace cohort

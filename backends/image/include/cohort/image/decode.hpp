@@ -38,8 +38,9 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///
 /// Shapes    how.channels × height × width, of any size up to how.max_pixels. Grey images are repeated to
 ///           three channels; colour is converted to grey by ITU-R BT.601's luma (the Y channel of a JPEG). A
-///           CMYK JPEG is converted to RGB without its colour profile, as by Pillow. A PNG's palette is applied and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is
-///           converted to 1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
+///           CMYK JPEG is converted to RGB without its colour profile, as by Pillow. A PNG's palette is
+///           applied and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is converted to
+///           1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; 12 or 16 bits per channel. setting_error for invalid settings. A JPEG whose pixels
 ///           are all there is not damaged: a missing end mark and extraneous bytes are accepted.

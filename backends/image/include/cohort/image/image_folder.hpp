@@ -16,8 +16,9 @@ namespace cohort {
 /// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1], or normalised per
 ///           channel; label i32.
 /// Order     labels number the class folders in byte order of their names, or in the order of settings.labels
-///           unless that is empty. Examples are sorted by label, then by name, so that the order is the same
-///           on every machine with the same files.
+///           unless that is empty. An empty folder is no class, unless settings.labels contains it. Examples
+///           are sorted by label, then by name, so that the order is the same on every machine with the same
+///           files.
 /// Errors    When constructed: file_error for a missing folder. data_error for a class of settings.labels
 ///           without a folder, a folder that is not in settings.labels, a file in a class folder whose name
 ///           does not end like an image's (hidden files and files beside the class folders are skipped), or

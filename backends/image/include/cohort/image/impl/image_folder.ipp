@@ -38,8 +38,13 @@ void image_folder::get(std::int64_t i, example_view& out) const {
 std::vector<std::string> image_folder::classes_of(std::string const& folder,
                                                   std::vector<std::string> labels) {
   std::vector<std::string> found = detail::sorted_names_in(folder);
-  std::erase_if(found,
-                [&](std::string const& name) { return !detail::is_folder_or_link(folder + '/' + name); });
+  // An empty folder is no class, unless the labels name it.
+  std::erase_if(found, [&](std::string const& name) {
+    std::string const path = folder + '/' + name;
+    return !detail::is_folder_or_link(path)
+           || (std::find(labels.begin(), labels.end(), name) == labels.end()
+               && detail::sorted_names_in(path).empty());
+  });
   if (found.empty())
     throw data_error({.what = "the folder has no class folders",
                       .where = folder,

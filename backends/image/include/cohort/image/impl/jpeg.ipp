@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Returns a JPEG without bytes between its segments that belong to none. If one scan contains all components,
-/// adds a missing end mark; otherwise later scans may be missing, too.
+/// Returns a JPEG without bytes between its segments that belong to none. If one scan contains all
+/// components, adds a missing end mark; otherwise later scans may be missing, too.
 std::vector<std::byte> mended_jpeg(std::span<std::byte const> file) {
   auto const byte = [&](std::size_t i) { return std::to_integer<unsigned>(file[i]); };
   std::vector<std::byte> to(file.begin(), file.begin() + 2);  // the start mark
@@ -82,8 +82,8 @@ image jpeg_file::read(int channels) const {
       if (!std::ranges::equal(other, file_)) return jpeg_file(other, where_, salvage_).read(channels);
     }
     if (is_complete || salvage_) {
-      read_rows(rows.get(), step, format, false);
-      outcome = 0;
+      int const all = read_rows(rows.get(), step, format, false);
+      outcome = is_complete ? 0 : all;
     }
   }
   require(outcome);
@@ -103,7 +103,8 @@ image jpeg_file::read(int channels) const {
 
 void jpeg_file::require(int outcome) const {
   if (outcome == 0 || (salvage_ && has_warning() && width_ > 0)) return;
-  refuse(has_warning() && !salvage_ ? "an undamaged file; the setting salvage decodes the readable part"
+  refuse(has_warning() && !salvage_ ? "an undamaged file; the setting salvage decodes the readable part, "
+                                      "bad: skip or skip_damaged omits it"
                                     : "an undamaged file",
          tjGetErrorStr2(codec_.get()));
 }
