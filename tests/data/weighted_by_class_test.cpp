@@ -32,6 +32,16 @@ TEST(weighted_by_class, weights_each_example_by_its_label) {
   EXPECT_EQ(weights_of(std::vector<std::int64_t>{2, 0, 1, 0, 2, 1}), wanted);
 }
 
+TEST(weighted_by_class, balances_the_classes_that_occur) {
+  std::vector<std::int32_t> const labels{2, 0, 2, 2, 2, 0};
+  auto const balanced = weighted_by_class(arrays(pixels, {1}, labels, 4));
+  loader batches(balanced, {.batch = 6, .shuffle = false});
+  EXPECT_EQ(batches.next()->weights, (weights{0.75F, 1.5F, 0.75F, 0.75F, 0.75F, 1.5F}));
+  dataset const view = select(arrays(pixels, {1}, labels, 4), {0, 1});
+  loader two(weighted_by_class(view), {.batch = 2, .shuffle = false});
+  EXPECT_EQ(two.next()->weights, (weights{1, 1}));
+}
+
 TEST(weighted_by_class, preserves_inputs_targets_and_size) {
   std::vector<std::int32_t> const labels{2, 0, 1, 0, 2, 1};
   auto const made = weighted_by_class(arrays(pixels, {1}, labels, 3), {1, 2, 3});

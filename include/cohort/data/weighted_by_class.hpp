@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/detail/class_label.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace cohort {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_class_weights(clause expected, clause got) {
+  throw setting_error({.what = "cannot weight examples by class",
+                       .where = "weighted_by_class",
+                       .expected = std::move(expected),
+                       .got = std::move(got)});
+}
+
+/// Requires that the first target is one class label per example.
+inline void require_class_label(data_description const& data) {
+  if (data.targets.empty() || data.targets[0].classes < 1)
+    refuse_class_weights("a data set whose first target is a class label", "no class label");
+  if (data.targets[0].example.rank > 0)
+    refuse_class_weights("a data set whose first target is one class label", "a class label per step");
+}
+
+}  // namespace detail
 
 /// A data set with one weight per class. Created by weighted_by_class.
 template <indexed_dataset D>
@@ -16,20 +38,12 @@ class class_weighted {
  public:
   class_weighted(D data, std::vector<float> weights)
       : data_(std::move(data)), weights_(std::move(weights)), description_(data_.describe()) {
-    auto const refuse = [](detail::clause expected, detail::clause got) {
-      throw setting_error({.what = "cannot weight examples by class",
-                           .where = "weighted_by_class",
-                           .expected = std::move(expected),
-                           .got = std::move(got)});
-    };
-    if (description_.targets.empty() || description_.targets[0].classes < 1)
-      refuse("a data set whose first target is a class label", "no class label");
-    if (description_.targets[0].example.rank > 0)
-      refuse("a data set whose first target is one class label", "a class label per step");
+    detail::require_class_label(description_);
     if (weights_.size() != static_cast<std::size_t>(description_.targets[0].classes))
-      refuse({description_.targets[0].classes, " weights, one per class"}, {weights_.size()});
+      detail::refuse_class_weights({description_.targets[0].classes, " weights, one per class"},
+                                   {weights_.size()});
     for (float const w : weights_)
-      if (!(w >= 0 && is_finite(w))) refuse("finite weights of at least 0", {w});
+      if (!(w >= 0 && is_finite(w))) detail::refuse_class_weights("finite weights of at least 0", {w});
     has_weights_ = std::exchange(description_.weighted, true);
   }
 
@@ -62,6 +76,39 @@ class class_weighted {
 ///           index.
 template <indexed_dataset D>
 class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
+  return {std::move(data), std::move(weights)};
+}
+
+/// Returns a data set in which all classes that occur have the same total weight, and the mean weight is 1:
+/// weights[c] = examples / (classes that occur · examples of class c). Classes that do not occur have weight 0.
+///
+/// Errors    as above.
+/// Cost      reads the label of every example: data.label(i), or the whole example if there is no such member.
+/// Source    class_weight="balanced" of scikit-learn.
+template <indexed_dataset D>
+class_weighted<D> weighted_by_class(D data) {
+  data_description const description = data.describe();
+  detail::require_class_label(description);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(description.targets[0].classes));
+  example_view scratch;
+  scratch.allocate(description);
+  auto const examples = static_cast<std::int64_t>(data.size());
+  for (std::int64_t i = 0; i < examples; ++i) {
+    std::optional<std::int64_t> label = detail::label_in(data, i);
+    if (!label || *label < 0 || *label >= description.targets[0].classes) {
+      detail::get_example(data, i, scratch);
+      label = detail::checked_class_label(description.targets[0], scratch.at(description.inputs.size()), i);
+    }
+    ++counts[static_cast<std::size_t>(*label)];
+  }
+  auto const occurring =
+      std::count_if(counts.begin(), counts.end(), [](std::int64_t count) { return count > 0; });
+  std::vector<float> weights;
+  for (std::int64_t const count : counts)
+    weights.push_back(
+        count == 0 ? 0.0F
+                   : static_cast<float>(static_cast<double>(examples)
+                                        / (static_cast<double>(occurring) * static_cast<double>(count))));
   return {std::move(data), std::move(weights)};
 }
 
