@@ -14,7 +14,7 @@ int main() try {
   auto const [past, recent] = split_series(weather, 0.8);
 
   constexpr int hours = 24;
-  window_settings const day{.length = hours, .horizon = 1};
+  window_settings const day{.length = hours, .horizons = {1}};
   dataset const train = windows(past, day), held = windows(recent, day);
   std::printf("%d windows for training, %d held out\n", static_cast<int>(train.size()),
               static_cast<int>(held.size()));

@@ -853,7 +853,7 @@ struct chance {
       case 5:
         run.data = series_source{.file = text(),
                                  .columns = texts(),
-                                 .window = {1 + below(9), 1 + below(9), texts(), 1 + below(9)},
+                                 .window = {1 + below(9), {1 + below(9), 1 + below(9)}, texts(), 1 + below(9)},
                                  .test_fraction = share(),
                                  .format = table()};
         break;

@@ -30,7 +30,7 @@ values of(tensor_view view) {
 
 TEST(windows, slide_over_the_rows) {
   std::vector<float> const series = rows<float>(6);
-  dataset const data = windows(time_series(series, 3), {.length = 2, .horizon = 1, .stride = 2});
+  dataset const data = windows(time_series(series, 3), {.length = 2, .horizons = {1}, .stride = 2});
   EXPECT_EQ(data.size(), 2);
   EXPECT_TRUE(data.model().in_memory());
   EXPECT_EQ(data.describe().inputs[0].example, shape(2, 3));
@@ -38,14 +38,25 @@ TEST(windows, slide_over_the_rows) {
   EXPECT_EQ(of(whole(data).target()), (values{20, 21, 22, 40, 41, 42}));
 }
 
+TEST(windows, have_targets_at_several_horizons) {
+  std::vector<double> const series = rows<double>(7);
+  time_series const named({series.data(), {7, 3}}, {"a", "b", "c"});
+  dataset const data = windows(named, {.length = 3, .horizons = {3, 1}, .targets = {"c", "a"}});
+  EXPECT_EQ(data.size(), 2);
+  EXPECT_EQ(data.describe().targets[0].example, (shape{4}));
+  EXPECT_EQ(of(whole(data).target()), (values{52, 50, 32, 30, 62, 60, 42, 40}));
+  EXPECT_EQ(of(whole(windows(named, {.length = 5, .horizons = {1, 2}})).target()),
+            (values{50, 51, 52, 60, 61, 62}));
+}
+
 TEST(windows, have_targets_of_selected_columns_at_the_horizon) {
   std::vector<double> const series = rows<double>(7);
   time_series const named({series.data(), {7, 3}}, {"a", "b", "c"});
-  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizon = 3, .targets = {"b", "c"}})).target()),
+  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizons = {3}, .targets = {"b", "c"}})).target()),
             (values{51, 52, 61, 62}));
-  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizon = 3, .targets = {"c", "a"}})).target()),
+  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizons = {3}, .targets = {"c", "a"}})).target()),
             (values{52, 50, 62, 60}));
-  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizon = 4, .targets = {"b"}})).input()),
+  EXPECT_EQ(of(whole(windows(named, {.length = 3, .horizons = {4}, .targets = {"b"}})).input()),
             (values{0, 1, 2, 10, 11, 12, 20, 21, 22}));
 }
 
@@ -69,10 +80,11 @@ TEST(windows, refuse_invalid_settings) {
   std::vector<float> const series = rows<float>(6);
   time_series const s(series, 3);
   expect_parts(refused<setting_error>([&] { windows(s, {}); }), {"length", "at least 1", "got 0"});
-  expect_parts(refused<setting_error>([&] { windows(s, {.length = 1, .horizon = 0}); }), {"horizon"});
+  expect_parts(refused<setting_error>([&] { windows(s, {.length = 1, .horizons = {0}}); }), {"horizons"});
+  expect_parts(refused<setting_error>([&] { windows(s, {.length = 1, .horizons = {}}); }), {"horizons"});
   expect_parts(refused<setting_error>([&] { windows(s, {.length = 1, .stride = 0}); }), {"stride"});
   expect_parts(refused<setting_error>([&] { windows(s, {.length = 6}); }),
-               {"length + horizon", "6 rows", "got 7"});
+               {"length + horizons", "6 rows", "got 7"});
   expect_parts(refused<setting_error>([&] { windows(s, {.length = 1, .targets = {"x"}}); }),
                {"c0, c1, c2", "got x"});
   EXPECT_EQ(windows(s, {.length = 5}).size(), 1);

@@ -146,7 +146,7 @@ TEST(docs_data, views_and_windows_have_the_documented_examples) {
   file_here const file("weather.csv", text);
   cohort::time_series const weather = cohort::read_table("weather.csv").series({"temperature", "pressure"});
   auto const [past, recent] = cohort::split_series(weather, 0.8);
-  cohort::window_settings const day{.length = 24, .horizon = 6, .targets = {"temperature"}};
+  cohort::window_settings const day{.length = 24, .horizons = {6}, .targets = {"temperature"}};
   cohort::dataset const train = cohort::windows(past, day), test = cohort::windows(recent, day);
   EXPECT_EQ(train.size(), 160 - 30 + 1);
   EXPECT_EQ(test.size(), 40 - 30 + 1);

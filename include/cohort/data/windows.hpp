@@ -12,18 +12,20 @@ namespace cohort {
 /// Units     rows of the series.
 struct window_settings {
   int length = 0;                         ///< of a window, at least 1
-  int horizon = 1;                        ///< from the window's last row to the row of the target
+  std::vector<int> horizons = {1};        ///< from the window's last row to the rows of the target
   std::vector<std::string> targets = {};  ///< columns to predict; empty: all
   int stride = 1;                         ///< from one window to the next
 };
 
 /// Returns the sliding windows over a series, for forecasts. Example i is rows [i·stride, i·stride + length);
-/// its target is row i·stride + length − 1 + horizon. Windows are not copied: they overlap in memory.
+/// its target is the rows i·stride + length − 1 + h for each h in `horizons`. Windows are not copied: they
+/// overlap in memory.
 ///
-/// Shapes    input "window" length × C, target "target" K: the values of the K columns in `targets`. Element
-///           types are those of the series, delivered as f32. (T − length − horizon) / stride + 1 examples.
-/// Errors    setting_error for an unknown column, a length, horizon or stride below 1, or if the series is
-///           shorter than length + horizon rows.
+/// Shapes    input "window" length × C, target "target" H·K: for each of the H horizons, in their order, the
+///           values of the K columns in `targets`. Element types are those of the series, delivered as f32.
+///           (T − length − largest horizon) / stride + 1 examples.
+/// Errors    setting_error for an unknown column, no horizon, a length, horizon or stride below 1, or if the
+///           series is shorter than the length and the largest horizon.
 dataset windows(time_series const& series, window_settings const& settings);
 
 }  // namespace cohort

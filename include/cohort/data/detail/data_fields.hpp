@@ -106,7 +106,7 @@ void field_table(Visitor& v, table_settings& s) {
 template <class Visitor>
 void field_table(Visitor& v, window_settings& s) {
   v.field("length", s.length, integer_codec<int>{});
-  v.field("horizon", s.horizon, integer_codec<int>{1});
+  v.field("horizons", s.horizons, list_codec<integer_codec<int>>{{1}});
   v.field("targets", s.targets, texts_codec);
   v.field("stride", s.stride, integer_codec<int>{1});
 }

@@ -21,11 +21,13 @@ class series_windows {
                            .got = {got}});
     };
     if (settings.length < 1) refuse("length", "at least 1", settings.length);
-    if (settings.horizon < 1) refuse("horizon", "at least 1", settings.horizon);
+    if (settings.horizons.empty()) refuse("horizons", "at least 1 horizon", 0);
+    for (int const horizon : settings.horizons)
+      if (horizon < 1) refuse("horizons", "at least 1", horizon);
     if (settings.stride < 1) refuse("stride", "at least 1", settings.stride);
-    std::int64_t const span = std::int64_t{settings.length} + settings.horizon;
+    std::int64_t const span = std::int64_t{settings.length} + *std::ranges::max_element(settings.horizons);
     if (span > series.rows())
-      refuse("length + horizon", text_of({"at most the ", series.rows(), " rows of the series"}), span);
+      refuse("length + horizons", text_of({"at most the ", series.rows(), " rows of the series"}), span);
     std::vector<int> columns;
     for (std::string const& name : settings.targets) columns.push_back(series.column(name));
     int const width = series.values().dims[1];
@@ -40,28 +42,34 @@ class series_windows {
                             .stored = type,
                             .feature_names = series.columns(),
                             .pipeline = series.pipeline()}};
-    description_.targets = {
-        {.name = "target", .example = {static_cast<int>(columns.size())}, .stored = type}};
+    description_.targets = {{.name = "target",
+                             .example = {static_cast<int>(columns.size() * settings.horizons.size())},
+                             .stored = type}};
 
     std::size_t const value = bytes_of(type), row = value * static_cast<std::size_t>(width);
     auto const stride = static_cast<std::size_t>(settings.stride);
-    std::byte const* const first_target = series.values().data + static_cast<std::size_t>(span - 1) * row;
+    auto const target = [&](int horizon) {
+      return series.values().data + static_cast<std::size_t>(settings.length - 1 + horizon) * row;
+    };
     rows_.push_back({series.values().data, stride * row});
     bool const adjacent =
         std::adjacent_find(columns.begin(), columns.end(), [](int a, int b) { return b != a + 1; })
         == columns.end();
-    if (adjacent) {
-      rows_.push_back({first_target + static_cast<std::size_t>(columns[0]) * value, stride * row});
+    if (adjacent && settings.horizons.size() == 1) {
+      rows_.push_back(
+          {target(settings.horizons[0]) + static_cast<std::size_t>(columns[0]) * value, stride * row});
       return;
     }
-    std::size_t const example = value * columns.size();
+    std::size_t const example = value * columns.size() * settings.horizons.size();
     targets_ = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size_) * example);
     std::byte* to = targets_->data();
     for (std::size_t i = 0; i < static_cast<std::size_t>(size_); ++i)
-      for (int const column : columns) {
-        std::memcpy(to, first_target + i * stride * row + static_cast<std::size_t>(column) * value, value);
-        to += value;
-      }
+      for (int const horizon : settings.horizons)
+        for (int const column : columns) {
+          std::memcpy(to, target(horizon) + i * stride * row + static_cast<std::size_t>(column) * value,
+                      value);
+          to += value;
+        }
     rows_.push_back({targets_->data(), example});
   }
 
@@ -75,7 +83,7 @@ class series_windows {
 
  private:
   time_series series_;
-  std::shared_ptr<std::vector<std::byte>> targets_;  // null if the target columns are adjacent
+  std::shared_ptr<std::vector<std::byte>> targets_;  // null if a target is contiguous in the series
   data_description description_;
   std::vector<example_rows> rows_;
   std::int64_t size_ = 0;
