@@ -212,17 +212,18 @@ cohort::record_format format_named(std::string const& name, std::vector<std::str
   if (name == "hdf5" && arrays.empty())
     throw usage_error(
         "--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none");
+#if HAS_ZLIB
+  cohort::io::inflater const inflate = cohort::gzip::inflate;
+#else
+  cohort::io::inflater const inflate{};
+#endif
 #if HAS_KERAS
-  if (name == "hdf5") return cohort::hdf5_rows(arrays);
+  if (name == "hdf5") return cohort::hdf5_rows(arrays, inflate);
 #else
   if (name == "hdf5")
     throw usage_error("hdf5: expected a build with the component keras, got one without it (COHORT_KERAS)");
 #endif
-#if HAS_ZLIB
-  return cohort::sequence_file(cohort::gzip::inflate);
-#else
-  return cohort::sequence_file();
-#endif
+  return cohort::sequence_file(inflate);
 }
 
 /// Shows progress: one line that is rewritten on a terminal, otherwise a line every ten seconds.

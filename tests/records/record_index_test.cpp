@@ -23,7 +23,12 @@ TEST(record_index, round_trips_through_its_encoding) {
         record_index{.fields = {"x"}, .places = {{1, 2}}},
         record_index{
             .fields = {"x"}, .places = {{500, 2}, {502, 3}}, .blocks = {{500, 5, 40, 9}, {505, 1, 50, 2}}},
-        record_index{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7}}) {
+        record_index{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7},
+        record_index{.fields = {"x", "y"},
+        .places = {{80, 4}, {512, 1}},
+        .blocks = {{512, 12, 40, 12, false, 4}},
+        .grids = {{}, {{7, 3}, {4, 2}, 4, 1}},
+        .rows = 7}}) {
     auto const read = detail::decoded_index(detail::encoded_index(one));
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, one);

@@ -24,21 +24,36 @@ struct field_place {
   bool operator==(field_place const&) const = default;
 };
 
-/// A compressed part of a file.
+/// A part of a file whose content has to be unpacked: it is compressed, or a chunk of an array.
 struct packed_block {
   std::uint64_t first = 0;   ///< offset that field_place uses for the first byte of the block's content
   std::uint64_t bytes = 0;   ///< size of the content
-  std::uint64_t offset = 0;  ///< position of the compressed bytes in the file
-  std::uint64_t packed = 0;  ///< number of the compressed bytes
+  std::uint64_t offset = 0;  ///< position of the stored bytes in the file
+  std::uint64_t packed = 0;  ///< number of the stored bytes
+  bool is_compressed = true;
+  /// If not 0: the content is elements of this size, stored as all first bytes, then all second ones, ….
+  std::uint64_t shuffled = 0;
 
   bool operator==(packed_block const&) const = default;
+};
+
+/// Chunks of an array (N, ...) of rows. Each chunk is a block whose content is in row-major order. Chunks that
+/// extend beyond the array are padded.
+struct chunk_grid {
+  std::vector<std::uint64_t> extents{};  ///< of the array; empty: the array's rows are not in chunks
+  std::vector<std::uint64_t> chunk{};    ///< extents of each chunk
+  std::uint64_t element_bytes = 0;
+  std::size_t first =
+      0;  ///< index of the array's first block; its blocks are in row-major order of the chunks
+
+  bool operator==(chunk_grid const&) const = default;
 };
 
 /// Index of one file: the places of the fields of all records.
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
-///           records, `places` contains only the places of record 0, and each array's rows are contiguous.
-///           `keys`: one per record, or empty if the format has no keys. `blocks`: in the order of `first`;
+///           records, `places` contains only the places of record 0, and each array's rows are contiguous or
+///           in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or empty if the format has no keys. `blocks`: in the order of `first`;
 ///           empty for a file that is not compressed.
 /// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
 ///           blocks, one after the other: blocks.front().first is the file's size.
@@ -47,6 +62,7 @@ struct record_index {
   std::vector<field_place> places{};
   std::vector<std::string> keys{};
   std::vector<packed_block> blocks{};
+  std::vector<chunk_grid> grids{};
   std::uint64_t rows = 0;
 
   std::int64_t size() const {
@@ -66,7 +82,7 @@ struct record_index {
 /// `name`        name and version of the format; part of the key of a cached index.
 /// `index`       reads a file from beginning to end and returns its index. Throws file_error; data_error with
 ///               the byte if the file is damaged.
-/// `inflate`     decompresses the blocks of an index; may be empty if no index has blocks.
+/// `inflate`     decompresses the blocks of an index; may be empty if no block is compressed.
 /// `grouping`    the rule that groups files or bytes into records, for the message about a missing field; may
 ///               be empty.
 /// `content`     checks the stored bytes of a field, for example a checksum, and returns the field's content;

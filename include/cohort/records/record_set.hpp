@@ -28,7 +28,8 @@ struct record_settings {
 /// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
 ///           index of more than 16 GiB is not cached.
 ///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
-///           each key, and 32 bytes for each compressed block; nothing for rows of arrays (NPY, NPZ, HDF5).
+///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array); nothing for
+///           rows of other arrays (NPY, NPZ, HDF5).
 ///           At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
@@ -62,7 +63,7 @@ class record_set {
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
   /// read.
   ///
-  /// Cost      for a field in a compressed block that is not cached, the whole block is decompressed.
+  /// Cost      for a field in blocks that are not cached, these blocks are read and decompressed as a whole.
   /// Errors    data_error naming file and record if the record does not have the field, the field is larger
   ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has
   ///           changed its size since it was indexed, or cannot be read.
@@ -85,6 +86,11 @@ class record_set {
   field_place field_at(place const& record, std::size_t field) const;
   /// Copies a range of a block's content.
   void read_packed(std::int64_t record, std::size_t file, field_place const& at, std::byte* to) const;
+  /// Collects a row of an array from its chunks.
+  void read_chunks(std::int64_t record, place const& in_files, chunk_grid const& grid, std::byte* to) const;
+  /// Returns the content of a block.
+  std::shared_ptr<std::vector<std::byte> const> unpacked(std::int64_t record, std::size_t file,
+                                                         std::size_t number) const;
 
   std::shared_ptr<content const> content_;
 };

@@ -49,7 +49,8 @@ TEST(hdf5_rows, refuse_arrays_that_are_not_rows) {
                                         "expected 3 rows of \"two\", as of \"bytes\", got 2"});
   expect_parts(says({"images"}), {"there is no such array", "images", "name an array of this file"});
   expect_parts(says({"train"}), {"this is not an array", "train", "name an array of this file"});
-  expect_parts(says({"chunked"}), {"chunked, compressed", "chunked", "create_dataset without chunks"});
+  expect_parts(says({"chunked"}),
+               {"chunks of the array were never written", "chunked", "got 0; write all rows"});
   expect_parts(says({"half"}), {"elements of another type", "array \"half\"", "f32, f64, i32, i64, u64 or u8",
                                 "floating-point numbers of 2 bytes"});
   expect_parts(says({"single"}), {"the array has no rows", "array \"single\"", "a single element"});

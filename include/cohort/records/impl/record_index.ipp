@@ -71,7 +71,18 @@ std::string encoded_index(record_index const& index) {
   }
   to.put(static_cast<std::uint64_t>(index.blocks.size()));
   for (packed_block const& one : index.blocks)
-    for (std::uint64_t const number : {one.first, one.bytes, one.offset, one.packed}) to.put(number);
+    for (std::uint64_t const number :
+         {one.first, one.bytes, one.offset, one.packed, std::uint64_t{one.is_compressed}, one.shuffled})
+      to.put(number);
+  to.put(static_cast<std::uint64_t>(index.grids.size()));
+  for (chunk_grid const& grid : index.grids) {
+    for (auto const* extents : {&grid.extents, &grid.chunk}) {
+      to.put(static_cast<std::uint64_t>(extents->size()));
+      for (std::uint64_t const extent : *extents) to.put(extent);
+    }
+    to.put(grid.element_bytes);
+    to.put(static_cast<std::uint64_t>(grid.first));
+  }
   return std::move(to.written);
 }
 
@@ -85,8 +96,18 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
   found.rows = from.number();
   found.places.resize(from.count(2 * sizeof(std::uint64_t)));
   for (field_place& one : found.places) one = {from.number(), from.number()};
-  found.blocks.resize(from.count(4 * sizeof(std::uint64_t)));
-  for (packed_block& one : found.blocks) one = {from.number(), from.number(), from.number(), from.number()};
+  found.blocks.resize(from.count(6 * sizeof(std::uint64_t)));
+  for (packed_block& one : found.blocks)
+    one = {from.number(), from.number(), from.number(), from.number(), from.number() != 0, from.number()};
+  found.grids.resize(from.count(4 * sizeof(std::uint64_t)));
+  for (chunk_grid& grid : found.grids) {
+    for (auto* extents : {&grid.extents, &grid.chunk}) {
+      extents->resize(from.count(sizeof(std::uint64_t)));
+      for (std::uint64_t& extent : *extents) extent = from.number();
+    }
+    grid.element_bytes = from.number();
+    grid.first = from.number();
+  }
   constexpr auto most_rows = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   auto const fits = [&](field_place const& one) {  // the rows of an array end below 2^63
     return one.offset <= most_rows && (one.bytes == 0 || found.rows <= (most_rows - one.offset) / one.bytes);
@@ -96,7 +117,8 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
   bool const has_places = found.fields.empty() ? found.places.empty()  // a file without records
                                                : found.places.size() % found.fields.size() == 0;
   bool const whole = from.ended() && (found.rows > 0 ? has_rows && !found.fields.empty() : has_places)
-                     && (found.keys.empty() || std::ssize(found.keys) == found.size());
+                     && (found.keys.empty() || std::ssize(found.keys) == found.size())
+                     && (found.grids.empty() || found.grids.size() == found.fields.size());
   if (!whole) return std::nullopt;
   return found;
 }
@@ -121,7 +143,7 @@ std::string identity_of(std::string const& path) {
 record_index index_of(std::string const& path, record_format const& format, std::string const& cache) {
   if (cache.empty()) return format.index(path);
   constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
-  cached_file const kept(cache, "cohort records 3", ".index", format.name + "\n" + identity_of(path) + "\n",
+  cached_file const kept(cache, "cohort records 4", ".index", format.name + "\n" + identity_of(path) + "\n",
                          most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);

@@ -41,12 +41,13 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
     // A cached index may have been made by the same format with a decompressor.
-    if (!one.index.blocks.empty() && !format.inflate)
+    auto const compressed = std::ranges::count(one.index.blocks, true, &packed_block::is_compressed);
+    if (compressed > 0 && !format.inflate)
       throw data_error(
           {.what = "the file is compressed",
            .where = path,
-           .expected = "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it",
-           .got = {one.index.blocks.size(), " compressed blocks"}});
+           .expected = "no compression, or a format with gzip::inflate of cohort/zlib.hpp as an argument",
+           .got = {compressed, " compressed blocks"}});
     one.first = made->size;
     made->size += one.index.size();
     for (std::string const& field : one.index.fields)
@@ -120,7 +121,11 @@ std::span<std::byte const> record_set::read(std::int64_t record, std::size_t fie
                       .got = {at.bytes, " bytes"}});
   std::size_t const file = in_files.file;
   if (memory.size() < at.bytes) memory.resize(at.bytes);
-  if (at.offset >= content_->files[file].bytes && at.bytes > 0)
+  record_index const& index = content_->files[file].index;
+  std::size_t const column = content_->files[file].columns[field];
+  if (!index.grids.empty() && !index.grids[column].extents.empty())
+    read_chunks(record, in_files, index.grids[column], memory.data());
+  else if (at.offset >= content_->files[file].bytes && at.bytes > 0)
     read_packed(record, file, at, memory.data());
   else
     content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
@@ -137,23 +142,74 @@ void record_set::read_packed(std::int64_t record, std::size_t file, field_place 
                       .expected = {at.offset, " bytes or more before the field"},
                       .got = {content_->files[file].bytes, " bytes"}});
   auto const after = std::ranges::upper_bound(blocks, at.offset, {}, &packed_block::first);
-  packed_block const& block = after[-1];
   auto const number = static_cast<std::size_t>(after - blocks.begin()) - 1;
-  auto const unpack = [&] {
-    std::vector<std::byte> stored(block.packed), made(block.bytes);
+  auto const whole = unpacked(record, file, number);
+  std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - blocks[number].first), at.bytes, to);
+}
+
+std::shared_ptr<std::vector<std::byte> const> record_set::unpacked(std::int64_t record, std::size_t file,
+                                                                   std::size_t number) const {
+  packed_block const& block = content_->files[file].index.blocks[number];
+  return content_->blocks->get({file, number}, [&] {
+    std::vector<std::byte> stored(block.packed);
     content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes,
                                 {block.offset, block.packed}, stored.data());
-    std::uint64_t const bytes =
-        content_->format.inflate(stored, made, block.bytes, [&] { return where(record); });
+    std::uint64_t bytes = stored.size();
+    if (block.is_compressed) {
+      std::vector<std::byte> inflated(block.bytes);
+      bytes = content_->format.inflate(stored, inflated, block.bytes, [&] { return where(record); });
+      stored = std::move(inflated);
+    }
     if (bytes != block.bytes)
-      throw data_error({.what = "a compressed block changed after it was indexed",
+      throw data_error({.what = "a block has another size than the index says",
                         .where = where(record),
                         .expected = {block.bytes, " bytes"},
                         .got = {bytes}});
-    return made;
-  };
-  std::shared_ptr<std::vector<std::byte> const> const whole = content_->blocks->get({file, number}, unpack);
-  std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
+    if (block.shuffled <= 1) return stored;
+    std::vector<std::byte> content(stored.size());
+    std::size_t const elements = content.size() / block.shuffled;
+    for (std::size_t byte = 0; byte < block.shuffled; ++byte)
+      for (std::size_t element = 0; element < elements; ++element)
+        content[element * block.shuffled + byte] = stored[byte * elements + element];
+    return content;
+  });
+}
+
+void record_set::read_chunks(std::int64_t record, place const& in_files, chunk_grid const& grid,
+                             std::byte* to) const {
+  std::size_t const rank = grid.extents.size(), file = in_files.file;
+  auto const row = static_cast<std::uint64_t>(in_files.record);
+  std::uint64_t chunks = 1;  // that contain a part of the row
+  for (std::size_t axis = 1; axis < rank; ++axis)
+    chunks *= (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
+  std::size_t const first = grid.first + static_cast<std::size_t>(row / grid.chunk[0] * chunks);
+  for (std::size_t number = 0; number < chunks; ++number) {
+    auto const content = unpacked(record, file, first + number);
+    // `begin`: the chunk's first element in the row; `count`: extents of its part that lies in the row.
+    std::vector<std::uint64_t> begin(rank), count(rank), run_begin(rank);
+    std::uint64_t rest = number, runs = 1;
+    for (std::size_t axis = rank; axis-- > 1;) {
+      std::uint64_t const along = (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
+      begin[axis] = rest % along * grid.chunk[axis];
+      rest /= along;
+      count[axis] = std::min(grid.chunk[axis], grid.extents[axis] - begin[axis]);
+      if (axis + 1 < rank) runs *= count[axis];
+    }
+    std::uint64_t const run = (rank > 1 ? count[rank - 1] : 1) * grid.element_bytes;
+    for (std::uint64_t k = 0; k < runs; ++k) {
+      std::uint64_t source = row % grid.chunk[0], target = 0;
+      for (std::size_t axis = 1; axis < rank; ++axis) {
+        source = source * grid.chunk[axis] + run_begin[axis];
+        target = target * grid.extents[axis] + begin[axis] + run_begin[axis];
+      }
+      std::copy_n(content->begin() + static_cast<std::ptrdiff_t>(source * grid.element_bytes), run,
+                  to + target * grid.element_bytes);
+      for (std::size_t axis = rank - 1; axis-- > 1;) {  // the next run
+        if (++run_begin[axis] < count[axis]) break;
+        run_begin[axis] = 0;
+      }
+    }
+  }
 }
 
 std::string_view record_set::key(std::int64_t record) const& {

@@ -24,12 +24,22 @@ struct hdf5_type {
   std::size_t bytes = 0;  // size of an element
 };
 
-/// Location and layout of an array whose data are contiguous in the file.
+/// Location and layout of an array.
 struct hdf5_array {
   hdf5_type type{};
   std::vector<std::uint64_t> extents{};
-  std::uint64_t first = 0;  // offset of the data in the file
+  std::uint64_t first = 0;  // offset of the data in the file; for chunks: of the root of their tree
   std::uint64_t bytes = 0;
+  std::vector<std::uint64_t> chunk{};    // extents of each chunk; empty: the data are contiguous
+  std::vector<std::uint64_t> filters{};  // of the chunks, in the order in which they were applied
+};
+
+/// A chunk of an array: its stored bytes.
+struct hdf5_chunk {
+  std::uint64_t first = 0;  // offset in the file
+  std::uint64_t bytes = 0;
+  bool is_deflated = false;
+  bool is_shuffled = false;
 };
 
 /// Remedies in error messages: `save` for a file that cannot be read, `complete` for a missing object.
@@ -40,7 +50,7 @@ struct hdf5_remedies {
 };
 
 /// An HDF5 file in h5py's default format: superblock version 0, object headers version 1, groups with symbol
-/// tables, and arrays that are contiguous, uncompressed and inside the file.
+/// tables, and arrays inside the file that are contiguous, or in chunks with the filters deflate and shuffle.
 ///
 /// Order     one thread at a time.
 /// Errors    data_error, naming the file, the path or byte, and the remedy, if the file is damaged, or an
@@ -58,6 +68,7 @@ class hdf5_file {
   hdf5_file& operator=(hdf5_file const&) = delete;
 
   std::string const& name() const { return name_; }
+  std::uint64_t size() const { return size_; }
   /// Returns whether all parts of the path are objects of this file.
   bool has(std::string const& path) const { return find(path).has_value(); }
   /// Returns an attribute that is one string; nullopt if the object has no such attribute.
@@ -68,7 +79,10 @@ class hdf5_file {
   std::size_t members(std::string const& group) const;
   /// Returns the location and layout of an array.
   hdf5_array array(std::string const& path) const;
-  /// Reads an array, whose extents must be `dims`.
+  /// Returns all chunks of an array in row-major order. Their contents are not larger than 1,032 times the
+  /// stored bytes, the most that deflate compresses.
+  std::vector<hdf5_chunk> chunks(std::string const& path, hdf5_array const& of) const;
+  /// Reads an array that is not in chunks, and whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
 
  private:
@@ -88,6 +102,10 @@ class hdf5_file {
   block part(std::uint64_t at, std::uint64_t bytes) const;
   messages object_at(std::uint64_t address) const;
   group const* group_at(std::uint64_t address) const;
+  template <class Visit>
+  void for_each_entry(std::uint64_t tree, std::uint64_t wanted, std::size_t entry_bytes, Visit visit) const;
+  void read_chunks_layout(block& from, std::string const& path, hdf5_array& to) const;
+  std::vector<std::uint64_t> filters_of(message const& from, std::string const& path) const;
   void add_members(std::uint64_t tree, std::string const& names, group& to) const;
   std::optional<std::uint64_t> find(std::string const& path) const;
   std::uint64_t required(std::string const& path, char const* what) const;

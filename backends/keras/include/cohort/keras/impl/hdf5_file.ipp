@@ -16,6 +16,8 @@ namespace hdf5_limits {
 /// list, bytes of a block of the file's structure, blocks of an object's header, axes of an array.
 inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000, chunks = 10'000,
                              block_bytes = std::size_t{64} << 20, header_blocks = 1000, rank = 32;
+/// Limit of the bytes of a chunk's content, as in HDF5.
+inline constexpr std::uint64_t chunk_bytes = (std::uint64_t{1} << 32) - 1;
 /// Limit of the members of a group.
 inline constexpr std::size_t members = 1'000'000;
 
@@ -29,6 +31,34 @@ inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x
                      attribute_info = 0x15;
 
 }  // namespace hdf5_message
+
+/// Numbers of filters.
+namespace hdf5_filter {
+
+inline constexpr std::uint64_t deflate = 1, shuffle = 2;
+
+inline std::string name_of(std::uint64_t filter) {
+  switch (filter) {
+    case deflate:
+      return "deflate";
+    case shuffle:
+      return "shuffle";
+    case 3:
+      return "fletcher32";
+    case 4:
+      return "szip";
+    case 5:
+      return "nbit";
+    case 6:
+      return "scaleoffset";
+    case 32000:
+      return "lzf";
+    default:
+      return "filter " + std::to_string(filter);
+  }
+}
+
+}  // namespace hdf5_filter
 
 /// A part of the file's structure, parsed sequentially. Numbers are little-endian.
 class hdf5_file::block {
@@ -233,8 +263,11 @@ hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
   return nullptr;
 }
 
-/// Reads the nodes of a B-tree of version 1, whose leaves are symbol tables.
-void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group& to) const {
+/// Calls `visit` with each entry (key and address) in the nodes of level 0 of a B-tree of version 1.
+/// Parameters  `wanted`: kind of the tree: 0 for a group, 1 for chunks.
+template <class Visit>
+void hdf5_file::for_each_entry(std::uint64_t tree, std::uint64_t wanted, std::size_t entry_bytes,
+                               Visit visit) const {
   struct pending_node {
     std::uint64_t at;
     std::uint64_t below;  // the node's level must be lower, which excludes cycles
@@ -244,41 +277,50 @@ void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group&
     auto const [at, below] = pending.back();
     pending.pop_back();
     block head = part(at, 24);
-    head.expect_text("TREE", "the tree of a group is damaged");
+    head.expect_text("TREE", "a tree of a group or of chunks is damaged");
     std::uint64_t const kind = head.number(1), level = head.number(1), count = head.number(2);
-    if (kind != 0 || level >= below)
-      refuse_at(at, "the tree of a group is damaged", text_of({"a node of groups below level ", below}),
+    if (kind != wanted || level >= below)
+      refuse_at(at, "a tree of a group or of chunks is damaged",
+                text_of({"a node of kind ", wanted, " below level ", below}),
                 text_of({"kind ", kind, ", level ", level}));
-    block entries = part(at + 24, count * 16 + 8);
-    for (std::uint64_t entry = 0; entry < count; ++entry) {
-      entries.skip(8);
-      std::uint64_t const child = entries.number(8);
-      if (level > 0) {
-        pending.push_back({child, level});
+    block entries = part(at + 24, count * entry_bytes + 8);
+    for (std::uint64_t k = 0; k < count; ++k) {
+      block entry = entries.part(entry_bytes);
+      if (level == 0) {
+        visit(entry);
         continue;
       }
-      block leaf = part(child, 8);
-      leaf.expect_text("SNOD", "the members of a group are damaged");
-      leaf.skip(2);
-      std::uint64_t const symbols = leaf.number(2);
-      block table = part(child + 8, symbols * 40);
-      for (std::uint64_t symbol = 0; symbol < symbols; ++symbol) {
-        std::uint64_t const name = table.number(8), object = table.number(8), cached = table.number(4);
-        table.skip(20);
-        if (name >= names.size())
-          refuse_at(child, "a name of a group is damaged", text_of({"an offset below ", names.size()}),
-                    text_of({name}));
-        if (cached == 2) continue;  // a soft link
-        std::size_t const from = static_cast<std::size_t>(name),
-                          end = std::min(names.find('\0', from), names.size());
-        spend(child, end - from);
-        to.try_emplace(names.substr(from, end - from), object);
-        if (to.size() > hdf5_limits::members)
-          refuse_at(child, "a group has too many members", text_of({"at most ", hdf5_limits::members}),
-                    "more");
-      }
+      entry.skip(entry_bytes - 8);
+      pending.push_back({entry.number(8), level});
     }
   }
+}
+
+/// Reads the members of a group from its tree, whose entries refer to symbol tables.
+void hdf5_file::add_members(std::uint64_t tree, std::string const& names, group& to) const {
+  for_each_entry(tree, 0, 16, [&](block& entry) {
+    entry.skip(8);
+    std::uint64_t const child = entry.number(8);
+    block leaf = part(child, 8);
+    leaf.expect_text("SNOD", "the members of a group are damaged");
+    leaf.skip(2);
+    std::uint64_t const symbols = leaf.number(2);
+    block table = part(child + 8, symbols * 40);
+    for (std::uint64_t symbol = 0; symbol < symbols; ++symbol) {
+      std::uint64_t const name = table.number(8), object = table.number(8), cached = table.number(4);
+      table.skip(20);
+      if (name >= names.size())
+        refuse_at(child, "a name of a group is damaged", text_of({"an offset below ", names.size()}),
+                  text_of({name}));
+      if (cached == 2) continue;  // a soft link
+      std::size_t const from = static_cast<std::size_t>(name),
+                        end = std::min(names.find('\0', from), names.size());
+      spend(child, end - from);
+      to.try_emplace(names.substr(from, end - from), object);
+      if (to.size() > hdf5_limits::members)
+        refuse_at(child, "a group has too many members", text_of({"at most ", hdf5_limits::members}), "more");
+    }
+  });
 }
 
 std::optional<std::uint64_t> hdf5_file::find(std::string const& path) const {
@@ -535,11 +577,17 @@ hdf5_array hdf5_file::array(std::string const& path) const {
            "little-endian integers, or floating-point numbers of 2, 4 or 8 bytes",
            text_of({"another type of ", made.type.bytes, " bytes"}), remedies_.save);
   std::uint64_t const version = layout_from.number(1), kind = layout_from.number(1);
-  if ((version != 3 && version != 4) || kind > 1 || find_message(hdf5_message::external)
-      || find_message(hdf5_message::filters))
-    refuse(path, "the array is chunked, compressed or in another file",
-           "a contiguous array, as h5py writes it by default",
-           kind == 2 ? "chunks" : text_of({"layout ", kind, " of version ", version}), remedies_.save);
+  if ((version != 3 && version != 4) || kind > 2 || (kind == 2 && version != 3)
+      || (kind != 2 && find_message(hdf5_message::filters)) || find_message(hdf5_message::external))
+    refuse(path, "the array has another layout, or is in another file",
+           "a contiguous or chunked array, as h5py writes it by default",
+           text_of({"layout ", kind, " of version ", version}), remedies_.save);
+  if (kind == 2) {
+    read_chunks_layout(layout_from, path, made);
+    if (message const* const filters = find_message(hdf5_message::filters))
+      made.filters = filters_of(*filters, path);
+    return made;
+  }
   if (kind == 0) {  // the data follow
     made.bytes = layout_from.number(2);
     made.first = layout_from.at();
@@ -561,8 +609,110 @@ hdf5_array hdf5_file::array(std::string const& path) const {
   return made;
 }
 
+void hdf5_file::read_chunks_layout(block& from, std::string const& path, hdf5_array& to) const {
+  std::uint64_t const rank = from.number(1);  // the last extent is the size of an element
+  to.first = from.number(8);
+  for (std::uint64_t axis = 0; axis < rank; ++axis) to.chunk.push_back(from.number(4));
+  std::uint64_t bytes = 1;
+  for (std::uint64_t const extent : to.chunk)
+    bytes *= std::min<std::uint64_t>(extent, bytes > 0 ? hdf5_limits::chunk_bytes / bytes + 1 : 1);
+  if (rank != to.extents.size() + 1 || rank < 2 || to.chunk.back() != to.type.bytes || bytes == 0
+      || bytes > hdf5_limits::chunk_bytes)
+    refuse(path, "the extents of the array's chunks are damaged",
+           text_of({to.extents.size(), " extents and ", to.type.bytes,
+                    " bytes for each element, at most 4 GiB in all"}),
+           keras_text(to.chunk), remedies_.save);
+  to.chunk.pop_back();
+  to.bytes = to.type.bytes;
+  for (std::uint64_t const extent : to.extents) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 62;
+    if (extent > 0 && to.bytes > most / extent)
+      refuse(path, "the array's extents are damaged", "less than 2^62 bytes", keras_text(to.extents),
+             remedies_.save);
+    to.bytes *= extent;
+  }
+}
+
+std::vector<std::uint64_t> hdf5_file::filters_of(message const& stored, std::string const& path) const {
+  block from(*this, stored.at, stored.body);
+  std::uint64_t const version = from.version("a list of filters", 1, 2), count = from.number(1);
+  if (version == 1) from.skip(6);
+  std::vector<std::uint64_t> filters;
+  for (std::uint64_t k = 0; k < count; ++k) {
+    std::uint64_t const filter = from.number(2);
+    std::uint64_t const name = version == 1 || filter >= 256 ? from.number(2) : 0;
+    from.skip(2);
+    std::uint64_t const values = from.number(2);
+    from.skip(static_cast<std::size_t>(name + 4 * (values + (version == 1 ? values % 2 : 0))));
+    filters.push_back(filter);
+  }
+  bool const is_known =
+      filters.empty()
+      || (filters.size() == 1 && (filters[0] == hdf5_filter::deflate || filters[0] == hdf5_filter::shuffle))
+      || filters == std::vector{hdf5_filter::shuffle, hdf5_filter::deflate};
+  if (!is_known) {
+    std::string names;
+    for (std::uint64_t const filter : filters)
+      names += (names.empty() ? "" : ", ") + hdf5_filter::name_of(filter);
+    refuse(path, "the array's chunks have a filter that is not read",
+           "deflate (gzip), shuffle, or both in the order shuffle, deflate", names, remedies_.save);
+  }
+  return filters;
+}
+
+std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array const& of) const {
+  std::size_t const rank = of.chunk.size(), entry_bytes = 8 + 8 * (rank + 1) + 8;
+  std::vector<std::uint64_t> along(rank);  // chunks along each axis
+  std::uint64_t total = 1, content = of.type.bytes;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    along[axis] = of.extents[axis] / of.chunk[axis] + (of.extents[axis] % of.chunk[axis] > 0 ? 1 : 0);
+    total = along[axis] > 0 && total > size_ / along[axis] ? size_ : total * along[axis];
+    content *= of.chunk[axis];
+  }
+  auto const refuse_missing = [&](std::uint64_t entries) {
+    refuse(path, "chunks of the array were never written", text_of({total, " chunks"}), text_of({entries}),
+           "write all rows, or shorten the array (resize)");
+  };
+  std::vector<hdf5_chunk> found;
+  if (total == 0) return found;
+  if (of.first == ~std::uint64_t{0}) refuse_missing(0);
+  if (total > size_ / entry_bytes) refuse_missing(size_ / entry_bytes);
+  found.resize(static_cast<std::size_t>(total));
+  std::uint64_t entries = 0, stored = 0;
+  for_each_entry(of.first, 1, entry_bytes, [&](block& entry) {
+    std::uint64_t const begin_of_entry = entry.at(), bytes = entry.number(4), mask = entry.number(4);
+    std::uint64_t number = 0;
+    bool is_inside = true;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      std::uint64_t const begin = entry.number(8);
+      is_inside = is_inside && begin % of.chunk[axis] == 0 && begin / of.chunk[axis] < along[axis];
+      number = number * along[axis] + begin / of.chunk[axis];
+    }
+    entry.skip(8);
+    hdf5_chunk chunk{.first = entry.number(8), .bytes = bytes};
+    for (std::size_t k = 0; k < of.filters.size(); ++k)
+      if ((mask >> k & 1) == 0)
+        (of.filters[k] == hdf5_filter::deflate ? chunk.is_deflated : chunk.is_shuffled) = true;
+    constexpr std::uint64_t most_ratio = 1032;
+    bool const has_size = chunk.is_deflated ? content / most_ratio <= bytes : content == bytes;
+    bool const is_stored =
+        bytes > 0 && chunk.first <= size_ && bytes <= size_ - chunk.first && (stored += bytes) <= size_;
+    if (!is_inside || !has_size || !is_stored || found[static_cast<std::size_t>(number)].bytes > 0)
+      refuse_at(begin_of_entry, text_of({"a chunk of ", path, " is damaged"}),
+                "chunks inside the array and the file, each once",
+                text_of({bytes, " bytes at byte ", chunk.first}));
+    found[static_cast<std::size_t>(number)] = chunk;
+    ++entries;
+  });
+  if (entries < total) refuse_missing(entries);
+  return found;
+}
+
 keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
   hdf5_array const from = array(path);
+  if (!from.chunk.empty())
+    refuse(path, "the array is chunked or compressed", "a contiguous array, as Keras writes it", "chunks",
+           remedies_.save);
   bool const is_same = std::ranges::equal(from.extents, dims, [](std::uint64_t one, int wanted) {
     return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
   });

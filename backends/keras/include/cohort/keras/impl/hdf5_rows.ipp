@@ -14,7 +14,7 @@ namespace cohort {
 namespace detail {
 
 inline constexpr hdf5_remedies remedies_of_rows{
-    .save = "write the file with h5py's defaults: create_dataset without chunks, compression and maxshape",
+    .save = "write the file with h5py's defaults, or with create_dataset(..., compression='gzip')",
     .complete = "name an array of this file"};
 
 std::optional<element_type> element_of(hdf5_type const& type) {
@@ -28,7 +28,13 @@ std::optional<element_type> element_of(hdf5_type const& type) {
   return {};
 }
 
-npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) {
+/// An array of rows in an HDF5 file. `layout.first` is beyond the file if the array is in chunks.
+struct hdf5_layout {
+  npy_layout layout;
+  hdf5_array array;
+};
+
+hdf5_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) {
   std::string const where = file.name() + ", array " + quote_for_error(array);
   hdf5_array const found = file.array(array);
   std::optional<element_type> const type = element_of(found.type);
@@ -41,7 +47,7 @@ npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) 
                                                                          : "unsigned integers",
                               " of ", found.type.bytes, " bytes"}});
   npy_layout made{.type = *type,
-                  .first = static_cast<std::size_t>(found.first),
+                  .first = static_cast<std::size_t>(found.chunk.empty() ? found.first : file.size()),
                   .bytes = static_cast<std::size_t>(found.bytes)};
   if (found.extents.size() > shape::max_rank)
     throw data_error({.what = "the array has too many axes",
@@ -58,29 +64,56 @@ npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) 
                         .got = {found.extents[axis]}});
     made.dims.extents[axis] = static_cast<int>(found.extents[axis]);
   }
-  return with_rows(made, where);
+  return {with_rows(made, where), found};
+}
+
+/// Adds the chunks of the array with the index `number` to the index of a file.
+void add_chunks(hdf5_file const& file, hdf5_array const& array, std::size_t number, record_index& to) {
+  std::uint64_t bytes = array.type.bytes;
+  for (std::uint64_t const extent : array.chunk) bytes *= extent;
+  std::uint64_t first = to.blocks.empty() ? file.size() : to.blocks.back().first + to.blocks.back().bytes;
+  to.places[number].offset = first;
+  to.grids.resize(to.fields.size());
+  to.grids[number] = {array.extents, array.chunk, array.type.bytes, to.blocks.size()};
+  for (hdf5_chunk const& chunk : file.chunks(to.fields[number], array)) {
+    to.blocks.push_back({.first = first,
+                         .bytes = bytes,
+                         .offset = chunk.first,
+                         .packed = chunk.bytes,
+                         .is_compressed = chunk.is_deflated,
+                         .shuffled = chunk.is_shuffled ? array.type.bytes : 0});
+    first += bytes;
+  }
 }
 
 }  // namespace detail
 
-record_format hdf5_rows(std::vector<std::string> arrays) {
+record_format hdf5_rows(std::vector<std::string> arrays, io::inflater inflate) {
   if (arrays.empty())
     throw setting_error({.what = "invalid arrays of records",
                          .where = "hdf5_rows",
                          .expected = "paths of arrays",
                          .got = "none"});
   std::string name = detail::array_format_name("hdf5_rows", arrays);
-  return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
-            detail::hdf5_file const file(path, path, detail::remedies_of_rows);
-            std::vector<detail::npy_layout> layouts;
-            for (std::string const& one : arrays) layouts.push_back(detail::hdf5_layout_of_rows(file, one));
-            return detail::index_of_rows(arrays, layouts, path);
-          }};
+  auto index = [arrays = std::move(arrays)](std::string const& path) {
+    detail::hdf5_file const file(path, path, detail::remedies_of_rows);
+    std::vector<detail::hdf5_layout> found;
+    std::vector<detail::npy_layout> layouts;
+    for (std::string const& array : arrays) {
+      found.push_back(detail::hdf5_layout_of_rows(file, array));
+      layouts.push_back(found.back().layout);
+    }
+    record_index rows = detail::index_of_rows(arrays, layouts, path);
+    for (std::size_t number = 0; number < found.size() && rows.rows > 0; ++number)
+      if (!found[number].array.chunk.empty()) detail::add_chunks(file, found[number].array, number, rows);
+    return rows;
+  };
+  return {.name = std::move(name), .index = std::move(index), .inflate = std::move(inflate)};
 }
 
 array_row hdf5_row_of(std::string const& path, std::string const& array) {
   detail::npy_layout const layout =
-      detail::hdf5_layout_of_rows(detail::hdf5_file(path, path, detail::remedies_of_rows), array);
+      detail::hdf5_layout_of_rows(detail::hdf5_file(path, path, detail::remedies_of_rows), array).layout;
   return {layout.type, layout.dims.example()};
 }
 
