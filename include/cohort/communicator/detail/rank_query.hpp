@@ -11,10 +11,10 @@ namespace cohort::detail {
 struct rank_query {
   std::chrono::milliseconds patience{};
   std::vector<rank_status> answers{};
-  std::uint64_t moves = 0;  ///< transport::moves
+  std::uint64_t received_bytes = 0;  ///< of the transport
 
   bool advance(operation_messages& m) {
-    moves = m.rank_port.wire->moves();
+    received_bytes = m.rank_port.wire->received_bytes();
     answers = m.rank_port.wire->query_ranks(patience);
     return true;
   }

@@ -77,6 +77,8 @@ class transport {
   /// A number that changes whenever bytes of a message have moved; constant if the transport cannot observe
   /// this. A progress thread that waits for the rest of a message then polls instead of sleeping.
   virtual std::uint64_t moves() const { return 0; }
+  /// Number of the messages' bytes that this rank has received; 0 if the transport cannot observe this.
+  virtual std::uint64_t received_bytes() const { return 0; }
   /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread,
   /// and by the progress thread if can_wake().
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;

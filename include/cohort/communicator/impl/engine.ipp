@@ -243,8 +243,8 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
     return rank == wire->rank() || known.answers[static_cast<std::size_t>(rank)].ended;
   });
   bool const had_ended = std::exchange(check.have_ended, have_ended);
-  std::uint64_t const moves = std::exchange(check.moves, known.moves);
-  return have_ended && had_ended && moves == known.moves;
+  std::uint64_t const received = std::exchange(check.received_bytes, known.received_bytes);
+  return have_ended && had_ended && received == known.received_bytes;
 }
 
 [[gnu::cold]] void engine::fail_wait(task& one, clock::duration waited) {

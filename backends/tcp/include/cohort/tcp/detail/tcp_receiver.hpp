@@ -71,6 +71,8 @@ class tcp_receiver {
   ///
   /// Errors    as advance.
   void use(std::span<std::byte const> bytes, events& of);
+  /// Number of the messages' bytes that have arrived, without control messages.
+  std::uint64_t message_bytes() const { return message_bytes_; }
   /// Returns why the connection is closed; "" if the other rank has closed it.
   std::string const& failure() const { return failure_; }
 
@@ -135,6 +137,7 @@ class tcp_receiver {
   std::vector<std::byte> control_;
   std::list<message> messages_;
   std::uint64_t kept_bytes_ = 0;
+  std::uint64_t message_bytes_ = 0;
   std::list<message>::iterator arriving_ = messages_.end();
   std::vector<wanted> wanted_;
 };

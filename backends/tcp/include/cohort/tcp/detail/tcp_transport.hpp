@@ -63,6 +63,7 @@ class tcp_transport final : public transport {
   /// Returns the number of bytes used by messages that have arrived before their receives.
   std::uint64_t kept_bytes() const;
   std::uint64_t moves() const override { return moves_; }
+  std::uint64_t received_bytes() const override;
   void wait_for_event(std::chrono::microseconds longest) override;
   bool can_wake() const override { return true; }
   void wake() noexcept override;

@@ -201,6 +201,7 @@ std::size_t tcp_receiver::combine_in_place(std::span<std::byte const> bytes, eve
   if (whole == 0 || reinterpret_cast<std::uintptr_t>(bytes.data()) % size != 0) return 0;
   combine(isa_, elements(one.into.data + one.filled, one.into.type, whole), bytes.data(), *one.how);
   one.filled += whole * size;
+  message_bytes_ += whole * size;
   frame_left_ -= whole * size;
   if (frame_left_ == 0) end_frame(of);
   return whole * size;
@@ -217,6 +218,7 @@ void tcp_receiver::fold(message& one) {
 void tcp_receiver::filled(std::size_t bytes, events& of) {
   message& one = *arriving_;
   one.filled += bytes;
+  message_bytes_ += bytes;
   frame_left_ -= bytes;
   if (one.how && !one.discards) {
     fold_bytes_ += bytes;

@@ -265,6 +265,12 @@ void tcp_transport::exchange_bytes() {
   advance_questions();
 }
 
+std::uint64_t tcp_transport::received_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::unique_ptr<other_rank> const& other : peers_) bytes += other->receiver.message_bytes();
+  return bytes;
+}
+
 void tcp_transport::poll_sockets() {
   std::uint64_t ids[64];
   bool entrance_is_ready = false;
@@ -351,8 +357,9 @@ void tcp_transport::send_to(other_rank& one) {
   if (one.sender.was_connected())
     return monitor_.report_lost(one.rank, text_of({"has lost its connection (", one.sender.failure(), ")"}));
   monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
-                                          "); let the firewall of its host pass its ports (COHORT_PORTS), or "
-                                          "choose another network (COHORT_INTERFACES)"}));
+                                          "); if it has not ended, let the firewall of its host pass its "
+                                          "ports (COHORT_PORTS), or choose another network "
+                                          "(COHORT_INTERFACES)"}));
 }
 
 void tcp_transport::abandon() noexcept {
