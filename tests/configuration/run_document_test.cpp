@@ -851,11 +851,12 @@ struct chance {
         break;
       }
       case 5:
-        run.data = series_source{.file = text(),
-                                 .columns = texts(),
-                                 .window = {1 + below(9), {1 + below(9), 1 + below(9)}, texts(), 1 + below(9)},
-                                 .test_fraction = share(),
-                                 .format = table()};
+        run.data =
+            series_source{.file = text(),
+                          .columns = texts(),
+                          .window = {1 + below(9), {1 + below(9), 1 + below(9)}, texts(), 1 + below(9)},
+                          .test_fraction = share(),
+                          .format = table()};
         break;
       case 6:
         run.data = images_source{.folder = text(),

@@ -22,7 +22,7 @@ with h5py.File(FOLDER / "hdf5_rows.h5", "w") as file:
 
 with h5py.File(FOLDER / "hdf5_chunks.h5", "w") as file:
     cube = numpy.arange(7 * 5 * 3).reshape(7, 5, 3)
-    # Chunks that split the rows and extend beyond the array; several levels of the tree of `small` (at most 64 entries per node).
+    # Chunks that split the rows and extend beyond the array. The tree of `small` has several levels.
     file.create_dataset("plain", data=cube.astype("<f4"), chunks=(2, 2, 2))
     file.create_dataset("gzip", data=cube.astype("<f8"), chunks=(3, 5, 2), compression="gzip", shuffle=True)
     file.create_dataset("shuffled", data=cube.astype("<i4"), chunks=(2, 5, 3), shuffle=True)

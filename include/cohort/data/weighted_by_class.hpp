@@ -80,10 +80,12 @@ class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
 }
 
 /// Returns a data set in which all classes that occur have the same total weight, and the mean weight is 1:
-/// weights[c] = examples / (classes that occur · examples of class c). Classes that do not occur have weight 0.
+/// weights[c] = examples / (classes that occur · examples of class c). Classes that do not occur have the
+/// weight 0.
 ///
 /// Errors    as above.
-/// Cost      reads the label of every example: data.label(i), or the whole example if there is no such member.
+/// Cost      reads the label of every example: data.label(i), or the whole example if there is no such
+///           member.
 /// Source    class_weight="balanced" of scikit-learn.
 template <indexed_dataset D>
 class_weighted<D> weighted_by_class(D data) {

@@ -37,8 +37,8 @@ struct packed_block {
   bool operator==(packed_block const&) const = default;
 };
 
-/// Chunks of an array (N, ...) of rows. Each chunk is a block whose content is in row-major order. Chunks that
-/// extend beyond the array are padded.
+/// Chunks of an array (N, ...) of rows. Each chunk is a block whose content is in row-major order. Chunks
+/// that extend beyond the array are padded.
 struct chunk_grid {
   std::vector<std::uint64_t> extents{};  ///< of the array; empty: the array's rows are not in chunks
   std::vector<std::uint64_t> chunk{};    ///< extents of each chunk
@@ -53,8 +53,8 @@ struct chunk_grid {
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
 ///           records, `places` contains only the places of record 0, and each array's rows are contiguous or
-///           in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or empty if the format has no keys. `blocks`: in the order of `first`;
-///           empty for a file that is not compressed.
+///           in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or empty if
+///           the format has no keys. `blocks`: in the order of `first`; empty for a file that is not packed.
 /// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
 ///           blocks, one after the other: blocks.front().first is the file's size.
 struct record_index {

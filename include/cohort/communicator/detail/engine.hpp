@@ -104,7 +104,8 @@ class engine final : public port {
     std::uint64_t received_bytes = 0;  ///< at the last check: a rank's last message may still arrive
   };
   static constexpr auto between_checks = std::chrono::milliseconds(500);
-  /// Returns whether two checks in a row have found that all awaited ranks have ended and no bytes of messages arrived.
+  /// Returns whether two checks in a row have found that all awaited ranks have ended and no bytes of
+  /// messages arrived.
   [[gnu::cold]] bool waits_in_vain(task const& awaiting, ended_peers_check& check);
 
   /// Throws the error of a wait that failed after this time. Returns if the operation has ended in the
