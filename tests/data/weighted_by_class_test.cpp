@@ -40,6 +40,9 @@ TEST(weighted_by_class, balances_the_classes_that_occur) {
   dataset const view = select(arrays(pixels, {1}, labels, 4), {0, 1});
   loader two(weighted_by_class(view), {.batch = 2, .shuffle = false});
   EXPECT_EQ(two.next()->weights, (weights{1, 1}));
+  auto const some = weighted_by_class(arrays(pixels, {1}, labels, 4), {0, 1, 1, 1});
+  loader counted(weighted_by_class(some), {.batch = 6, .shuffle = false});
+  for (float const weight : counted.next()->weights) EXPECT_TRUE(weight == 0 || weight == 1) << weight;
 }
 
 TEST(weighted_by_class, preserves_inputs_targets_and_size) {

@@ -202,7 +202,7 @@ class records(unittest.TestCase):
         self.assertEqual(made["skipped_records"], 3)  # one read in each epoch
         self.assertIn("\ndamaged records: 3 reads skipped\n", done.stdout)
         self.assertEqual(done.stderr.count("skipped: "), 3)
-        self.assertRegex(done.stderr, "epoch 1: loss 0[.][0-9]+, 23 of 24 examples in")
+        self.assertRegex(done.stderr, "epoch 1 of [0-9]+: loss 0[.][0-9]+, 23 of 24 examples in")
         two, _ = self.report({**source, "bad": "skip"}, "--ranks", "2")
         self.assertEqual(two["skipped_records"], 5)  # each of the ranks also reads it to compare samples of the data
 

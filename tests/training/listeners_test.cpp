@@ -14,7 +14,9 @@
 #include <cohort/training/performance_listener.hpp>
 #include <cohort/training/progress_listener.hpp>
 #include <cohort/training/score_listener.hpp>
+#include <cohort/training/stop_on_signal.hpp>
 #include <cohort/training/trainer.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -173,9 +175,10 @@ TEST_F(listeners, progress_without_a_terminal_prints_occasional_plain_lines) {
          .step_seconds = 0.25,
          .wait_seconds = 0.125});
   progress.on_epoch(nobody(), {.epoch = 0, .epochs = 1, .examples = 32, .loss = 0.5, .seconds = 4});
-  EXPECT_EQ(said.lines, (texts{"epoch 1: step 3 of 8 (37 %), loss 0.5000, 11 samples/s, 2 s left",
-                               "epoch 1: step 6 of 8 (75 %), loss 0.5000, 11 samples/s, 1 s left",
-                               "epoch 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s"}));
+  EXPECT_EQ(said.lines,
+            (texts{"epoch 1: step 3 of 8 (37 %), loss 0.5000, 11 samples/s, 2 s left",
+                   "epoch 1: step 6 of 8 (75 %), loss 0.5000, 11 samples/s, 1 s left",
+                   "epoch 1 of 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s, learning rate 0.1"}));
   for (std::string const& line : said.lines)
     for (char c : line) EXPECT_TRUE(c >= ' ' && c <= '~') << line;
 }
@@ -209,7 +212,8 @@ TEST(listeners_of_ranks, only_rank_0_writes_and_counts_the_samples_of_all_ranks)
   ASSERT_EQ(said[0].lines.size(), 4U);
   EXPECT_NE(said[0].lines[1].find(", 24 samples/s by 3 ranks, 4 s left"), std::string::npos)
       << said[0].lines[1];
-  EXPECT_EQ(said[0].lines[3], "epoch 1: loss 0.5000, 96 examples in 4.0 s, 24 samples/s");
+  EXPECT_EQ(said[0].lines[3],
+            "epoch 1 of 1: loss 0.5000, 96 examples in 4.0 s, 24 samples/s, learning rate 0.1");
 }
 
 TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
@@ -221,9 +225,25 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
   steps(progress, 0, 4,
         {.epoch = 1, .steps_in_epoch = 4, .examples = 10, .weight = 10, .loss = 0.25, .step_seconds = 0.25});
   progress.on_epoch(nobody(), {.epoch = 1, .epochs = 3, .examples = 40, .loss = 0.25, .seconds = 1});
-  EXPECT_EQ(drawn, (texts{"epoch 2 [==========>         ]  50 %, loss 0.2500, 40 samples/s, 1 s left",
-                          "epoch 2 [====================] 100 %, loss 0.2500, 40 samples/s, 0 s left", "",
-                          "line: epoch 2: loss 0.2500, 40 examples in 1.0 s, 40 samples/s"}));
+  EXPECT_EQ(
+      drawn,
+      (texts{"epoch 2 [==========>         ]  50 %, loss 0.2500, 40 samples/s, 1 s left",
+             "epoch 2 [====================] 100 %, loss 0.2500, 40 samples/s, 0 s left", "",
+             "line: epoch 2 of 3: loss 0.2500, 40 examples in 1.0 s, 40 samples/s, learning rate 0.1"}));
+}
+
+TEST_F(listeners, progress_says_that_a_signal_stops_the_run) {
+  recorded said;
+  progress_listener progress({.lines = said.to(), .bar = {}});
+  stop_on_signal const signals;
+  steps(progress, 0, 3, {.epoch = 1, .steps_in_epoch = 8, .examples = 1, .weight = 1, .loss = 1});
+  progress.on_vote(nobody(), {.stop = true});  // by another listener
+  EXPECT_EQ(said.lines, texts());
+  std::raise(SIGTERM);
+  progress.on_vote(nobody(), {.save = true});
+  EXPECT_EQ(said.lines, texts());
+  progress.on_vote(nobody(), {.stop = true});
+  EXPECT_EQ(said.lines, texts{"epoch 2: stopped by a signal after step 3"});
 }
 
 TEST_F(listeners, progress_restarts_with_each_epoch) {
@@ -329,8 +349,8 @@ TEST_F(listeners, are_notified_by_fit_in_order) {
   nobody().fit(arrays(inputs, {2}, labels, 2), {.batch = 3, .epochs = 2, .listeners = {&score, &progress}});
   ASSERT_EQ(said.lines.size(), 6U);
   for (auto [line, begins] :
-       {std::pair(0, "step 1: loss "), std::pair(1, "step 2: loss "), std::pair(2, "epoch 1: loss "),
-        std::pair(3, "step 3: loss "), std::pair(4, "step 4: loss "), std::pair(5, "epoch 2: loss ")})
+       {std::pair(0, "step 1: loss "), std::pair(1, "step 2: loss "), std::pair(2, "epoch 1 of 2: loss "),
+        std::pair(3, "step 3: loss "), std::pair(4, "step 4: loss "), std::pair(5, "epoch 2 of 2: loss ")})
     EXPECT_EQ(said.lines[static_cast<std::size_t>(line)].rfind(begins, 0), 0U)
         << said.lines[static_cast<std::size_t>(line)];
   EXPECT_NE(said.lines[2].find(", 5 examples in "), std::string::npos) << said.lines[2];

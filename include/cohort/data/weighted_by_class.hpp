@@ -81,11 +81,12 @@ class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
 
 /// Returns a data set in which all classes that occur have the same total weight, and the mean weight is 1:
 /// weights[c] = examples / (classes that occur · examples of class c). Classes that do not occur have the
-/// weight 0.
+/// weight 0. Examples of weight 0, such as skipped ones, do not count; other weights of `data` are multiplied
+/// by those of the classes afterwards.
 ///
 /// Errors    as above.
 /// Cost      reads the label of every example: data.label(i), or the whole example if there is no such
-///           member.
+///           member or `data` has weights.
 /// Source    class_weight="balanced" of scikit-learn.
 template <indexed_dataset D>
 class_weighted<D> weighted_by_class(D data) {
@@ -95,13 +96,17 @@ class_weighted<D> weighted_by_class(D data) {
   example_view scratch;
   scratch.allocate(description);
   auto const examples = static_cast<std::int64_t>(data.size());
+  std::int64_t counted = 0;
   for (std::int64_t i = 0; i < examples; ++i) {
-    std::optional<std::int64_t> label = detail::label_in(data, i);
+    std::optional<std::int64_t> label;
+    if (!description.weighted) label = detail::label_in(data, i);
     if (!label || *label < 0 || *label >= description.targets[0].classes) {
       detail::get_example(data, i, scratch);
+      if (scratch.weight == 0) continue;
       label = detail::checked_class_label(description.targets[0], scratch.at(description.inputs.size()), i);
     }
     ++counts[static_cast<std::size_t>(*label)];
+    ++counted;
   }
   auto const occurring =
       std::count_if(counts.begin(), counts.end(), [](std::int64_t count) { return count > 0; });
@@ -109,7 +114,7 @@ class_weighted<D> weighted_by_class(D data) {
   for (std::int64_t const count : counts)
     weights.push_back(
         count == 0 ? 0.0F
-                   : static_cast<float>(static_cast<double>(examples)
+                   : static_cast<float>(static_cast<double>(counted)
                                         / (static_cast<double>(occurring) * static_cast<double>(count))));
   return {std::move(data), std::move(weights)};
 }

@@ -14,6 +14,9 @@ namespace cohort::detail {
 /// Formats a number with a fixed number of decimals, independent of the locale; "-" for nullopt.
 std::string decimal_text(std::optional<double> number, int decimals);
 
+/// Formats a number with three significant digits, independent of the locale: "0.0012", "12.3", "1.2e+06".
+std::string three_digits(double number);
+
 /// Returns the number of characters (code points) in a UTF-8 text.
 std::size_t characters_in(std::string_view text);
 

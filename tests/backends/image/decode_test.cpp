@@ -136,8 +136,7 @@ TEST(decode, converts_cmyk_to_rgb_as_pillow_does) {
 
 TEST(decode, accepts_jpegs_whose_pixels_are_complete) {
   for (int const channels : {1, 3}) {
-    file_bytes const whole = jpeg_of(picture(channels, 20, 20)),
-                     progressive = jpeg_of(picture(channels, 20, 20), 90, TJFLAG_PROGRESSIVE);
+    file_bytes const whole = jpeg_of(picture(channels, 20, 20));
     auto const with = [&](file_bytes file, std::size_t place, int count) {
       file.insert(file.begin() + static_cast<std::ptrdiff_t>(place), static_cast<std::size_t>(count),
                   std::byte{7});
@@ -148,9 +147,25 @@ TEST(decode, accepts_jpegs_whose_pixels_are_complete) {
     EXPECT_EQ(decoded(cut(whole, whole.size() - 1), "x").pixels, expected.pixels);
     EXPECT_EQ(decoded(with(whole, whole.size() - 2, 5), "x").pixels, expected.pixels);  // before the end mark
     EXPECT_EQ(decoded(with(whole, 20, 5), "x").pixels, expected.pixels);                // between segments
-    EXPECT_EQ(decoded(with(progressive, progressive.size() - 2, 5), "x").pixels,
-              decoded(progressive, "x").pixels);
   }
+}
+
+TEST(decode, refuses_jpegs_whose_later_scans_or_intervals_are_skipped) {
+  file_bytes const progressive = jpeg_of(picture(3, 20, 20), 90, TJFLAG_PROGRESSIVE);
+  std::size_t scan = progressive.size();  // the start mark of the last scan
+  while (progressive[--scan] != std::byte{0xff} || progressive[scan + 1] != std::byte{0xda})
+    ;
+  file_bytes damaged = progressive;
+  damaged[scan] = {};
+  expect_parts(refusal_of(damaged), {"extraneous bytes before marker 0xd9"});
+  EXPECT_EQ(decoded(damaged, "x", {.salvage = true}).dims, (cohort::shape{3, 20, 20}));
+  // A file that says that it has marks in its scan.
+  file_bytes intervals = jpeg_of(picture(3, 20, 20));
+  intervals.insert(intervals.end() - 2, 5, std::byte{7});
+  EXPECT_EQ(decoded(intervals, "x").dims, (cohort::shape{3, 20, 20}));
+  for (int const byte : {0x00, 0x01, 0x00, 0x04, 0x00, 0xdd, 0xff})
+    intervals.insert(intervals.begin() + 2, static_cast<std::byte>(byte));
+  EXPECT_NE(refusal_of(intervals), "");
 }
 
 TEST(decode, refuses_16_bits_per_channel) {

@@ -469,4 +469,31 @@ TEST(keras_weights, are_read_from_a_separate_file_for_a_json_configuration_only)
                 + " bytes");
 }
 
+TEST(keras_options, constants_must_lie_along_the_channel_axis) {
+  // x * constant, where x has 4 steps and 4 channels.
+  auto const product = [](std::string const& constant) {
+    return R"({"class_name": "Functional", "config": {"name": "m", "layers": [
+      {"class_name": "InputLayer", "config": {"batch_shape": [null, 4, 4], "dtype": "float32", "name": "x"},
+       "name": "x", "inbound_nodes": []},
+      {"class_name": "Multiply", "registered_name": "Multiply", "module": "keras.src.ops.numpy",
+       "config": {"name": "multiply"}, "name": "multiply", "inbound_nodes": [{"args": [
+         {"class_name": "__keras_tensor__",
+          "config": {"shape": [null, 4, 4], "dtype": "float32", "keras_history": ["x", 0, 0]}},
+         {"class_name": "__numpy__", "config": {"value": )"
+           + constant + R"(, "dtype": "float32"}}], "kwargs": {}}]}],
+      "input_layers": ["x", 0, 0], "output_layers": ["multiply", 0, 0]}})";
+  };
+  keras_options const untrained{.training = false};
+  for (char const* const channels : {"[1, 2, 3, 4]", "[[1, 2, 3, 4]]", "[[[1, 2, 3, 4]]]", "2", "[[2]]"})
+    EXPECT_NO_THROW(from_keras_config(product(channels), untrained)) << channels;
+  for (char const* const steps : {"[[1], [2], [3], [4]]", "[[[1], [2], [3], [4]]]", "[[1, 2], [3, 4]]"}) try {
+      from_keras_config(product(steps), untrained);
+      ADD_FAILURE() << steps;
+    } catch (data_error const& refusal) {
+      EXPECT_NE(std::string(refusal.what()).find("lie along another axis than the channels"),
+                std::string::npos)
+          << refusal.what();
+    }
+}
+
 }  // namespace keras_options_test

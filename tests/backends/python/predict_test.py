@@ -300,7 +300,7 @@ class module(unittest.TestCase):
     def test_the_program_of_the_documentation_page_runs(self):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/predict_from_c_and_python.md").read_text(encoding="utf-8")
         program = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
-        program = program.replace("lenet.safetensors", str(self.folder / "image.safetensors")).replace("28", "6")
+        program = program.replace("28", "6").replace("lenet.safetensors", str(self.folder / "image.safetensors"))
         made = {}
         exec(program, made)  # a model of smaller images, with two outputs
         self.assertEqual([one.shape for one in made["probabilities"]], [(32, 3), (32, 2)])

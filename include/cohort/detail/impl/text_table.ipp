@@ -13,6 +13,12 @@ namespace cohort::detail {
   return std::string(digits, end);
 }
 
+[[gnu::noinline]] std::string three_digits(double number) {
+  char digits[32];
+  auto const end = std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 3).ptr;
+  return std::string(digits, end);
+}
+
 std::size_t characters_in(std::string_view text) {
   std::size_t count = 0;
   for (char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;

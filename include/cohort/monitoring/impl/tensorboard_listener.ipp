@@ -135,9 +135,7 @@ void tensorboard_listener::write_scalars(training& run, step_report const& done)
   auto const steps = static_cast<double>(steps_);
   double const seconds = step_seconds_ + wait_seconds_;
   if (auto const loss = loss_.value()) file_->scalar("train/loss", step, *loss);
-  file_->scalar("train/learning_rate", step,
-                run.settings().optimizer.rule.learning_rate().value(done.step, done.epoch)
-                    * run.state().rate_plateau.factor);
+  file_->scalar("train/learning_rate", step, run.state().learning_rate(done.step, done.epoch));
   if (seconds > 0)
     file_->scalar("speed/samples_per_second", step, static_cast<double>(examples_) * done.ranks / seconds);
   file_->scalar("speed/step_ms", step, 1e3 * step_seconds_ / steps);

@@ -108,6 +108,7 @@ class table_indexer {
         ++at_;
         if (scanner_.read(piece[k])) end_row();
         line_ += piece[k] == '\n';
+        if (piece[k] == '\n' && !scanner_.is_in_row()) row_begin_ = at_, row_line_ = line_;
       }
       if (at_ - row_begin_ > most_row)
         throw data_error({.what = "a row of the table is too long",

@@ -96,6 +96,12 @@ struct training_state {
   /// Replaces inputs and targets with rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);
 
+  /// Factor of the learning rates after the plateaus so far.
+  double rate_factor() const { return settings.plateau ? rate_plateau.factor : 1; }
+  /// Returns the learning rate of a step, without a layer's own factor.
+  double learning_rate(std::int64_t step, std::int64_t epoch) const {
+    return rate_factor() * settings.optimizer.rule.learning_rate().value(step, epoch);
+  }
   /// Finishes the late parts of the last step. Thread-safe.
   void finish_late();
   /// The batch size of the running fit; 0 outside fit.

@@ -6,7 +6,6 @@
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/training/exchange_text.hpp>
 #include <cstddef>
-#include <cstdio>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -40,13 +39,6 @@ class measured_interval {
   std::span<measurement const> now_, before_;
   std::uint64_t used_ = 0;
 };
-
-/// Formats with three significant digits: "0.0012", "12.3", "1.2e+06".
-[[gnu::noinline]] std::string three_digits(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", number);
-  return text;
-}
 
 /// Formats a time: "12.30 ms".
 [[gnu::noinline]] std::string in_milliseconds(double seconds) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cohort/detail/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/progress_listener.hpp>
+#include <cohort/training/stop_on_signal.hpp>
 #include <cohort/training/training.hpp>
 #include <cstdio>
 #include <optional>
@@ -43,6 +45,8 @@ void progress_listener::on_step(training& run, step_report const& done) {
   // an interrupted epoch starts again with the same number
   if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
   loss_.add(done);
+  step_in_epoch_ = done.step_in_epoch;
+  learning_rate_ = run.state().learning_rate(done.step, done.epoch);
   ++steps_;
   examples_ += done.examples;
   seconds_ += done.step_seconds + done.wait_seconds;
@@ -62,14 +66,24 @@ void progress_listener::on_epoch(training& run, epoch_report const& done) {
   if (!show_.lines) return;
   double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
   auto const known = [](double number) { return is_finite(number) ? std::optional(number) : std::nullopt; };
-  std::string line = "epoch " + std::to_string(done.epoch + 1) + ": loss "
+  std::string line = "epoch " + std::to_string(done.epoch + 1)
+                     + (done.epochs > 0 ? " of " + std::to_string(done.epochs) : "") + ": loss "
                      + detail::loss_text(known(done.loss)) + ", "
                      + (done.ignored > 0 ? std::to_string(done.examples - done.ignored) + " of " : "")
                      + std::to_string(done.examples) + " examples in " + detail::decimal_text(done.seconds, 1)
                      + " s, " + detail::decimal_text(each_second, 0) + " samples/s";
+  if (done.epoch == epoch_) line += ", learning rate " + detail::three_digits(learning_rate_);
   for (metric_value const& one : done.validation)
     line += ", " + one.name + " " + detail::decimal_text(known(one.value), 4);
   show_.lines(line);
+}
+
+void progress_listener::on_vote(training& run, votes const& agreed) {
+  if (run.world().rank() != 0 || !agreed.stop || !stop_on_signal::arrived()) return;
+  remove_bar();
+  if (show_.lines)
+    show_.lines("epoch " + std::to_string(epoch_ + 1) + ": stopped by a signal after step "
+                + std::to_string(step_in_epoch_ + 1));
 }
 
 void progress_listener::on_end(training&) { remove_bar(); }

@@ -29,7 +29,7 @@ parameter_set& training_state::parameters() {
 
 parameter_update& training_state::update() {
   if (!stored_update) stored_update = std::make_shared<parameter_update>(parameters(), settings.optimizer);
-  stored_update->scale_rates(settings.plateau ? rate_plateau.factor : 1);
+  stored_update->scale_rates(rate_factor());
   return *stored_update;
 }
 

@@ -43,7 +43,8 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///           1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; 12 or 16 bits per channel. setting_error for invalid settings. A JPEG whose pixels
-///           are all there is not damaged: a missing end mark and extraneous bytes are accepted.
+///           are all there is not damaged: a missing end mark and extraneous bytes are accepted,
+///           if one scan without restart marks contains all components.
 /// Exact     returns the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how = {});
 

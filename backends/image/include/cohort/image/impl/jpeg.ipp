@@ -8,13 +8,20 @@
 
 namespace cohort::detail {
 
-/// Returns a JPEG without bytes between its segments that belong to none. If one scan contains all
-/// components, adds a missing end mark; otherwise later scans may be missing, too.
-std::vector<std::byte> mended_jpeg(std::span<std::byte const> file) {
+/// A JPEG without bytes between its segments that belong to none.
+struct mended_file {
+  std::vector<std::byte> bytes;
+  bool has_one_scan = false;  ///< the first scan contains all components of a frame that is not progressive
+  bool has_restarts = false;  ///< scans have marks inside, which a decoder may skip to if they are damaged
+};
+
+/// Adds a missing end mark if the file has one scan; otherwise later scans may be missing, too.
+mended_file mended_jpeg(std::span<std::byte const> file) {
   auto const byte = [&](std::size_t i) { return std::to_integer<unsigned>(file[i]); };
   std::vector<std::byte> to(file.begin(), file.begin() + 2);  // the start mark
   std::size_t i = 2;
   unsigned components = 0;  // of a frame that is not progressive
+  bool has_restarts = false;
   while (i + 4 <= file.size()) {
     if (byte(i) != 0xff || byte(i + 1) == 0xff || byte(i + 1) == 0) {
       ++i;
@@ -22,6 +29,7 @@ std::vector<std::byte> mended_jpeg(std::span<std::byte const> file) {
     }
     if (byte(i + 1) == 0xda || byte(i + 1) == 0xd9) break;  // a scan or the end
     if ((byte(i + 1) == 0xc0 || byte(i + 1) == 0xc1) && i + 9 < file.size()) components = byte(i + 9);
+    has_restarts |= byte(i + 1) == 0xdd;
     std::size_t const end = std::min(i + 2 + 256 * byte(i + 2) + byte(i + 3), file.size());
     to.insert(to.end(), file.begin() + static_cast<std::ptrdiff_t>(i),
               file.begin() + static_cast<std::ptrdiff_t>(end));
@@ -30,10 +38,9 @@ std::vector<std::byte> mended_jpeg(std::span<std::byte const> file) {
   to.insert(to.end(), file.begin() + static_cast<std::ptrdiff_t>(std::min(i, file.size())), file.end());
   bool const has_one_scan =
       components > 0 && i + 4 < file.size() && byte(i + 1) == 0xda && byte(i + 4) == components;
-  if (!has_one_scan) return to;
-  if (to[to.size() - 2] != std::byte{0xff} || to.back() != std::byte{0xd9})
-    to.insert(to.end(), {std::byte{0xff}, std::byte{0xd9}});
-  return to;
+  bool const has_end = to[to.size() - 2] == std::byte{0xff} && to.back() == std::byte{0xd9};
+  if (has_one_scan && !has_end) to.insert(to.end(), {std::byte{0xff}, std::byte{0xd9}});
+  return {std::move(to), has_one_scan, has_restarts};
 }
 
 jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage)
@@ -43,7 +50,7 @@ jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where, 
         {.what = "TurboJPEG cannot be initialised", .where = where_, .got = tjGetErrorStr2(nullptr)});
   int outcome = read_header();
   if (outcome != 0 && has_warning()) {
-    mended_ = mended_jpeg(file_);
+    mended_ = mended_jpeg(file_).bytes;
     if (!std::ranges::equal(mended_, file_)) {
       file_ = mended_;
       outcome = read_header();
@@ -74,16 +81,17 @@ image jpeg_file::read(int channels) const {
   auto const rows = std::make_unique<std::uint8_t[]>(static_cast<std::size_t>(step) * pixels);
   int outcome = read_rows(rows.get(), step, format, true);
   if (outcome != 0 && has_warning()) {
-    // The bytes before the end mark follow the last pixel, and no other warning came before this one.
-    bool const is_complete =
-        std::string_view(tjGetErrorStr2(codec_.get())).ends_with("extraneous bytes before marker 0xd9");
-    if (std::vector<std::byte> other; !is_complete && mended_.empty()) {
-      other = mended_jpeg(file_);
-      if (!std::ranges::equal(other, file_)) return jpeg_file(other, where_, salvage_).read(channels);
-    }
+    // No other warning came before this one. In a single scan without marks inside, the bytes before the end
+    // mark follow the last pixel.
+    std::string_view const warning = tjGetErrorStr2(codec_.get());
+    bool const has_extra_bytes = warning.ends_with("extraneous bytes before marker 0xd9");
+    mended_file const other = mended_jpeg(file_);
+    bool const is_complete = has_extra_bytes && other.has_one_scan && !other.has_restarts;
+    if (!is_complete && mended_.empty() && !std::ranges::equal(other.bytes, file_))
+      return jpeg_file(other.bytes, where_, salvage_).read(channels);
     if (is_complete || salvage_) {
       int const all = read_rows(rows.get(), step, format, false);
-      outcome = is_complete ? 0 : all;
+      outcome = is_complete && has_warning() ? 0 : all;
     }
   }
   require(outcome);

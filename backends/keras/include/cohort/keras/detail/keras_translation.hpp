@@ -136,7 +136,7 @@ class keras_translation {
                               std::map<std::string, int>& used);
   values dispatch(call const& c);
   values translate_operation(call c, keras_call const& node);
-  keras_value combined(call const& c, std::vector<double> with, bool is_first);
+  keras_value combined(call const& c, io::json_value constant, bool is_first);
   keras_value item(call const& c, io::json_value indices);
   keras_value part_of(keras_value const& x, std::size_t axis, int first, int last);
   keras_value stacked(call const& c);

@@ -278,6 +278,17 @@ inline std::vector<double> numbers_of(io::json_value constant) {
   return numbers;
 }
 
+/// Returns the extents of a constant that numbers_of reads; those of the first elements if it is ragged.
+inline std::vector<int> extents_of_constant(io::json_value constant) {
+  while (constant.kind() == io::json_kind::object && constant.find("config")
+         && constant.at("config").find("value"))
+    constant = constant.at("config").at("value");
+  std::vector<int> extents;
+  for (; constant.kind() == io::json_kind::array && constant.size() > 0; constant = constant.at(0))
+    extents.push_back(static_cast<int>(constant.size()));
+  return extents;
+}
+
 }  // namespace keras_operations
 
 /// Translates a function of tensors: of keras.ops, or of TensorFlow in files of Keras 2.
@@ -309,7 +320,7 @@ keras_translation::values keras_translation::translate_operation(call c, keras_c
     if (name == "Negative") return {like(c.inputs[0], record(scale{.factor = -1}, {id_of(c.inputs[0])}))};
     if (constants.size() == 1 && name == "GetItem") return {item(c, constants[0])};
     if (constants.size() == 1 && name != "Maximum" && name != "Minimum")
-      return {combined(c, keras_operations::numbers_of(constants[0]), node.begins_with_constant)};
+      return {combined(c, constants[0], node.begins_with_constant)};
   }
   if (node.has_constants || c.inputs.size() != 2 || is_division)
     refuse(
@@ -320,12 +331,20 @@ keras_translation::values keras_translation::translate_operation(call c, keras_c
 }
 
 /// Returns x ∘ with, or with ∘ x if the constant `is_first`.
-keras_value keras_translation::combined(call const& c, std::vector<double> with, bool is_first) {
+keras_value keras_translation::combined(call const& c, io::json_value constant, bool is_first) {
   keras_value const& x = c.inputs[0];
+  std::vector<double> with = keras_operations::numbers_of(constant);
   std::string const& name = c.class_name;
   if (with.size() != 1 && static_cast<int>(with.size()) != channels_of(x))
     refuse("the constant must be a number, or number for each channel",
            "1 or " + std::to_string(channels_of(x)), std::to_string(with.size()));
+  // Axes of constant and value correspond from the last one on.
+  std::vector<int> const extents = keras_operations::extents_of_constant(constant);
+  std::size_t const from_last = x.dims.size() == 3 && images_first_ ? 3 : 1;
+  if (with.size() != 1
+      && (extents.size() < from_last || extents[extents.size() - from_last] != channels_of(x)))
+    refuse("the numbers of the constant lie along another axis than the channels",
+           std::to_string(channels_of(x)) + " numbers along the channel axis", keras_text(extents));
   if (name == "Multiply") return affine(x, std::move(with), {0});
   if (name == "Add") return affine(x, {1}, std::move(with));
   if (name == "Subtract") {
@@ -380,11 +399,11 @@ keras_value keras_translation::item(call const& c, io::json_value indices) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (is(list[i], "__ellipsis__")) {
       std::size_t const rest = list.size() - i - 1;
-      if (x.dims.size() + 1 < rest + axis) list[i].refuse("at most index index for each axis");
+      if (x.dims.size() + 1 < rest + axis) list[i].refuse("at most one index for each axis");
       axis = x.dims.size() + 1 - rest;
       continue;
     }
-    if (axis > x.dims.size()) list[i].refuse("at most index index for each axis");
+    if (axis > x.dims.size()) list[i].refuse("at most one index for each axis");
     bool const is_number = list[i].kind() == io::json_kind::number;
     if (!is_number && list[i].kind() != io::json_kind::object) list[i].refuse("a number or a slice");
     if (!is_number && bound(list[i], "step", keras_limits::largest_extent, 1) != 1)
@@ -402,7 +421,7 @@ keras_value keras_translation::item(call const& c, io::json_value indices) {
     if (axis == 0 && (is_number || first != 0 || last != extent))
       refuse("a part of the batch is selected", "all examples", "an index of the batch");
     if (first >= last)
-      refuse("a slice is empty", "at least index element",
+      refuse("a slice is empty", "at least one element",
              std::to_string(first) + " to " + std::to_string(last));
     if (axis > 0) {
       x = part_of(x, axis - 1, first, last);
@@ -415,7 +434,7 @@ keras_value keras_translation::item(call const& c, io::json_value indices) {
     if (!removed[i]) dims.push_back(x.dims[i]);
   if (dims.size() == x.dims.size()) return x;
   if (dims.empty()) dims = {1};
-  // Removed axes have index element, so that the order changes only if an image keeps its channels.
+  // Removed axes have one element, so that the order changes only if an image keeps its channels.
   keras_value result{.dims = dims};
   if (has_keras_order(x.dims) || x.dims.size() < 3 || dims.size() == 1)
     return value(reshaped(id_of(x), extents_of(result), "item"), dims);
