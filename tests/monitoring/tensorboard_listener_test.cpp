@@ -197,7 +197,8 @@ double hyperparameter_of(scratch_folder const& folder, std::string const& name) 
 
 TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_learning_rate_of_each_period) {
   scratch_folder const folder;
-  auto run = trainer<reference<float>>(tiny, {.optimizer = {sgd{.learning_rate = 0.5}}});
+  auto run = trainer<reference<float>>(
+      tiny, {.optimizer = {sgd{.learning_rate = 0.5}}, .plateau = reduce_on_plateau{}});
   run.state().rate_plateau.factor = 0.25;
   tensorboard_listener board(folder.path(), {.every = 2, .histograms_every = 0});
   for (int i = 0; i < 4; ++i)
