@@ -74,8 +74,9 @@ class transport {
   virtual bool needs_progress_thread() const = 0;
   /// Makes one pass over messages other than sends and receives: heartbeats, queries, answers.
   virtual void make_progress() {}
-  /// A number that changes whenever bytes of a message have moved; constant if the transport cannot observe
-  /// this. A progress thread that waits for the rest of a message then polls instead of sleeping.
+  /// A number that changes whenever bytes of a message, or of a heartbeat, have moved; constant if the
+  /// transport cannot observe this. A progress thread that waits for the rest of a message then polls instead
+  /// of sleeping.
   virtual std::uint64_t moves() const { return 0; }
   /// Number of the messages' bytes that this rank has received; 0 if the transport cannot observe this.
   virtual std::uint64_t received_bytes() const { return 0; }

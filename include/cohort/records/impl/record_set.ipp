@@ -183,10 +183,11 @@ void record_set::read_chunks(std::int64_t record, place const& in_files, chunk_g
   for (std::size_t axis = 1; axis < rank; ++axis)
     chunks *= (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
   std::size_t const first = grid.first + static_cast<std::size_t>(row / grid.chunk[0] * chunks);
+  // `begin`: a chunk's first element in the row; `count`: extents of its part that lies in the row;
+  // `run_begin`: place of a run in this part, 0 again after the last run.
+  std::vector<std::uint64_t> begin(rank), count(rank), run_begin(rank);
   for (std::size_t number = 0; number < chunks; ++number) {
     auto const content = unpacked(record, file, first + number);
-    // `begin`: the chunk's first element in the row; `count`: extents of its part that lies in the row.
-    std::vector<std::uint64_t> begin(rank), count(rank), run_begin(rank);
     std::uint64_t rest = number, runs = 1;
     for (std::size_t axis = rank; axis-- > 1;) {
       std::uint64_t const along = (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
