@@ -21,8 +21,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
                     both | dense{.units = 1} | mean_squared_error{.weight = 0.5, .name = "speed"});
 }>();
 
-/// Drawn examples: a scan with an obstacle on the left, ahead or on the right, the engine's state, which
-/// determines the speed, and the manoeuvre that avoids the obstacle.
+/// Drawn examples. A scan contains an obstacle on the left, ahead or on the right; the manoeuvre avoids the
+/// obstacle. The engine's state determines the speed.
 struct drives {
   int count;
   std::vector<float> scans, states, speeds;

@@ -16,7 +16,7 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
   return b.input({2}) | dense{.units = 16} | relu{} | dense{.units = 1} | mean_squared_error{};
 }>();
 
-/// The examples of this process, of which no other process has a copy: sizes differ.
+/// The examples of this process; no other process has a copy of them. Sizes differ.
 struct own_samples {
   std::vector<float> points, values;
   int count;

@@ -98,7 +98,7 @@ bool check() {
   return worst.relative_error < 1e-5;
 }
 
-/// Trains on points of a square, whose class is whether they are in a ring; saves the model and loads it.
+/// Trains on points of a square: class 1 in a ring, otherwise class 0. Saves the model and loads it.
 bool train() {
   std::vector<float> points;
   std::vector<std::int32_t> in_ring;

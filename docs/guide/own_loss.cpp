@@ -138,7 +138,7 @@ bool check() {
   return first < 1e-5 && second < 1e-5;
 }
 
-/// Predicts an upper bound of noisy numbers; 90 % of new ones should be below it.
+/// Predicts an upper bound of noisy numbers; 90 % of new numbers should be below the bound.
 bool bound() {
   std::vector<float> places, numbers;
   cohort::random_stream const noise(1, "noise");
@@ -161,7 +161,7 @@ bool bound() {
   return below > 860 && below < 940;
 }
 
-/// Learns from pairs of points whether they belong to the same of four classes.
+/// Learns from pairs of points whether both belong to the same class, of four classes.
 bool pairs() {
   std::vector<float> left, right, same;
   cohort::random_stream const numbers(1, "pairs");
