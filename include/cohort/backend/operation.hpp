@@ -44,7 +44,7 @@ struct operand {
 ///
 /// `implementation`  name for tables and traces
 /// `flops`           floating-point operations per call
-/// Order             a backward kernel modifies diff_output only if diff_output is among its operands twice.
+/// Order             a backward kernel modifies diff_output only if its operands contain diff_output twice.
 template <class Kernel, class Layout>
 struct basic_invocation {
   Kernel kernel;
@@ -97,7 +97,8 @@ struct basic_request {
 
 /// Executable step: the layouts that the backend chose, and the kernels in execution order.
 ///
-/// `passed_gradients`  indices of the inputs whose gradient equals diff_output, so that no kernel computes it
+/// `passed_gradients`  indices of the inputs whose gradient equals diff_output, so that no kernel computes
+///                     the gradient
 /// `overwrites`  in-place: the output may use the memory of input `overwritten`, and the gradient of that
 ///               input may use the memory of diff_output.
 template <class Kernel, class Layout>

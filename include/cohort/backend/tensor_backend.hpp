@@ -16,8 +16,8 @@ namespace cohort {
 /// `kernel`                    immutable executable
 /// `call`                      kernel bound to addresses: call(), call.set(argument, address)
 /// `bind(kernel, addresses)`   static: returns the call
-/// `probe()`                   static: whether the backend is usable on this machine now; a backend that uses
-///                             a library runs a small convolution
+/// `probe()`                   static: whether the backend is usable on this machine now; as a test, a
+///                             backend based on a library runs a small convolution
 /// `threads(n)`                static: sets the calling thread's number of threads, used to run and to select
 ///                             kernels; returns the former number
 /// `supports(kind)`            static: whether `prepare` supports this kind of layer. priority skips a

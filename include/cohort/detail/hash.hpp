@@ -50,8 +50,8 @@ inline std::uint64_t hash_of_bytes(std::span<std::byte const> bytes) {
   return hash;
 }
 
-/// Returns a hash of names, which identifies the purpose of a random stream. ("fc1", "weights") and ("fc",
-/// "1weights") differ.
+/// Returns a hash of names, which identifies the purpose of a random stream. The hashes of ("fc1", "weights")
+/// and ("fc", "1weights") differ.
 template <class... Name>
 constexpr std::uint64_t purpose_of(std::string_view first, Name const&... more) {
   std::uint64_t hash = fnv1a(first);

@@ -11,8 +11,8 @@ namespace cohort {
 
 namespace detail {
 
-/// A text field of `refusal`. Constructed and destroyed out of line, because errors are thrown in hundreds of
-/// places: this reduces code size and compile time.
+/// A text field of `refusal`. Constructed and destroyed out of line, which reduces code size and compile
+/// time: hundreds of places throw errors.
 struct clause : std::string {
   [[gnu::cold, gnu::noinline]] clause() {}
   [[gnu::cold, gnu::noinline]] clause(char const* text) : std::string(text) {}

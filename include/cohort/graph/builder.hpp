@@ -72,11 +72,11 @@ class builder {
   /// the layers that it depends on, operands from left to right. Then checks that names are unique, and that
   /// all losses are means with the same divisor.
   ///
-  /// Exact     the order does not depend on the compiler. The recorded order does, because C++ does not
-  ///           specify the evaluation order of the operands of `a + b`; generated names, hashes and initial
-  ///           parameters would then differ between compilers.
-  /// Errors    problem() reports a layer whose given name another layer also has; if both names are given,
-  ///           the later of the two layers.
+  /// Exact     the canonical order does not depend on the compiler. The recorded order does, because C++ does
+  ///           not specify in which order the operands of `a + b` are evaluated. With the recorded order,
+  ///           generated names, hashes and initial parameters would differ between compilers.
+  /// Errors    if two layers have the same name, problem() reports the layer whose name was given; if both
+  ///           names were given, the later layer.
   constexpr void sort_nodes();
 
  private:

@@ -34,9 +34,9 @@ std::string to_json(graph_view net);
 /// from_json<my_layer>(text).
 ///
 /// Order     layers may be listed in any order. Layers listed after their inputs keep their order.
-/// Before    the text is untrusted: tensors have at most 2³⁰ elements, integers in fields are at most 2²⁴
-///           (32767 for windows), and names are unique. Fields with defaults may be omitted, and so may the
-///           inputs of a layer that reads the layer above it.
+/// Before    the text may be untrusted. Limits: tensors have at most 2³⁰ elements, integers in fields are at
+///           most 2²⁴ (32767 for windows), and names are unique. Fields with defaults may be omitted, and so
+///           may the inputs of a layer that reads the layer above it.
 /// Errors    data_error with line, column and path ($.layers[3].conv2d.kernel) for invalid text: unknown or
 ///           missing kinds, fields or inputs, wrong types, two layers with the same name, a cycle (its layers
 ///           are listed), layers that do not form a network, or a hash that does not match the layers.

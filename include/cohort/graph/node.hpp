@@ -23,7 +23,7 @@ inline std::string generated_name(kind const& which, int ordinal) {
 /// One layer of a graph: its kind and its ranges in the pools of the graph (values, edges, characters).
 struct node {
   cohort::kind const* kind = nullptr;
-  int first_value = 0;  ///< index in `values` of the first of its kind->slots encoded fields
+  int first_value = 0;  ///< index in `values` of its first encoded field, of kind->slots fields
   int first_input = 0;  ///< index in `edges` of the id of its first input
   int input_count = 0;
   int first_character = 0;  ///< index in `characters` of the beginning of its given name

@@ -38,7 +38,7 @@ class recurrent_outputs {
 };
 
 /// Appends a recurrent layer that also returns its final state. `initial`: h of the initial state, and for an
-/// lstm also c. Without it, the initial state is zero. `join(lstm{…}, x, h, c)` reads an initial state
+/// lstm also c. Without `initial`, the initial state is zero. `join(lstm{…}, x, h, c)` reads an initial state
 /// without returning the final one.
 ///
 ///     auto const encoder = with_state(lstm{.units = 64, .last_step = true}, source);

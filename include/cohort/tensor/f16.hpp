@@ -8,7 +8,8 @@
 
 namespace cohort {
 
-/// An IEEE 754 binary16 number, with 11 significant bits. Files may contain them; they are converted to f32.
+/// An IEEE 754 binary16 number, with 11 significant bits. The library reads f16 data from files and converts
+/// it to f32.
 struct f16 {
   std::uint16_t pattern = 0;  ///< the bit pattern
 

@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Adapts a host_kernel's forward or backward to a host_function: stores each argument in the member of
-/// host_arguments for the argument's role.
+/// host_arguments that belongs to the argument's role.
 template <class T>
 class layer_on_host {
  public:

@@ -3,8 +3,8 @@
 
 namespace cohort::detail {
 
-/// Sets the number of threads with which the calling thread runs and selects kernels of backend B.
-/// The destructor restores the former number.
+/// Sets the number of threads that the calling thread uses to run and to select kernels of backend B. The
+/// destructor restores the former number.
 template <class B>
 class thread_scope {
  public:

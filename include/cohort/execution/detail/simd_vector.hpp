@@ -8,9 +8,9 @@
 ///
 /// A loop over memory is written once with these names, in an .inc file. The file is included into each
 /// namespace, in a region that is compiled for the namespace's instruction set. A template parameter for the
-/// instruction set would not work, because the template would be compiled with the consumer's flags, and the
-/// compiler would split its vectors into baseline vectors before inlining. double has only a scalar variant.
-/// root() uses compiler builtins, because <immintrin.h> adds half a second of compile time.
+/// instruction set would not work: templates are compiled with the consumer's flags, so the compiler would
+/// split the vectors into baseline vectors before inlining. double has only a scalar variant. root() uses
+/// compiler builtins, because <immintrin.h> adds half a second of compile time.
 namespace cohort::detail {
 
 namespace baseline_f32 {

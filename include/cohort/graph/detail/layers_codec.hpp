@@ -27,7 +27,7 @@ namespace cohort::detail {
 ///           untrusted files.
 graph read_layers(io::json_value list, std::span<kind const* const> kinds, std::string_view expected_kind);
 
-/// brief: omits generated names, and inputs that are only the layer above. full: all names and inputs.
+/// brief: omits generated names, and the inputs of layers that read only the layer above. full: all of them.
 enum class layer_form : std::uint8_t { brief, full };
 
 /// Writes a list of layers.

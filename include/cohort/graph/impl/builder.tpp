@@ -48,8 +48,8 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use the parameters of node `owner`. If `owner` is −1, the owner is the node that `shares`
-/// in the settings of node `id` names.
+/// Makes node `id` use the parameters of node `owner`. If `owner` is −1, the settings of node `id` name the
+/// owner in `shares`.
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();
