@@ -78,8 +78,8 @@ concept lasting_range =
 ///           dimension for the examples, the arrays' numbers of examples differ, or a stored type cannot be
 ///           converted to the type in the batch. data_error if class labels are not integers, or the number
 ///           of label names is wrong. data_error with the example's index if a label is out of range, an
-///           element is not finite, or an f64 element that is delivered as f32 exceeds the range of f32.
-///           The constructor with an argument `classes` throws setting_error if it is below 1.
+///           element is not finite, or an f64 element that is delivered as f32 exceeds the range of f32. The
+///           constructor with an argument `classes` throws setting_error if `classes` is below 1.
 class arrays {
  public:
   explicit arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets = {},

@@ -22,8 +22,8 @@ namespace cohort {
 ///           treat `global_count` as unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
 /// After     the loss of a step is Σ weight·loss / Σ weight over the examples of all ranks. If all these
-///           weights are 0, the step makes no update. Weights cannot be negative: multiply the target by
-///           factors of either sign, such as advantages (softmax_cross_entropy).
+///           weights are 0, the step makes no update. Weights cannot be negative. To use factors of either
+///           sign, such as advantages, multiply the target by them (softmax_cross_entropy).
 struct batch_view {
   std::vector<tensor_view> inputs{};
   std::vector<tensor_view> targets{};

@@ -21,8 +21,8 @@ struct cache_settings {
 /// Order     several threads may request examples. Copies share the cache.
 /// Moves     memory for the examples is reserved at once. Without a folder, a page is used when an example is
 ///           first stored in it. The temporary file has no name, so it is removed when the data set is
-///           destroyed or the process ends, also by a signal. Each process has its own cache. Besides the
-///           tensors, each example needs 8 bytes, and its weight and key, in memory of the process.
+///           destroyed or the process ends, also by a signal. Each process has its own cache. In addition to
+///           the tensors, each example needs memory of the process for 8 bytes, its weight and its key.
 /// Errors    memory_error if max_bytes is too small for one example, or if the memory is not available.
 ///           file_error if the folder does not exist, is not writable or has too little space. setting_error
 ///           if `data` is a stream.

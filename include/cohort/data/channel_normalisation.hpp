@@ -8,8 +8,8 @@
 
 namespace cohort {
 
-/// Mean and standard deviation of each channel, known in advance: those of the data that a network was
-/// trained on. `normalisation` (data/normalisation.hpp) fits them to a data set.
+/// Mean and standard deviation of each channel, known in advance from the data that a network was trained on.
+/// `normalisation` (data/normalisation.hpp) fits them to a data set.
 ///
 /// Units     as the elements of a batch without normalisation, for example [0, 1] for images.
 struct channel_normalisation {

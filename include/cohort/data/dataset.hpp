@@ -261,8 +261,8 @@ class dataset {
   /// Throws setting_error if the data set is a stream; `user` is the name of the caller in the message.
   void require_random_access(char const* user) const;
 
-  /// Returns the argument `rows` of continued_crops if the data set is a result of it, or a view of one by
-  /// with_keys: example i continues example i − rows. Otherwise returns 0.
+  /// If the data set is a result of continued_crops, or a view of such a result by with_keys, returns the
+  /// argument `rows` of continued_crops: example i continues example i − rows. Otherwise returns 0.
   int rows_that_continue() const { return model_->rows_that_continue(); }
 
   detail::dataset_interface const& model() const { return *model_; }

@@ -29,9 +29,9 @@ std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, st
 /// Units     both fields count examples. `block` 0: all examples are shuffled together. `window` 0: 64
 ///           blocks. A window is rounded down to whole blocks; it has at least one.
 /// Exact     each example occurs once per epoch. All windows of the same size are equally likely to contain a
-///           given example, and it is equally likely at every position of its window. Examples of one block
-///           are always in one window, so they are less than one window apart. If a file is sorted by class,
-///           use blocks that are much smaller than a class, and windows of many blocks.
+///           given example, and the example is equally likely at every position of its window. Examples of
+///           one block are always in one window, so they are less than one window apart. If a file is sorted
+///           by class, use blocks that are much smaller than a class, and windows of many blocks.
 struct block_shuffle {
   std::int64_t block = 0;
   std::int64_t window = 0;

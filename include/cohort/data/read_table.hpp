@@ -22,7 +22,7 @@ struct table_settings {
   /// 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma, or a semicolon if the
   /// decimal sign is a comma.
   char separator = 0;
-  bool merge_separators = false;  ///< neighbouring separators count as one; those around a line are ignored
+  bool merge_separators = false;  ///< neighbouring ones count as one; at the ends of a line they are ignored
   char decimal = '.';             ///< decimal sign of numbers
   char thousands = 0;             ///< sign before groups of three digits: ',' for "1,234.5"; 0: none
   char comment = 0;               ///< lines that begin with this character are skipped; 0: none

@@ -15,7 +15,7 @@ namespace cohort {
 
 /// Reports of skip_damaged.
 struct damage_reports {
-  sink log{};  ///< receives the message of each skipped read, in one thread at a time
+  sink log{};  ///< receives the message of each skipped read, from one thread at a time
   /// Counts the skipped reads: an example that is read in two epochs counts twice. May be null.
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
 };

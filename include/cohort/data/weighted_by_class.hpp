@@ -81,8 +81,8 @@ class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
 
 /// Returns a data set in which all classes that occur have the same total weight, and the mean weight is 1:
 /// weights[c] = examples / (classes that occur · examples of class c). Classes that do not occur have the
-/// weight 0. Examples of weight 0, such as skipped ones, do not count; other weights of `data` are multiplied
-/// by those of the classes afterwards.
+/// weight 0. Examples of weight 0, such as skipped ones, do not count. Other weights of `data` are then
+/// multiplied by the weights of the classes.
 ///
 /// Errors    as above.
 /// Cost      reads the label of every example: data.label(i), or the whole example if there is no such

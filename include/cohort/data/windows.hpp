@@ -25,7 +25,7 @@ struct window_settings {
 ///           values of the K columns in `targets`. Element types are those of the series, delivered as f32.
 ///           (T − length − largest horizon) / stride + 1 examples.
 /// Errors    setting_error for an unknown column, no horizon, a length, horizon or stride below 1, or if the
-///           series is shorter than the length and the largest horizon.
+///           series is shorter than length + largest horizon.
 dataset windows(time_series const& series, window_settings const& settings);
 
 }  // namespace cohort

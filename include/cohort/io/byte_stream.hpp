@@ -7,7 +7,8 @@
 namespace cohort::io {
 
 /// A type with std::istream's read(into, bytes) and gcount(), or with a read(into, bytes) that returns the
-/// number of bytes read, such as file_reader. Both read fewer than `bytes` only at the stream's end.
+/// number of bytes read, such as file_reader. Both kinds of read deliver fewer than `bytes` bytes only at the
+/// stream's end.
 template <class Stream>
 concept byte_stream = requires(Stream& stream, char* into, int bytes) {
   stream.read(into, bytes);
@@ -26,7 +27,8 @@ class byte_stream_ref {
   requires(!std::is_const_v<Stream> && !std::same_as<Stream, byte_stream_ref>) byte_stream_ref(Stream& stream)
       : stream_(&stream), read_(&read_from<Stream>) {}
 
-  /// Reads bytes from the stream. Returns their number: less than `bytes` only at its end.
+  /// Reads bytes from the stream. Returns the number of bytes read, which is less than `bytes` only at the
+  /// stream's end.
   ///
   /// Errors    exceptions of the stream's read are passed on.
   std::size_t read(void* into, std::size_t bytes) const { return read_(stream_, into, bytes); }

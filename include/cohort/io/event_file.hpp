@@ -24,8 +24,8 @@ struct value_histogram {
   std::vector<double> counts{};
 };
 
-/// Returns the histogram of the finite numbers. Without any, it has one empty interval; if all are equal, it
-/// has one interval.
+/// Returns the histogram of the finite numbers. Without finite numbers, the histogram has one empty interval;
+/// if all are equal, it has one interval.
 value_histogram histogram_of(std::span<float const> numbers, int intervals = 30);
 value_histogram histogram_of(std::span<double const> numbers, int intervals = 30);
 

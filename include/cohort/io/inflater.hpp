@@ -10,7 +10,7 @@
 namespace cohort::io {
 
 /// Decompresses one stream in the format of zlib or gzip: gzip::inflate of the component zlib. The core
-/// receives the function from its caller, because it does not depend on zlib.
+/// receives the function from its caller, because the core does not depend on zlib.
 ///
 /// Parameters  `to` receives the first bytes of the result, as many as fit. `max_bytes` bounds the size of
 ///           the whole result. `where` describes the stream for the message of an error.

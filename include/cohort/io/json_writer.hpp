@@ -12,8 +12,8 @@
 
 namespace cohort::io {
 
-/// Layout of the items of an array or object, if the text is indented: one line per item (`many`), or one for
-/// all.
+/// Layout of the items of an array or object, if the text is indented: one line per item (`many`), or one
+/// line for all items.
 enum class json_lines : std::uint8_t { many, one };
 
 /// Writes one JSON text (RFC 8259). The same calls produce the same bytes.

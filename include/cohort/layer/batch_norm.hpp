@@ -16,9 +16,9 @@ namespace cohort {
 ///           variance use the biased variance (÷ N). PyTorch's running variance uses the unbiased variance,
 ///           which is N/(N − 1) times as large.
 /// Order     each worker normalises by the statistics of its own part or micro-batch;
-///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
-///           the whole batch of the rank (see `batch_statistics`). Example weights affect the running
-///           statistics, not the normalisation.
+///           `synchronised_batch_norm` uses the statistics of the whole batch. The running statistics are
+///           updated from the whole batch of the rank (see `batch_statistics`). Example weights affect the
+///           running statistics, not the normalisation.
 /// Exact     a batch of one example with one position is valid: the output is `shift`, and the input gradient
 ///           is 0. With a mask, the statistics are those of the unmasked steps. The statistics of a part are
 ///           rounded to the backend's element type. Before that, `reference` sums in double; for the other

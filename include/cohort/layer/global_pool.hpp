@@ -15,7 +15,7 @@ constexpr inference whole_channels(shape const& input) {
   return shape{channels_of(input)};
 }
 
-/// The elements of one channel of an example: `first`, `first` + `step`, …, without those of padding.
+/// The elements of one channel of an example: `first`, `first` + `step`, …, without the elements of padding.
 struct channel_elements {
   int example;
   std::size_t first, step;
@@ -47,7 +47,7 @@ void each_plane(host_arguments<T> const& a, Visit visit) {
 
 }  // namespace detail
 
-/// Mean of each channel; of a sequence, over its unmasked steps.
+/// Mean of each channel; for a sequence, over its unmasked steps.
 ///
 /// Shapes    input C×H×W or T×C → output C.
 /// Exact     a sequence without unmasked steps has mean 0.
@@ -84,7 +84,7 @@ struct global_avg_pool {
   }
 };
 
-/// Largest element of each channel; of a sequence, over its unmasked steps.
+/// Largest element of each channel; for a sequence, over its unmasked steps.
 ///
 /// Shapes    input C×H×W or T×C → output C.
 /// Exact     if a channel has several largest elements, the first in row-major order gets the gradient. A

@@ -31,10 +31,10 @@ struct step_constants {
 ///
 /// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. All
 ///           three are in the memory space of the arenas.
-/// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns gradients of sums
-///           into those of the mean. `steps`: if losses are means over steps or targets, the number of
-///           unmasked steps, or of targets that the loss does not ignore. `states`: states of stateful
-///           layers; row `first_row` belongs to example 0; null: each batch begins with zeros.
+/// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch: the factor that converts
+///           gradients of sums to gradients of the mean. `steps`: if losses are means over steps or targets,
+///           the number of unmasked steps, or of targets that the loss does not ignore. `states`: states of
+///           stateful layers; row `first_row` belongs to example 0; null: each batch begins with zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;

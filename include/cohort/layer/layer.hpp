@@ -58,7 +58,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                               The output may then share the input's memory, and diff_input that of
 ///                               diff_output (false).
 ///   `at_inference(parameters)`  channel_map that equals the whole forward pass at inference, computed from
-///                               each parameter's element of the channel (none)
+///                               the channel's element of each parameter (none)
 ///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. The
 ///                               parameters are weights K×… and, if field `bias` is true, a bias K; output
 ///                               channel k is linear in both (false).

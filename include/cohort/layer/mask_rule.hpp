@@ -16,9 +16,9 @@ enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 ///
 /// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked`
 ///             before the layer. `state_rows`: number of rows with a recurrent state in the layer's output,
-///             after the rows of the steps; negative: in the layer's input. `queries`: this many
-///             inputs, from the first, may have a separate mask, which is then the output's mask; the kernels
-///             get the mask of the other inputs. 0: all inputs have the same mask, or none.
+///             after the rows of the steps; negative: in the layer's input. `queries`: number of leading
+///             inputs that may have a separate mask, which is then the output's mask; the kernels get the
+///             mask of the other inputs. 0: all inputs have the same mask, or none.
 /// Before      `sentence` is a string literal: the error message if `use` is `refuses`.
 struct mask_rule {
   mask_use use = mask_use::refuses;

@@ -47,9 +47,10 @@ struct parameter_list {
 
 /// Settings of a layer with parameters. parameter_spec describes which initialiser replaces an unset one.
 ///
-/// `shares`: for tied weights, the name that the program has given to an earlier layer, whose parameters this
-/// layer uses. Both layers need the same number of parameters, with the same shapes. In files and in settings
-/// by name, the parameters belong to the earlier layer. Their gradient is the sum over both layers.
+/// `shares`: for tied weights, the name of an earlier layer, whose parameters this layer uses. The name must
+/// be one that the program has set. Both layers need the same number of parameters, with the same shapes. In
+/// files and in settings by name, the parameters belong to the earlier layer. Their gradient is the sum over
+/// both layers.
 struct layer_settings {
   std::optional<initialiser> weights{};  ///< of parameters with role weights
   std::optional<initialiser> bias{};     ///< of parameters with role biases

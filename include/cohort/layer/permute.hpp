@@ -14,8 +14,9 @@ namespace cohort {
 ///   (r²·C)×H×W → C×rH×rW          permute{.order = {0, 3, 1, 4, 2}, .view = {C, r, r, H, W},
 ///                                         .extents = {C, r·H, r·W}}
 ///
-/// Shapes    input any → output `extents`, of one to three extents; none: the permuted extents of the view.
-///           `view`: one to six extents; none: the input's. `order` has an element for each axis of the view.
+/// Shapes    input any → output `extents` (one to three; default: the permuted extents of the view). `view`:
+///           one to six extents; default: those of the input. `order` has an element for each axis of the
+///           view.
 /// Exact     copies elements. Axis a of the permuted tensor is axis order[a] of the view.
 /// Source    channel shuffle: Zhang et al., 2017; pixel shuffle: Shi et al., 2016, PixelShuffle of PyTorch.
 struct permute {

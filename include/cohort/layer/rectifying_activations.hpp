@@ -16,7 +16,7 @@ using selu = pointwise<detail::formula::selu>;
 
 /// ln(1 + e^x)
 ///
-/// Exact     above 0 wherever the element type can represent the value, so its logarithm exists.
+/// Exact     the result is above 0 if the element type can represent it, so its logarithm exists.
 using softplus = pointwise<detail::formula::softplus>;
 
 /// x·sigmoid(x); also called SiLU.

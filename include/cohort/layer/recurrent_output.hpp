@@ -76,8 +76,7 @@ struct recurrent_output {
   }
 
  private:
-  /// Of one example: the number of input elements, the first copied element and the number of copied
-  /// elements.
+  /// Range of one example: number of input elements, first copied element, number of copied elements.
   struct range {
     std::size_t all, first, count;
   };

@@ -20,8 +20,8 @@ namespace cohort {
 ///           target)/count. Numbers of a target may have any sign and sum: an advantage at the index of an
 ///           action, and 0 elsewhere, gives the policy gradient. With a mask: mean over the unmasked steps of
 ///           the whole batch. With an `ignore_index`: mean over the targets that are not ignored, in the
-///           whole batch of all workers and ranks. With `sum_steps`, both are means over the examples. The
-///           loss and the gradient of an ignored target are 0.
+///           whole batch of all workers and ranks. With `sum_steps`, the loss is a mean over the examples in
+///           both cases. The loss and the gradient of an ignored target are 0.
 /// Exact     the largest logit of an example is subtracted first, so the exponentials do not overflow. A
 ///           logit of −∞ is valid for a class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.

@@ -21,11 +21,11 @@ constexpr bool is_named(std::string_view name, std::string_view pattern) {
 /// Optimizer settings that replace those of the network for some layers. A field that is not set has no
 /// effect.
 ///
-/// Order     if several rows match a layer, the last row that sets a field decides that field.
+/// Order     if several rows match a layer, the last row that sets a field determines the value.
 /// After     `frozen`: the layer keeps every bit of its parameters and of its optimizer's state. It runs as
 ///           in inference: batch normalisation uses its running statistics and does not change them.
 ///           `decays`: false sets the optimizer's `decay` to 0 for the layer, for example an embedding; true
-///           keeps it, whatever decay_from_rank is.
+///           keeps the decay for every decay_from_rank.
 struct layer_override {
   std::string layer;  ///< a layer's name, or a common prefix of names with a star: "features_*"
   std::optional<optimizer_rule> rule{};

@@ -32,8 +32,8 @@ enum class update_rule : std::uint8_t {
   no_op
 };
 
-/// The norm that a rule needs besides the norm of the parameter: that of the gradient or of the step at rate
-/// 1, over the whole parameter.
+/// The norm over the whole parameter that a rule needs besides the parameter's norm: the norm of the
+/// gradient, or of the step at rate 1.
 enum class norm_of : std::uint8_t { nothing, gradient, step };
 
 /// One row of the table of optimizers: its fields, without rate and momentum, in the order of declaration,

@@ -11,7 +11,7 @@ namespace cohort {
 /// Errors    check: setting_error that names the field.
 struct reduce_on_plateau {
   double factor = 0.1;      ///< multiplies the rate factor at each reduction
-  int patience = 10;        ///< observations in a row without improvement that are tolerated
+  int patience = 10;        ///< tolerated number of observations in a row without improvement
   double threshold = 1e-4;  ///< smallest improvement, as a fraction of the best loss
   int cooldown = 0;         ///< observations after a reduction that do not count towards `patience`
   double least = 0;         ///< lower bound of the rate factor

@@ -101,7 +101,7 @@ class rate_schedule {
   struct extent {
     std::string_view name{};   ///< "cosine", "warm_up"
     std::string_view field{};  ///< the field that sets the end: "length"
-    double length = 0;         ///< end, from x = 0; of a cosine its first wave; of a map its last key + 1
+    double length = 0;         ///< end, from x = 0; cosine: of its first wave; map: its last key + 1
     schedule::unit by{};
     bool is_decay = false;  ///< whether the schedule decays to its final value at the end
   };

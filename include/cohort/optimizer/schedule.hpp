@@ -8,10 +8,10 @@ namespace cohort {
 /// far. Each type converts to rate_schedule.
 ///
 /// Units     `by` selects steps or epochs (default), for x, `length`, `every`, `middle` and keys of a map.
-///           By epochs, a value changes only between two epochs. fit logs a line if a schedule with a length
-///           or with keys does not end within the run, or if a decay (polynomial, cosine without restarts,
-///           one_cycle) ends before half of the run. For a stream, whose number of steps is unknown, only
-///           schedules by epochs are checked.
+///           With epochs, a value changes only between two epochs. fit logs a line if a schedule with a
+///           length or with keys does not end within the run, or if a decay (polynomial, cosine without
+///           restarts, one_cycle) ends before half of the run. For a stream, whose number of steps is
+///           unknown, only schedules by epochs are checked.
 namespace schedule {
 
 /// Unit of x, counted from 0.

@@ -22,16 +22,16 @@ struct update_range {
   std::size_t n = 0;
 };
 
-/// Memory space of the arenas, and operations (passes) on ranges of them. Only passes and a backend's kernels
-/// access arenas. A backend with arenas on a device returns its passes from `passes()`; other backends use
-/// passes_on_processor.
+/// Memory space of the arenas, and operations (passes) on ranges of the arenas. Only passes and a backend's
+/// kernels access arenas. A backend with arenas on a device returns its passes from `passes()`; other
+/// backends use passes_on_processor.
 ///
 /// Shapes    n elements of the master's type, from `begin` in each named arena. n and begin are multiples of
 ///           16, except in scale, in finite and where n counts channels.
 /// Order     a call runs after all earlier work of the calling thread. On return, return values and data
 ///           outside arenas are complete; data in the memory of results() is complete after wait(). Ranges
 ///           of different threads do not overlap.
-/// Exact     bitwise reproducible on one machine, however the ranges are split.
+/// Exact     bitwise reproducible on one machine, for every split of the ranges.
 class arena_passes {
  public:
   /// Number of elements per sum of squares (see square_sums).
@@ -98,7 +98,8 @@ class arena_passes {
                                 detail::batch_moments* to, std::size_t n) = 0;
   /// Merges `from` into `to`, for n channels.
   virtual void merge_moments(detail::batch_moments const* from, detail::batch_moments* to, std::size_t n) = 0;
-  /// Updates the running statistics of n channels. `mean` and `variance` are their offsets in the master.
+  /// Updates the running statistics of n channels. `mean` and `variance` are the offsets of these statistics
+  /// in the master.
   virtual void follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
                                  detail::batch_moments const* batch, std::size_t n, double momentum) = 0;
 

@@ -14,8 +14,8 @@ namespace cohort {
 /// but finite.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
-/// Exact     pack does not change the bits of the update. Neither does pack followed by unpack of the same
-///           gradient.
+/// Exact     neither pack alone, nor pack followed by unpack of the same gradient, changes the bits of the
+///           update.
 class gradient_parts {
  public:
   static constexpr std::size_t max_parts = arena_passes::max_parts;

@@ -25,7 +25,7 @@ struct plan_row {
   shape output{};  ///< shape with the batch
   std::string layout{};
   double flops = 0;    ///< per call
-  double bytes = 0;    ///< of its tensors, each once; twice for a gradient that it updates in place
+  double bytes = 0;    ///< of its tensors, each once; a gradient updated in place counts twice
   bool bf16 = false;   ///< output in bf16, not f32
   double seconds = 0;  ///< total of all calls
   std::int64_t calls = 0;
@@ -102,7 +102,7 @@ struct backward_request {
 /// One thread's memory to run a plan: arena, gradients, bound kernels.
 ///
 /// Order     forward, then backward with the same targets. Not thread-safe. Use it on a thread with the
-///           number of threads that its plan was made for (`tensor_backend::threads`).
+///           number of threads for which its plan was made (`tensor_backend::threads`).
 /// Moves     allocates nothing after its first forward and backward, unless another context has enlarged the
 ///           shared memory. On a device, the second forward and backward are recorded for replay.
 class plan_context {

@@ -17,7 +17,7 @@ struct column_facts {
   std::int64_t dates = 0;       // texts that are dates or times
   std::int64_t quantities = 0;  // texts that are numbers between the same texts: $1.50, 12 kg
   bool is_text = false;
-  // Fields of a column of texts whose type was not given: those that are numbers, and the others.
+  // If the column has texts and its type was not given: counts of fields with a number, and of other fields.
   std::int64_t number_fields = 0, text_fields = 0;
   std::string description{};  // of these fields, for messages
   std::string sign{};         // of quantities: "$#", "# kg"

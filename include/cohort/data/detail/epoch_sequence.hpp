@@ -24,7 +24,7 @@ struct epoch_settings {
 /// Before    with `blocks`, bucket is 0.
 /// Moves     without `shuffle` nothing is allocated; with `blocks`, one number for each block and for each
 ///           example of a window; otherwise one number for each example. Memory is reused.
-/// Cost      a copy shuffles each window that it reads, except the window that was shuffled last.
+/// Cost      copy() shuffles each window that it reads, except the window that was shuffled last.
 class epoch_sequence {
  public:
   void start(epoch_settings const& settings);

@@ -123,7 +123,7 @@ class field_reader {
     return how_.trim ? trimmed(field) : field;
   }
 
-  /// Returns the position of the next separator, line break or NUL byte; of the end if there is none.
+  /// Returns the position of the next separator, line break or NUL byte; the end if there is none.
   char const* stop_after(char const* p) const {
     while (end_ - p >= 8) {
       std::uint64_t const word = load_word(p);
@@ -140,8 +140,8 @@ class field_reader {
     return p;
   }
 
-  /// Returns the position of the next quote; of the end if there is none. If `nul` is null, sets it to the
-  /// first NUL byte before this position.
+  /// Returns the position of the next quote; the end if there is none. If `nul` is null, sets it to the first
+  /// NUL byte before this position.
   char const* quote_after(char const* p, char const*& nul) const {
     while (end_ - p >= 8) {
       std::uint64_t const word = load_word(p);

@@ -28,7 +28,7 @@ struct table_column {
   std::vector<std::int32_t> codes;
   std::vector<std::string> vocabulary;
   std::string first_text;  // position and contents of the first field that is not a number
-  // Fields of a column of texts whose type was not given: those that are numbers, and the others.
+  // If the column has texts and its type was not given: counts of fields with a number, and of other fields.
   std::int64_t number_fields = 0, text_fields = 0;
 
   template <class T>

@@ -43,7 +43,7 @@ std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
   double remaining = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     // Position j belongs to this part if the part's rounded number of examples among the first j + 1 exceeds
-    // that among the first j.
+    // its number among the first j.
     double const fraction = p + 1 == parts.size() ? 1 : fractions[p] / remaining;
     auto const before = [fraction](std::size_t j) {
       return std::floor(fraction * static_cast<double>(j) + 0.5);

@@ -366,8 +366,8 @@ class table_parser {
     return parse_number(reader_.trimmed(text), number);
   }
 
-  /// Returns whether a text is a number in the format of the settings. Signs of thousands stand before groups
-  /// of three digits, and only before the decimal sign.
+  /// Returns whether a text is a number in the format of the settings. A sign of thousands is valid only
+  /// before a group of three digits, and only to the left of the decimal sign.
   bool parse_number(std::string_view text, T& number) const {
     std::array<char, 64> plain;
     if (!has_plain_numbers_) {

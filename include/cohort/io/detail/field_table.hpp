@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// One table of fields per struct: the source of its JSON (documents, checkpoints, model files) and JSON
-/// Schema, of the settings that ranks compare, and of the hyperparameters of monitors.
+/// One table of fields per struct. The table defines the struct's JSON (documents, checkpoints, model files)
+/// and JSON Schema, the settings that ranks compare, and the hyperparameters of monitors.
 ///
 /// A table is a function `field_table(visitor, value)` beside the struct. It calls
 /// `visitor.field(name, member, codec)` for each field. A codec has three functions: read(json_value, T&),
@@ -104,7 +104,7 @@ class fields_reader {
 // ---- writing --------------------------------------------------------------------------------------------
 
 /// Writes all fields of a struct. `shared_only`: omits fields of this struct that may differ between ranks;
-/// nested structs have none.
+/// nested structs have no such fields.
 struct fields_writer {
   io::json_writer& out;
   bool shared_only = false;
@@ -212,8 +212,8 @@ std::string line_of(T const& value) {
   return out.text();
 }
 
-/// Throws data_error for a field of `written`, JSON, that the value lacks, at any depth. Fields that are null
-/// may be missing.
+/// Throws data_error if the value lacks a field of the JSON text `written`, at any depth. Fields that are
+/// null may be missing.
 void expect_fields_of(std::string const& written, io::json_value value);
 
 /// Reads an object that has every field that line_of writes, in nested objects too.
@@ -228,7 +228,7 @@ T read_complete(io::json_value value) {
 // ---- setting one field ----------------------------------------------------------------------------------
 
 /// Assignment to a field by a flag or an environment variable: the field's path, such as training.batch, and
-/// the value, which is JSON, or else a text. In a choice, the path selects the alternative.
+/// the value: JSON, or a text if it is not valid JSON. In a choice, the path selects the alternative.
 ///
 /// Errors    data_error with `origin`, the name of the flag.
 class field_assignment {
@@ -270,7 +270,7 @@ struct field_text {
 /// Lists the fields of a value that was written as JSON.
 std::vector<field_text> fields_in_json(std::string const& text);
 
-/// Lists the fields of a struct. `shared_only`: without those that may differ between ranks.
+/// Lists the fields of a struct. `shared_only`: without the fields that may differ between ranks.
 template <class T>
 std::vector<field_text> list_fields(T const& value, bool shared_only = false) {
   io::json_writer out;

@@ -16,7 +16,7 @@ namespace cohort::detail {
 ///     while (reader.next())
 ///       if (reader.field() == 2) name = reader.bytes();   // other fields are skipped
 ///
-/// Before    the bytes are untrusted; they and `parent` outlive the reader.
+/// Before    the bytes may be untrusted. The bytes and `parent` outlive the reader.
 /// Errors    data_error if the bytes are not a valid message, or if a field has another wire type. It names
 ///           the file, the path of the message and the byte.
 class protobuf_reader {

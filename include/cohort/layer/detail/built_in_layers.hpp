@@ -37,7 +37,8 @@ using built_in_layers = layer_list<
 // clang-format on
 
 /// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. To build a
-/// network with such a layer, a program includes the layer's header. Loading model files does not need it.
+/// network with such a layer, a program includes the layer's header. Loading model files does not need the
+/// header.
 inline constexpr std::string_view kinds_on_demand[]{
     "simple_rnn",          "lstm", "gru", "recurrent_output", "attention", "rms_norm", "learned_positions",
     "sinusoidal_positions"};

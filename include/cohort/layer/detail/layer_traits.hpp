@@ -173,8 +173,8 @@ constexpr layer_settings settings_of(L const& l) {
     return {};
 }
 
-/// Kernels of layer type L as functions of its encoded fields. Not inline: those of the built-in layers are
-/// in the implementation.
+/// Kernels of layer type L as functions of its encoded fields. Not inline, because the implementation
+/// contains the kernels of the built-in layers.
 template <layer L>
 struct host_kernels {
   static void forward_f32(double const* values, host_arguments<float> const& a);

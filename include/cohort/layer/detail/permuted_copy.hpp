@@ -23,8 +23,8 @@ constexpr axis_order inverse(axis_order const& order) {
 
 /// to ← from with permuted axes, for each example. Both are row-major; `extents` are those of `from`.
 ///
-/// Cost      allocates nothing. Neighbouring axes that stay neighbours are one axis, so that runs of elements
-///           are copied where the order allows it.
+/// Cost      allocates nothing. Axes that remain neighbours in the same order are merged, so that runs of
+///           elements are copied where possible.
 template <class T>
 void copy_permuted(T const* from, T* to, int batch, shape const& extents, axis_order const& order) {
   std::array<std::size_t, shape::max_rank> strides{}, counts{}, steps{};

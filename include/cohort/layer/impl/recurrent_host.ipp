@@ -40,8 +40,8 @@ struct host_products final : recurrent_products<T, T> {
       for (std::size_t j = 0; j < n; ++j)
         for (std::size_t i = 0; i < k; ++i) to[r * k + i] += from[r * n + j] * matrix[j * k + i];
   }
-  /// to (n × k) ← leftᵀ · from (rows × k), where left is the first n of each row's `stride` elements of
-  /// diffs.
+  /// to (n × k) ← leftᵀ · from (rows × k). The rows of diffs have `stride` elements; left consists of the
+  /// first n elements of each row.
   static void multiply_transposed(int rows, T const* diffs, std::size_t stride, std::size_t n, T const* from,
                                   std::size_t k, T* to) {
     std::fill_n(to, n * k, T(0));

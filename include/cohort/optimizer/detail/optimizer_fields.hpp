@@ -36,7 +36,7 @@ struct rule_codec {
 inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
 static_assert(names_all(unit_names, schedule::unit::epoch));
 
-/// Integers that a double represents exactly, because schedules compute with doubles.
+/// Schedules compute with doubles, which represent all integers up to this magnitude exactly.
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;
 inline constexpr integer_codec<std::int64_t> any_integer{-largest_integer, largest_integer};
 inline constexpr integer_codec<std::int64_t> duration{0, largest_integer};
@@ -81,7 +81,7 @@ struct warm_up_unit_codec : enum_codec {
   }
 };
 
-/// Visits those of the following fields that the struct of the schedule has.
+/// Visits each of the following fields that is a member of the schedule.
 template <class Visitor, class Schedule>
 void field_table(Visitor& v, with_warm_up<Schedule>& s) {
   if constexpr (requires { s.value; }) v.field("value", s.value, any_real);
@@ -117,7 +117,7 @@ template <class T, class... Alternative>
 inline constexpr bool is_alternative<T, std::variant<Alternative...>> =
     (std::is_same_v<T, Alternative> || ...);
 
-/// Visits those of the following fields that the struct of the optimizer has.
+/// Visits each of the following fields that is a member of the optimizer.
 template <class Visitor, class Rule>
 requires is_alternative<Rule, any_rule>
 void field_table(Visitor& v, Rule& s) {
@@ -169,7 +169,7 @@ rate_schedule schedule_of(any_schedule const& alternative);
 
 // ---- settings -------------------------------------------------------------------------------------------
 
-/// A gradient normalisation or a constraint, selected by name. Some of them have the field `at`.
+/// A gradient normalisation or a constraint, selected by name. Some kinds have the field `at`.
 template <class T>
 struct named_limit_codec {
   void read(io::json_value from, T& value) const;

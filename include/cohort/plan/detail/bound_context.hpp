@@ -150,7 +150,7 @@ class bound_context final : public plan_context {
     void* now;
   };
 
-  /// Sequence of calls recorded on a device. Valid while only the data at its addresses changes.
+  /// Sequence of calls recorded on a device. Valid until its addresses change; the data there may change.
   struct recording {
     std::vector<bound> const* calls;
     std::size_t first, last;

@@ -15,13 +15,13 @@ namespace cohort::detail {
 int count_targets(target_spec const& of, tensor_view target, std::span<std::uint8_t const> steps);
 
 /// Divisor of the mean loss of a batch: Σ weight over the examples. If the losses are means over unmasked
-/// steps or over targets that are not ignored, Σ weight·(number of these steps or targets).
+/// steps or over targets that are not ignored, the divisor is Σ weight·(number of these steps or targets).
 class loss_divisor {
  public:
   explicit loss_divisor(graph_view net);
 
-  /// `masks`: those of the batch; empty: only padded inputs have masked steps. `weights`: one per example;
-  /// empty: 1 each.
+  /// `masks`: the masks of the batch; empty: only padded inputs have masked steps. `weights`: one per
+  /// example; empty: 1 each.
   double of(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
             std::span<tensor_view const> targets, std::span<float const> weights, int count) const;
 

@@ -21,7 +21,7 @@ class parameter_rules {
   parameter_rule const& operator[](std::size_t p) const { return rules_[rule_of_[p]]; }
   std::size_t size() const { return rule_of_.size(); }
   /// Largest number of state arrays of any optimizer. The optimizers of frozen parameters count too, because
-  /// a later run may unfreeze these.
+  /// a later run may unfreeze these parameters.
   int state_arrays() const { return state_arrays_; }
 
  private:

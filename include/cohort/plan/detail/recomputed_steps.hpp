@@ -10,7 +10,7 @@ namespace cohort::detail {
 
 /// Memory traffic of a step, for the choice of the recomputed steps.
 ///
-/// Units     `workspace_bytes`: 0 unless backward reads the workspace. `cost`: of one more forward, in
+/// Units     `workspace_bytes`: 0 unless backward reads the workspace. `cost`: cost of one more forward, in
 ///           the unit of kept bytes; below 0: the step is never recomputed.
 struct step_traffic {
   std::vector<int> reads{};           ///< values that forward reads

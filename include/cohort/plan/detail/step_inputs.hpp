@@ -71,13 +71,13 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Address, in the arenas' space, of the batch's weight in running statistics of values with this mask: the
-  /// sum of weight·(unmasked steps) over the examples; with mask −1, the sum of the weights.
+  /// Address, in the arenas' space, of the batch's weight for running statistics of values with this mask:
+  /// the sum of weight·(unmasked steps) over the examples; with mask −1, the sum of the weights.
   double const* part_weight(int mask) const {
     return (passes_.space() ? device_part_weights_ : part_weights_.data()) + (mask + 1);
   }
-  /// Changes if the address or type of targets, masks, scalars or states that a device's passes use differs
-  /// from that of the previous step.
+  /// A number that increases if the address or type of targets, masks, scalars or states that a device's
+  /// passes use has changed since the previous step.
   std::uint64_t version() const { return version_; }
 
  private:
