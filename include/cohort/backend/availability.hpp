@@ -6,7 +6,7 @@ namespace cohort {
 
 /// Result of a backend's probe(): whether the backend is usable on this machine now.
 ///
-/// `reason`  the reason why the backend is not usable, as a clause for the user
+/// `reason`  why the backend is not usable, as a clause for messages
 /// `device`  the device on which the backend would run, for the log; may be empty
 struct availability {
   bool usable = true;

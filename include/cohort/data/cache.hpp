@@ -26,7 +26,7 @@ struct cache_settings {
 /// Errors    memory_error if max_bytes is too small for one example, or if the memory is not available.
 ///           file_error if the folder does not exist, is not writable or has too little space. setting_error
 ///           if `data` is a stream.
-/// Exact     examples are those of epoch 0 in every epoch: apply random augmentation after cache, not before.
+/// Exact     every epoch gets the examples of epoch 0: apply random augmentation after cache, not before.
 dataset cache(dataset const& data, cache_settings const& settings = {});
 
 }  // namespace cohort

@@ -37,10 +37,10 @@ struct text_column {
 
 /// Settings of data_table::examples.
 struct table_examples {
-  std::vector<std::string> inputs = {};  ///< columns of numbers; empty: all columns but the target
+  std::vector<std::string> inputs = {};  ///< columns of numbers; empty: all columns except the target
   std::string target = {};               ///< empty: examples without target
   bool regression = false;               ///< the target is a number to predict, not a class
-  int classes = 0;                       ///< of a target column of numbers; 0: largest label + 1
+  int classes = 0;                       ///< classes of a target column of numbers; 0: largest label + 1
 };
 
 /// A table in memory, whose columns contain numbers or texts. Copies share the memory.

@@ -252,7 +252,7 @@ class dataset {
   ///
   /// Before    indexed().
   std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
-  /// Returns the number of steps of example i without padding; nullopt if the data set's examples are not
+  /// Returns the number of steps of example i without padding. Returns nullopt if the examples are not
   /// sequences of different lengths, and for views by mix and mapped.
   ///
   /// Before    indexed().
@@ -261,8 +261,8 @@ class dataset {
   /// Throws setting_error if the data set is a stream; `user` is the name of the caller in the message.
   void require_random_access(char const* user) const;
 
-  /// If the data set is a result of continued_crops, or a view of such a result by with_keys, returns the
-  /// argument `rows` of continued_crops: example i continues example i − rows. Otherwise returns 0.
+  /// Returns the argument `rows` of continued_crops if the data set is a result of continued_crops, or a view
+  /// of such a result by with_keys. Example i then continues example i − rows. Otherwise returns 0.
   int rows_that_continue() const { return model_->rows_that_continue(); }
 
   detail::dataset_interface const& model() const { return *model_; }

@@ -49,10 +49,10 @@ struct tensor_description {
   std::vector<std::string> label_names = {};  ///< one per class, or empty
   feature_axis features = feature_axis::channels;
   int mask = -1;  ///< index of a mask; −1: no step is padding
-  /// For a part made of table columns: one name per element of a row, or, if the part is an index, one name
-  /// per value of the index. Otherwise empty.
+  /// For a part made of table columns: one name per element of a row. If the part is an index: one name per
+  /// value of the index. Otherwise empty.
   std::vector<std::string> feature_names = {};
-  std::optional<std::uint64_t> pipeline = {};  ///< of a part made of rows of a table: data_table::pipeline
+  std::optional<std::uint64_t> pipeline = {};  ///< data_table::pipeline, for a part made of rows of a table
 
   /// Returns whether `maps` maps can rescale the part: one map per channel (1 for a scalar), or one per
   /// element. The part's elements in the batch must be f32 or f64, and not indices.

@@ -33,7 +33,7 @@ class example_view {
   }
   /// Returns this view's memory for part `part`. The data set writes the part's elements to it.
   ///
-  /// Errors    those of point; shape_error if T is neither the C++ type of the stored elements nor std::byte.
+  /// Errors    as point; shape_error if T is neither the C++ type of the stored elements nor std::byte.
   template <class T = std::byte>
   T* fill(std::size_t part) {
     require_type<T>(part);

@@ -31,9 +31,9 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 ///           background; otherwise the caller of next() is one of them. Data in memory is copied by one
 ///           thread.
 /// Errors    setting_error for invalid settings. deadline_error if a prefetched batch is not ready within the
-///           deadline. Exceptions of the data set are thrown by the next() that would have returned the
-///           batch, and by later calls; if several examples of a batch fail, the exception of the first one
-///           is thrown.
+///           deadline. The call of next() that would have returned the batch throws the exceptions of the
+///           data set; later calls throw them, too. If several examples of a batch fail, next() throws the
+///           exception of the first one.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
 ///           blocks, bucket, drop_last), not on prefetch and readers.
 class loader {
@@ -43,8 +43,8 @@ class loader {
   ~loader();
 
   /// Begins epoch `epoch` after its first `position` examples: 0, or the position() at which a saved run
-  /// stopped. `position` counts the examples of all ranks; for a stream, those of this rank; with
-  /// sharding::local, those of the rank with the most examples.
+  /// stopped. `position` counts the examples of all ranks; for a stream, the examples of this rank; with
+  /// sharding::local, the examples of the rank that has the most.
   ///
   /// Errors    setting_error if `position` is out of range.
   void start(std::int64_t epoch, std::int64_t position = 0);
@@ -66,8 +66,8 @@ class loader {
   loader_settings settings_;
   std::int64_t size_;
   std::unique_ptr<detail::batch_source> source_;
-  batch batch_;                                     // if prefetch is 0
-  std::unique_ptr<detail::prefetcher> prefetcher_;  // otherwise
+  batch batch_;                                     // used if prefetch is 0
+  std::unique_ptr<detail::prefetcher> prefetcher_;  // used if prefetch > 0
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
   bool started_ = false;

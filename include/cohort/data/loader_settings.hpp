@@ -12,7 +12,7 @@ struct loader_settings {
   int batch = 32;          ///< examples per rank and step
   int rank = 0;            ///< this rank
   int ranks = 1;           ///< number of ranks
-  std::uint64_t seed = 0;  ///< of the shuffling
+  std::uint64_t seed = 0;  ///< seed of the shuffles
   bool shuffle = true;
   block_shuffle blocks{};   ///< shuffles an indexed data set in blocks, not as a whole
   bool drop_last = false;   ///< omits an incomplete last global batch

@@ -16,8 +16,8 @@ using example_editor = std::function<void(std::int64_t i, example_view& one)>;
 /// key are copied before the call.
 using example_mapper = std::function<void(std::int64_t i, example_view const& from, example_view& to)>;
 
-/// Returns a data set whose examples are changed by `edit` when they are requested. Works for streams too,
-/// where i is the example's position among those of all shards.
+/// Returns a data set whose examples are changed by `edit` when they are requested. Works for streams, too: i
+/// is then the example's position among the examples of all shards.
 ///
 /// Before    `edit` is safe to call from several threads, and gives the same result for the same i and epoch.
 /// Errors    the exceptions of `edit` are thrown by the loader.

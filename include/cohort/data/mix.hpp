@@ -18,7 +18,7 @@ struct mix_settings {
   /// Number of examples in the blocks of a part that are permuted as a whole, for a loader with
   /// loader_settings::blocks.
   std::int64_t block = 1;
-  std::uint64_t seed = 0;  ///< of the order in which the examples of a part are drawn
+  std::uint64_t seed = 0;  ///< seed of the order in which the examples of a part are drawn
 };
 
 /// Returns a data set whose epochs contain examples of several data sets, in proportion to their weights.

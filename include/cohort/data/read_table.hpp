@@ -19,8 +19,8 @@ enum class missing_values { refuse, keep, drop };
 
 /// Format of a table as text.
 struct table_settings {
-  /// 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma, or a semicolon if the
-  /// decimal sign is a comma.
+  /// 0: a tab for names that end in .tsv or .tab (also followed by .gz). For other names a comma, or a
+  /// semicolon if the decimal sign is a comma.
   char separator = 0;
   bool merge_separators = false;  ///< neighbouring ones count as one; at the ends of a line they are ignored
   char decimal = '.';             ///< decimal sign of numbers
@@ -61,9 +61,9 @@ struct table_settings {
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
 ///           with another number of fields than the first line, an unterminated quote, text after a closing
 ///           quote, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
-///           number_columns that is not a number, equal column names, too many columns or rows, or too long a
-///           field; or if there are no rows. setting_error for a column that does not exist and is not
-///           optional, or an invalid separator, decimal sign, sign of thousands or comment character.
+///           number_columns that is not a number, equal column names, too many columns or rows, too long a
+///           field, or no rows. setting_error for a column that does not exist and is not optional, or an
+///           invalid separator, decimal sign, sign of thousands or comment character.
 /// Exact     numbers are the nearest f32 or f64; underflow gives 0.
 data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
 
@@ -79,7 +79,7 @@ namespace detail {
 
 /// Column names and position of a part of a table. The part's text contains only rows, no line of names.
 struct table_part {
-  std::span<std::string const> names;  // of all columns
+  std::span<std::string const> names;  // names of all columns
   std::int64_t first_line = 1;         // number of the part's first line in the file
   std::int64_t rows_before = 0;        // number of the file's rows before the part
 };

@@ -68,8 +68,8 @@ class sequences {
   sequences(series_view const& input, sequence_settings const& how);
   tensor_description add_series(series_view const& from, bool input);
 
-  std::vector<std::vector<tensor_view>> series_;  // of the input, and of a target per step
-  std::optional<arrays> target_;                  // per series
+  std::vector<std::vector<tensor_view>> series_;  // series of the input, and of a target per step
+  std::optional<arrays> target_;                  // a target per series
   std::shared_ptr<void const> owner_;
   std::vector<int> lengths_;
   data_description description_;

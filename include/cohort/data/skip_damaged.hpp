@@ -68,10 +68,10 @@ class damage_skipping {
 
 /// Returns a data set in which damaged examples do not stop a run.
 ///
-/// After     describe().weighted is true. An example whose reading throws data_error, or whose class label or
-///           weight is not valid, has zeros and weight 0: it contributes to no loss, metric or normalisation
-///           of the data, and means remain exact. With batch_norm, such an example changes the outputs of the
-///           other examples in the batch.
+/// After     describe().weighted is true. If reading an example throws data_error, or its class label or
+///           weight is not valid, the example has zeros and weight 0. It contributes to no loss, metric or
+///           normalisation of the data, and means remain exact. With batch_norm, such an example changes the
+///           outputs of the other examples in the batch.
 /// Errors    get: all but data_error, for example file_error if a file cannot be read.
 template <indexed_dataset D>
 damage_skipping<D> skip_damaged(D data, damage_reports reports = {}) {

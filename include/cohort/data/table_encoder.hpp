@@ -24,13 +24,13 @@ enum class imputation : std::uint8_t { refuse, mean, median, constant };
 
 /// Settings of a table_encoder.
 struct encoder_settings {
-  std::vector<std::string> inputs = {};   ///< columns; empty: all but the target
+  std::vector<std::string> inputs = {};   ///< columns; empty: all except the target
   std::string target = {};                ///< empty: examples without target
   bool regression = false;                ///< the target is a number to predict, not a class
   std::vector<std::string> indexed = {};  ///< columns of texts that become indices for an `embedding`
   bool other = false;  ///< adds one slot for texts that are missing or not in the training table
   imputation impute = imputation::refuse;
-  double constant = 0;  ///< for imputation::constant
+  double constant = 0;  ///< value for imputation::constant
   /// Receives a message for each column of dates, of numbers with a unit or a comma, of mostly distinct
   /// texts, of both texts and numbers, or with only one value. Empty: no messages.
   sink log{};
@@ -46,7 +46,7 @@ struct encoded_column {
   bool is_text = false;
   bool indexed = false;
   bool other = false;
-  std::optional<double> fill{};           ///< in place of a missing number; nullopt: an error
+  std::optional<double> fill{};           ///< replaces a missing number; nullopt: an error
   std::vector<std::string> vocabulary{};  ///< sorted
   bool operator==(encoded_column const&) const = default;
   int width() const { return is_text ? static_cast<int>(vocabulary.size()) + (other ? 1 : 0) : 1; }

@@ -63,7 +63,7 @@ class class_weighted {
   D data_;
   std::vector<float> weights_;
   data_description description_;
-  bool has_weights_ = false;  // of data_ itself
+  bool has_weights_ = false;  // whether data_ itself has weights
 };
 
 /// Returns a data set in which each example has the weight of its class, for classes of very different sizes.

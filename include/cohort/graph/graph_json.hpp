@@ -27,7 +27,7 @@ graph read_graph(std::string_view text, std::string_view name, std::span<kind co
 ///
 /// Errors    numeric_error for a field that is not finite; data_error for a name that is not UTF-8.
 /// Exact     from_json returns a graph of the same hash. Exception: a given name that equals the generated
-///           one, such as "conv2d_1", is read as if no name were given.
+///           name, such as "conv2d_1", is read as no name.
 std::string to_json(graph_view net);
 
 /// Parses a network written by to_json. `UserLayers` are layer kinds in addition to the built-in ones:

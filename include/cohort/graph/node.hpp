@@ -161,10 +161,10 @@ struct graph_view {
     return of_loss.ignores() && !of_loss.sums_steps;
   }
 
-  /// The node whose parameters a node uses: itself, unless it shares those of another node.
+  /// The node whose parameters a node uses: the node itself, unless it shares another node's parameters.
   constexpr int owner(int id) const { return (*this)[id].shares < 0 ? id : (*this)[id].shares; }
 
-  /// The parameters of a node; initialisers in the node's settings replace those of its kind.
+  /// The parameters of a node; initialisers in the node's settings replace the kind's initialisers.
   constexpr parameter_list parameters(int id) const {
     auto const shapes = input_shapes(id);
     parameter_list list = kind(id).parameters(fields(id), shapes);

@@ -13,7 +13,7 @@ namespace cohort::io {
 /// Histogram with intervals of equal width.
 ///
 /// Units     `limits`: upper bound of each interval, ascending. `counts`: how many numbers each interval
-///           contains. `count`, `sum` and `sum_squares`: of all finite numbers.
+///           contains. `count`, `sum` and `sum_squares` cover all finite numbers.
 struct value_histogram {
   double smallest = 0;
   double largest = 0;

@@ -12,8 +12,8 @@ struct fetch_settings {
   /// The program, which is searched in PATH, and its arguments. In every argument "{name}" is replaced by the
   /// name of the file, and "{file}" by the path that the command writes.
   std::vector<std::string> command{};
-  std::string folder{};  ///< of the copies; created if it does not exist
-  std::chrono::milliseconds deadline = std::chrono::minutes(10);  ///< for one file
+  std::string folder{};  ///< folder of the copies; created if it does not exist
+  std::chrono::milliseconds deadline = std::chrono::minutes(10);  ///< limit for one file
 };
 
 /// Copies remote files to a local folder, each by one call of a command, and returns the paths of the
@@ -22,14 +22,15 @@ struct fetch_settings {
 ///     record_set shards(io::fetch(names, {.command = {"aws", "s3", "cp", "{name}", "{file}"},
 ///                                         .folder = "/local/shards"}), webdataset());
 ///
-/// Order     several processes may share a folder: one of them fetches a file, the others wait.
+/// Order     several processes may share a folder: one of them fetches a file while the others wait.
 /// Before    the command reads nothing from its standard input; its standard output is ignored.
 /// After     copies are renamed when they are complete. If a process is killed, its incomplete copy remains
 ///           under another name; the next fetch of the same file removes it.
 /// Moves     starts the program without a shell, so names may contain any character.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
-///           file_error naming the file if the program cannot be started or fails, with the end of its
-///           standard error, or if it writes no file. deadline_error naming the file; the command is killed.
+///           file_error naming the file if the program cannot be started, fails or writes no file; for a
+///           failed program with the end of its standard error. deadline_error naming the file; the command
+///           is killed.
 std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings);
 
 }  // namespace cohort::io

@@ -20,7 +20,7 @@ namespace cohort {
 ///           updated from the whole batch of the rank (see `batch_statistics`). Example weights affect the
 ///           running statistics, not the normalisation.
 /// Exact     a batch of one example with one position is valid: the output is `shift`, and the input gradient
-///           is 0. With a mask, the statistics are those of the unmasked steps. The statistics of a part are
+///           is 0. With a mask, the statistics cover the unmasked steps only. The statistics of a part are
 ///           rounded to the backend's element type. Before that, `reference` sums in double; for the other
 ///           backends see their READMEs. Running statistics are merged in double, and variances are never
 ///           negative.

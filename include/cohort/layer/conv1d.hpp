@@ -10,9 +10,9 @@ namespace cohort {
 ///
 /// Shapes    input T×C → output T'×K; weights K×(C/groups)×R, bias K.
 /// Units     explicit padding: padding(n) on both sides, or padding(0, 0, before, after).
-/// Order     masked sequences: the output has the input's mask if the convolution keeps the number of steps
-///           (stride 1 and, for example, padding::same); the layer reads padding as 0. Other convolutions
-///           reject a mask.
+/// Order     masked sequences: if the convolution keeps the number of steps (stride 1 and, for example,
+///           padding::same), the output has the input's mask, and the layer reads padding as 0. Other
+///           convolutions reject a mask.
 struct conv1d {
   static constexpr std::string_view kind_name = "conv1d";
   static constexpr bool takes_channel_maps = true;

@@ -28,7 +28,7 @@ struct dense {
     return inputs[0].rank == 2 ? shape{inputs[0][0], units.value} : shape{units.value};
   }
 
-  /// Number of input elements that one output reads: those of a step of a sequence, or all elements.
+  /// Number of input elements that one output reads: the elements of a step of a sequence, or all elements.
   static constexpr int width(shape const& input) {
     return input.rank == 2 ? input[1] : static_cast<int>(input.elements());
   }

@@ -117,7 +117,7 @@ struct group_norm {
   /// The elements of a group, as runs of one channel.
   struct group_loop {
     std::size_t channels, groups, steps, area;
-    double elements;  // of a group
+    double elements;  // number of elements of a group
 
     group_loop(shape const& s, int count)
         : channels(static_cast<std::size_t>(channels_of(s))),

@@ -44,7 +44,7 @@ struct step_scalars {
   std::int32_t const* steps = nullptr;
   detail::layer_states* states = nullptr;
   int first_row = 0;
-  batch_sums* sums = nullptr;  ///< over the parts of the batch; null: the batch has one part
+  batch_sums* sums = nullptr;  ///< sums over the parts of the batch; null: the batch has one part
   step_constants const* on_device =
       nullptr;  ///< the same scalars in device memory; null if arenas are in host memory
 

@@ -17,12 +17,12 @@ namespace cohort {
 ///           and bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
 /// Units     `dropout`, `recurrent_dropout`: probabilities of dropping an element of x and of h. An example
 ///           has one mask for all of its steps.
-/// After     a masked step keeps the state and repeats the previous output, or zero before the first unmasked
-///           step (Keras); with `resets_masked`, it sets state and output to zero (Deeplearning4j).
-///           `reverse`: from the last step to the first; output t still belongs to input step t. The final
-///           state (see with_state) is the state after the last unmasked step.
-/// Exact     results are those of a loop over the steps: masked steps influence neither the outputs of other
-///           steps nor any gradient.
+/// After     a masked step keeps the state and repeats the previous output; before the first unmasked step,
+///           the output is zero (Keras). With `resets_masked`, a masked step sets state and output to zero
+///           (Deeplearning4j). `reverse`: from the last step to the first; output t still belongs to input
+///           step t. The final state (see with_state) is the state after the last unmasked step.
+/// Exact     results equal a loop over the steps: masked steps influence neither the outputs of other steps
+///           nor any gradient.
 /// Source    Hochreiter and Schmidhuber, Neural Computation 1997; peepholes: Gers, Schraudolph and
 ///           Schmidhuber, JMLR 2002; one dropout mask per sequence: Gal and Ghahramani, NIPS 2016.
 struct lstm {

@@ -21,9 +21,9 @@ struct initial_part {
 ///
 /// Shapes    `dims`: packed, in canonical layout: convolution K×C×R×S, dense U×inputs, bias K or U.
 /// Units     fan_in, fan_out: connections into and out of one unit, for the initialisers.
-/// Order     the initialiser is that of the layer's settings, else `initial`, else that of the network. If
-///           `recurrent` is true, layer_settings::recurrent replaces layer_settings::weights. After the
-///           initialiser, the elements of `part` are set.
+/// Order     the initialiser in the layer's settings has priority, then `initial`, then the network's
+///           initialiser. If `recurrent` is true, layer_settings::recurrent replaces layer_settings::weights.
+///           After the initialiser, the elements of `part` are set.
 struct parameter_spec {
   std::string_view name;
   shape dims{};
@@ -52,10 +52,10 @@ struct parameter_list {
 /// files and in settings by name, the parameters belong to the earlier layer. Their gradient is the sum over
 /// both layers.
 struct layer_settings {
-  std::optional<initialiser> weights{};  ///< of parameters with role weights
-  std::optional<initialiser> bias{};     ///< of parameters with role biases
+  std::optional<initialiser> weights{};  ///< initialises parameters with role weights
+  std::optional<initialiser> bias{};     ///< initialises parameters with role biases
   std::string_view shares{};
-  std::optional<initialiser> recurrent{};  ///< of the recurrent weights of a recurrent layer
+  std::optional<initialiser> recurrent{};  ///< initialises the recurrent weights of a recurrent layer
   constexpr bool operator==(layer_settings const&) const = default;
 };
 

@@ -15,7 +15,7 @@ namespace cohort {
 ///                                         .extents = {C, r·H, r·W}}
 ///
 /// Shapes    input any → output `extents` (one to three; default: the permuted extents of the view). `view`:
-///           one to six extents; default: those of the input. `order` has an element for each axis of the
+///           one to six extents; default: the input's extents. `order` has an element for each axis of the
 ///           view.
 /// Exact     copies elements. Axis a of the permuted tensor is axis order[a] of the view.
 /// Source    channel shuffle: Zhang et al., 2017; pixel shuffle: Shi et al., 2016, PixelShuffle of PyTorch.

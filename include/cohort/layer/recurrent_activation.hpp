@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Functions of a recurrent layer's gates and state: those of the layers with the same names. `hard_sigmoid`
-/// is 0.2·x + 0.5, limited to [0, 1].
+/// Functions of a recurrent layer's gates and state, as in the layers with the same names. `hard_sigmoid` is
+/// 0.2·x + 0.5, limited to [0, 1].
 enum class recurrent_activation : std::uint8_t { tanh, sigmoid, hard_sigmoid, hard_tanh, relu, identity };
 
 namespace detail {

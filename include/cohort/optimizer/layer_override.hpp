@@ -18,7 +18,7 @@ constexpr bool is_named(std::string_view name, std::string_view pattern) {
 
 }  // namespace detail
 
-/// Optimizer settings that replace those of the network for some layers. A field that is not set has no
+/// Optimizer settings for some layers. They replace the network's settings. A field that is not set has no
 /// effect.
 ///
 /// Order     if several rows match a layer, the last row that sets a field determines the value.

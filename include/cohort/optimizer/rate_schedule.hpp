@@ -113,7 +113,8 @@ class rate_schedule {
   /// Returns whether the value never changes.
   constexpr bool is_fixed() const { return rule_ == rule::fixed && warm_up_ == 0; }
 
-  /// The numeric fields, with those of the warm-up if there is one. `by` is 0 for steps and 1 for epochs.
+  /// The numeric fields, including the warm-up's fields if there is a warm-up. `by` is 0 for steps and 1 for
+  /// epochs.
   constexpr named_numbers fields() const {
     named_numbers result;
     for (std::size_t k = 0; k < used(); ++k) result.add(row().fields[k], numbers_[k]);

@@ -38,7 +38,7 @@ struct gradient_report {
 ///
 /// Before    the network ends in a loss. Only gradients of parameters are compared: a layer's input gradient
 ///           is checked only if a layer with parameters precedes that layer.
-/// Errors    those of make_plan.
+/// Errors    as make_plan.
 /// Exact     a correct gradient has an error of about 1e-6: the differences have a truncation error of about
 ///           ε² and a rounding error of about 1e-16·loss/ε. A kink (relu at 0, a tie in the window of a max
 ///           pool) within ε of an element invalidates its difference. An element with an error above 1e-7 is

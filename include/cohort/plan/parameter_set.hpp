@@ -53,8 +53,7 @@ class parameter_set {
   /// Bytes of the working copies that plans have requested.
   virtual std::size_t copy_bytes() const = 0;
   /// Hash of the arena's layouts. Sets with equal hashes have each element of each parameter at the same
-  /// index, and their arenas are all in the processor's memory or all outside it.  Before: a plan was
-  /// made.
+  /// index, and all their arenas are in the processor's memory, or all are outside.  Before: a plan was made.
   virtual std::uint64_t layout_hash() const = 0;
 
   /// Name of the backend, and of the instruction set or device that updates the arenas: "onednn, avx512".

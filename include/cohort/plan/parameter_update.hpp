@@ -71,8 +71,8 @@ class parameter_update {
   /// needed, and there are no constraints.
   bool can_update_ranges() const { return norm_phases() == 0 && !has_constraints(); }
 
-  /// Number of phases that measure norms of whole tensors before apply: of gradients, then of steps. 0 for
-  /// one worker, because apply then measures the norms.
+  /// Number of phases that measure norms of whole tensors before apply: norms of gradients, then of steps. 0
+  /// for one worker, because apply then measures the norms.
   int phases(int workers) const { return workers == 1 ? 0 : norm_phases(); }
 
   /// Performs a worker's share of a phase.

@@ -25,7 +25,7 @@ struct plan_row {
   shape output{};  ///< shape with the batch
   std::string layout{};
   double flops = 0;    ///< per call
-  double bytes = 0;    ///< of its tensors, each once; a gradient updated in place counts twice
+  double bytes = 0;    ///< bytes of its tensors, each once; a gradient updated in place counts twice
   bool bf16 = false;   ///< output in bf16, not f32
   double seconds = 0;  ///< total of all calls
   std::int64_t calls = 0;
@@ -87,7 +87,7 @@ struct forward_request {
 /// Options of backward.
 ///
 /// `gradient_scale`  1 / divisor of the mean loss of the rank's whole batch (by default, the number of
-///                   examples): the gradient is that of the mean loss.
+///                   examples): the result is then the gradient of the mean loss.
 /// `accumulate`      adds to the gradients of earlier micro-batches instead of replacing them.
 /// `ready`           called on this thread when a bucket is complete; set only for the last micro-batch.
 /// `statistics`      a worker's part of batch_statistics, into which the statistics of these examples are

@@ -8,7 +8,7 @@ namespace cohort {
 /// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or set by the
 /// caller.
 ///
-/// Units     FLOP/s and bytes/s. `bf16_flops`: of kernels with a bf16 output; 0: twice `flops`, as with
+/// Units     FLOP/s and bytes/s. `bf16_flops`: peak of kernels with a bf16 output; 0: twice `flops`, as with
 ///           AVX512_BF16. Matrix units (AMX) reach more.
 struct machine_peaks {
   double flops = 0;

@@ -22,7 +22,7 @@ class tuning {
   /// Returns the index of the selected candidate. Candidate 0 is the one that runs without tuning.
   ///
   /// `what`    text of everything that the selection depends on: machine, layer, shapes, layouts.
-  /// Errors    those of candidate 0. Other candidates that cannot run are skipped.
+  /// Errors    the errors of candidate 0. Other candidates that cannot run are skipped.
   virtual std::size_t choose(std::string const& what, std::span<std::string const> candidates,
                              stopwatch const& seconds_of) = 0;
 };

@@ -57,7 +57,7 @@ class random_permutation {
 
   random_stream stream_;
   std::uint64_t size_;
-  std::array<int, 2> bits_{};  // of the upper and the lower half
+  std::array<int, 2> bits_{};  // bits of the upper and of the lower half
 };
 
 }  // namespace cohort

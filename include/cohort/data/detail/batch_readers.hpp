@@ -36,7 +36,7 @@ struct batch_reading {
   std::size_t next_row = 0;  // rows are claimed in ascending order
   std::size_t reading = 0;   // rows that are claimed and not yet written
   std::size_t failed_row = 0;
-  std::exception_ptr failure;  // of the lowest row that failed
+  std::exception_ptr failure;  // exception of the lowest row that failed
   std::size_t running = 0;     // number of running threads
   bool stopping = false;
   std::shared_mutex writing;  // held shared while a row is written, and exclusively to set `abandoned`

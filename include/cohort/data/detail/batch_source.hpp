@@ -43,7 +43,7 @@ class batch_source {
   example_view example_;
   std::unique_ptr<batch_readers> readers_;  // null: only the calling thread reads
   epoch_sequence order_;
-  std::vector<int> lengths_;  // of the examples, if they are sorted by length
+  std::vector<int> lengths_;  // one per example, if examples are sorted by length
   std::unique_ptr<stream_cursor> cursor_;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;

@@ -23,8 +23,8 @@ float checked_weight(float weight, std::int64_t example);
 struct part_writer {
   row_transform transform = nullptr;
   std::size_t elements = 0;
-  std::size_t bytes = 0;         // of an example in the batch
-  std::size_t stored_bytes = 0;  // of an example in the data set
+  std::size_t bytes = 0;         // size of an example in the batch
+  std::size_t stored_bytes = 0;  // size of an example in the data set
   double scale = 1;
   double offset = 0;
   std::vector<channel_scaling> channels;  // includes scale and offset

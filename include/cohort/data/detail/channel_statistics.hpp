@@ -13,8 +13,8 @@ namespace cohort::detail {
 /// Mean, variance, smallest and largest value per feature of the parts that a normalisation rescales, without
 /// padding. Each rank adds its examples; the ranks' sums are merged.
 ///
-/// Exact     the same batches in the same order give the same bits; merged statistics equal those of all
-///           examples up to a relative difference of 1e-12.
+/// Exact     the same batches in the same order give the same bits; merged statistics equal the statistics of
+///           all examples up to a relative difference of 1e-12.
 /// Source    Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances,
 ///           1979.
 class channel_statistics {
@@ -40,12 +40,12 @@ class channel_statistics {
   };
   struct part {
     bool input;
-    std::size_t which;  // of the inputs or targets
+    std::size_t which;  // index among the inputs or targets
     std::string name;
     rescaling how;
     std::size_t each;      // elements of a feature in an example
     std::size_t step;      // between these elements
-    std::size_t distance;  // from a feature's first element to that of the next feature
+    std::size_t distance;  // from a feature's first element to the next feature's first
     int mask;              // index of the part's mask in the batch; −1: none
     std::vector<feature> features;
   };

@@ -19,8 +19,8 @@ struct column_facts {
   bool is_text = false;
   // If the column has texts and its type was not given: counts of fields with a number, and of other fields.
   std::int64_t number_fields = 0, text_fields = 0;
-  std::string description{};  // of these fields, for messages
-  std::string sign{};         // of quantities: "$#", "# kg"
+  std::string description{};  // describes these fields, for messages
+  std::string sign{};         // text around the numbers of quantities: "$#", "# kg"
 
   /// Adds a text of the column that occurs `times` times.
   void add(std::string_view text, std::int64_t times);

@@ -19,9 +19,9 @@ class field_reader {
   struct format {
     char separator;
     bool trim;
-    std::size_t max_bytes;        // of a field
+    std::size_t max_bytes;        // limit for a field
     std::int64_t first_line = 1;  // number of the text's first line in its file
-    bool merges = false;          // neighbouring separators
+    bool merges = false;          // whether neighbouring separators are merged
     char comment = 0;
   };
 

@@ -80,7 +80,7 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
   return labels;
 }
 
-/// Returns the names of the input columns: those of the settings, or all columns but the target.
+/// Returns the names of the input columns: the names in the settings, or all columns except the target.
 ///
 /// Errors    setting_error if a name occurs twice or is the target's, or if there is no input column.
 std::vector<std::string> input_names(std::vector<std::string> const& wanted,

@@ -89,7 +89,7 @@ class text_dictionary {
 
   std::vector<slot> slots_ = std::vector<slot>(1);  // a power of two, at most half full
   std::size_t mask_ = 0;
-  std::string bytes_;                    // of all texts
+  std::string bytes_;                    // bytes of all texts
   std::vector<std::size_t> ends_ = {0};  // 0, then the end of each text in bytes_
 };
 

@@ -100,10 +100,10 @@ class cached_examples final : public indexed_view {
   std::size_t example_bytes_;
   scratch_memory memory_;
   std::size_t slots_;
-  mutable std::vector<std::atomic<std::int64_t>> slot_of_;  // of each example
+  mutable std::vector<std::atomic<std::int64_t>> slot_of_;  // slot of each example; −1: none
   mutable std::mutex mutex_;                                // guards writes to the members below
   mutable std::size_t used_ = 0;
-  mutable std::vector<float> weights_;  // of each slot
+  mutable std::vector<float> weights_;  // weight of the example in each slot
   mutable std::vector<std::string> keys_;
 };
 

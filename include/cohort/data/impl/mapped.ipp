@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// A data set whose examples are computed from those of another data set, with another description.
+/// A data set whose examples are computed from the examples of another data set, with another description.
 class mapped_examples : public dataset_interface {
  public:
   mapped_examples(dataset data, data_description description, example_mapper compute)

@@ -87,10 +87,10 @@ class table_parser {
   struct field_column {
     kind type = kind::skipped;
     bool forced = false;
-    bool misses_text = false;            // in the current row
+    bool misses_text = false;            // whether a text is missing in the current row
     char const* out_of_range = nullptr;  // position of the first number that is not a finite T
     std::vector<T> numbers{};
-    text_dictionary::key text{};  // of the current row
+    text_dictionary::key text{};  // text of the current row
     std::vector<std::int32_t> codes{};
     text_dictionary texts{};
     std::string storage{};

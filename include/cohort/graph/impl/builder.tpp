@@ -217,7 +217,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
                     labelled_number("mask of layer", found));
     mask = found;
   }
-  int const mask = rule.queries > 0 ? of_queries : of_others;  // of the output
+  int const mask = rule.queries > 0 ? of_queries : of_others;  // mask of the output
   if (rule.use == mask_use::begins) {
     if (of_queries >= 0 || of_others >= 0)
       return refuse("a mask begins at this layer, but its input already has one", {"input", shapes[0]});

@@ -14,7 +14,7 @@
 namespace cohort::detail {
 
 /// Limits on an untrusted text: elements of a layer's inputs, outputs or parameters, and numbers of layers
-/// and of a layer's inputs. Within these limits and those of read_field, no sum or product of extents
+/// and of a layer's inputs. Within these limits and the limits of read_field, no sum or product of extents
 /// overflows in the layers' shape inference.
 inline constexpr std::int64_t max_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_layers = 10'000;

@@ -8,8 +8,8 @@ namespace cohort::detail {
 /// Returns the name of this host.
 std::string host_name();
 
-/// Returns a text that differs between hosts, and between boots of a host: the host's name, and an identity
-/// of the boot if the system has one.
+/// Returns a text that differs between hosts, and between boots of a host: the host's name and, if the system
+/// has one, an identity of the boot.
 std::string host_identity();
 
 }  // namespace cohort::detail

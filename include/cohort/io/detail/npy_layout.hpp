@@ -17,9 +17,9 @@ struct npy_layout {
   element_type type = element_type::f32;
   shape dims{};
   bool is_boolean = false, is_fortran = false;
-  bool is_f16 = false;    // of 2 bytes in the file; converted to `type`, f32
-  std::size_t first = 0;  // byte of the data
-  std::size_t bytes = 0;  // of the data
+  bool is_f16 = false;    // 2 bytes per element in the file; converted to `type`, f32
+  std::size_t first = 0;  // position of the data in the file
+  std::size_t bytes = 0;  // size of the data
 
   std::size_t element_bytes() const { return is_f16 ? 2 : bytes_of(type); }  // in the file
   std::size_t memory_bytes() const { return bytes / element_bytes() * bytes_of(type); }

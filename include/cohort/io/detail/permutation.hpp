@@ -11,7 +11,7 @@ namespace cohort::detail {
 /// Calls visit(i) for each element of an array whose axes are permuted, in row-major order of the result. `i`
 /// is the element's row-major index in the original array.
 ///
-/// Shapes    `dims`: of the original array. Axis k of the result is axis axes[k] of the original.
+/// Shapes    `dims`: extents of the original array. Axis k of the result is axis axes[k] of the original.
 template <class Visit>
 void visit_permuted(std::span<std::int64_t const> dims, std::span<int const> axes, Visit visit) {
   std::size_t const rank = dims.size();

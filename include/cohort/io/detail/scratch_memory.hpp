@@ -11,8 +11,8 @@ namespace cohort::detail {
 /// Errors    file_error naming the folder.
 int open_scratch_file(std::string const& folder);
 
-/// Zeroed memory of a fixed size, either anonymous or mapped to an unnamed temporary file. The system writes
-/// the pages of the file to the disk when it needs memory, and frees the file when the process ends, also
+/// Zeroed memory of a fixed size, either anonymous or mapped to an unnamed temporary file. If memory is
+/// short, the system writes pages of the file to the disk. It frees the file when the process ends, also
 /// after SIGKILL.
 ///
 /// Parameters  `folder`: where the file is created; "": anonymous memory.

@@ -140,8 +140,8 @@ class file_fetcher {
       if (one.starts_with(begin) && one.ends_with(incomplete)) io::remove_file(settings_.folder + '/' + one);
   }
 
-  /// Returns an unused name for an incomplete copy, because the command of an earlier call that was killed
-  /// may still write to its own incomplete copy.
+  /// Returns an unused name for an incomplete copy: the command of an earlier call that was killed may still
+  /// write to its own incomplete copy.
   static std::string unused_name(std::string const& path) {
     std::string name = path + ".XXXXXX" + incomplete;
     owned_descriptor const created(

@@ -9,8 +9,8 @@ namespace cohort::detail {
 struct attention_sizes {
   int queries = 0;        // steps
   int keys = 0;           // steps
-  int columns = 0;        // of queries and keys, all heads
-  int value_columns = 0;  // all heads
+  int columns = 0;        // columns of queries and keys, all heads
+  int value_columns = 0;  // columns of values, all heads
   int heads = 0;
   bool packed = false;  // queries, keys and values are columns of one input
   bool causal = false;

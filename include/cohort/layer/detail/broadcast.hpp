@@ -8,8 +8,8 @@
 #include <span>
 
 /// Broadcasting, as NumPy and ONNX define it: the tensors' last axes are aligned, and along each axis the
-/// extents are equal or 1. A tensor is repeated along the axes that it lacks and along those where its extent
-/// is 1.
+/// extents are equal or 1. A tensor is repeated along the axes that it lacks and along the axes where its
+/// extent is 1.
 namespace cohort::detail {
 
 /// Extent of `s` along axis `axis` of a result of `rank` axes; 1 if `s` lacks the axis.

@@ -32,7 +32,7 @@ class layer_states {
 
   /// Makes the states after the last batch the states before the next batch.
   void advance() { present_ = 1 - present_; }
-  /// Sets all states, or those of a row, to zero.
+  /// Sets all states, or the states of a row, to zero.
   void clear();
   void clear(int row);
 

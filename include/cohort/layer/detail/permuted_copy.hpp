@@ -21,7 +21,7 @@ constexpr axis_order inverse(axis_order const& order) {
   return back;
 }
 
-/// to ← from with permuted axes, for each example. Both are row-major; `extents` are those of `from`.
+/// to ← from with permuted axes, for each example. Both are row-major; `extents`: extents of `from`.
 ///
 /// Cost      allocates nothing. Axes that remain neighbours in the same order are merged, so that runs of
 ///           elements are copied where possible.
@@ -33,7 +33,7 @@ void copy_permuted(T const* from, T* to, int batch, shape const& extents, axis_o
     strides[static_cast<std::size_t>(axis)] = size;
     size *= static_cast<std::size_t>(extents[axis]);
   }
-  std::size_t rank = 0;  // of the result, from the outermost axis
+  std::size_t rank = 0;  // merged axes of the result, from the outermost
   for (int axis = 0; axis < order.rank; ++axis) {
     auto const source = static_cast<std::size_t>(order[axis]);
     auto const count = static_cast<std::size_t>(extents[order[axis]]);

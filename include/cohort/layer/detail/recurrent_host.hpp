@@ -33,8 +33,8 @@ struct carried_state {
   }
 };
 
-/// Writes the factors of the dropouts of `batch` examples, 0 or 1 / (1 − rate): per example those of its
-/// inputs, then those of its state.
+/// Writes the factors of the dropouts of `batch` examples, 0 or 1 / (1 − rate): for each example, the factors
+/// of its inputs, then the factors of its state.
 ///
 /// Exact     a function of the example's stream; independent of the other examples.
 template <class T>

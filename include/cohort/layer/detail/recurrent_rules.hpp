@@ -63,7 +63,7 @@ constexpr mask_rule recurrent_masks(L const& l) {
   return rule;
 }
 
-/// Returns the parameters. Fan-in and fan-out are those of the matrices of all gates together, as in Keras.
+/// Returns the parameters. Fan-in and fan-out refer to the matrices of all gates together, as in Keras.
 constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   int const columns = static_cast<int>(cell.columns());
   parameter_list list;

@@ -11,7 +11,7 @@ namespace cohort::detail {
 /// Shapes    `mask`: batch × length, 0 for a masked step; null: no step is masked.
 /// `reverse`        from the last step to the first
 /// `resets`         a masked step sets the state to zero; otherwise it keeps the state
-/// `last_only`      the output is that of the last unmasked step only
+/// `last_only`      only the last unmasked step has an output
 /// `state_rows`     number of rows of each example's output after the rows of its steps. With `last_only`:
 ///                  number of rows of an example's output; 0: one row
 struct recurrent_order {
@@ -37,7 +37,7 @@ struct recurrent_order {
 ///           keep their order.
 class recurrent_schedule {
  public:
-  /// `row_multiple`: of the rows of one step; `total_multiple`: of all rows.
+  /// `row_multiple`: divides the rows of each step; `total_multiple`: divides the number of all rows.
   void build(recurrent_order const& how, int row_multiple = 1, int total_multiple = 1);
 
   int steps() const { return steps_; }

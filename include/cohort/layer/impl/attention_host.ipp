@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Cosines and sines of the angles of rotary positions: those of step t and pair k have the index t · pairs +
-/// k.
+/// Cosines and sines of the angles of rotary positions. The values of step t and pair k have the index t ·
+/// pairs + k.
 template <class T>
 struct rotation_table {
   double base = 0;

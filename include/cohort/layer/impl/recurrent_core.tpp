@@ -106,8 +106,8 @@ void recurrent_core<T, E>::write_final_state() const {
   }
 }
 
-/// For sequences whose last step is k: writes the gradients of their final states to the arrays from which
-/// step k reads the gradients of its next step.
+/// For sequences whose last step is k: writes the gradients of their final states to the arrays where step k
+/// reads the next step's gradients.
 template <class T, class E>
 void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) const {
   std::size_t const width = cell_.width();

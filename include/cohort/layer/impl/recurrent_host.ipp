@@ -10,7 +10,7 @@ namespace cohort::detail {
 template <class T>
 struct host_products final : recurrent_products<T, T> {
   std::size_t features, units, columns;
-  std::size_t recurrent_columns;  // without the candidate's
+  std::size_t recurrent_columns;  // columns without the candidate
   std::size_t candidate_stride;
   T const *weights, *recurrent;
   T *diff_weights = nullptr, *diff_recurrent = nullptr;

@@ -243,12 +243,12 @@ class composed_products final : public recurrent_products<float, E> {
   }
 
   std::size_t columns_, features_, units_;
-  std::size_t recurrent_columns_;  // without the candidate's
+  std::size_t recurrent_columns_;  // columns without the candidate
   std::size_t candidate_stride_;
   int threads_;
   void (*in_parallel_)(int, void (*)(void const*, int, int), void const*);
   int row_multiple_ = 1, rows_per_step_ = 0, chunk_ = 0, all_rows_ = 0;
-  std::vector<product> state_, diff_state_;  // for 1, 2, … multiples of rows
+  std::vector<product> state_, diff_state_;  // products for 1, 2, … multiples of rows
   product inputs_, diff_inputs_, diff_weights_, diff_recurrent_, diff_candidate_;
 };
 

@@ -351,7 +351,7 @@ class bound_context final : public plan_context {
   int first_use_parameter_ = -1;  // the parameter for which first_use_ is valid
   std::size_t first_use_ = 0;
   bool accumulate_ = false;
-  batch_moments* statistics_ = nullptr;  // of the last backward
+  batch_moments* statistics_ = nullptr;  // statistics of the last backward
   bool profiling_ = false;
   std::vector<double> seconds_;
   std::vector<std::int64_t> calls_;

@@ -40,9 +40,9 @@ struct lowered_graph {
 ///
 /// Outputs     the layers whose results are requested; empty: the graph's outputs. Layers that no output
 ///             depends on are omitted.
-/// Pool first  relu(x) or leaky_relu(x) with a max pool as its only consumer runs after the pool, unless it
-///             is fused. max and a rectifier commute, and the pool has fewer outputs to rectify (a quarter
-///             for a 2×2 window).
+/// Pool first  if a max pool is the only consumer of relu(x) or leaky_relu(x), the rectifier runs after the
+///             pool, unless it is fused. max and a rectifier commute, and the pool has fewer outputs to
+///             rectify (a quarter for a 2×2 window).
 /// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
 ///             the layer before it. Condition: the map is the layer's only consumer, and the layer has
 ///             `takes_channel_maps`.

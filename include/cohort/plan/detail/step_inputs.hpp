@@ -30,7 +30,7 @@ namespace cohort::detail {
 template <class T>
 class step_inputs {
  public:
-  /// Shapes are those of one example.
+  /// Shapes exclude the batch.
   step_inputs(std::span<shape const> inputs, std::span<target_spec const> targets, int batch, bool training,
               arena_passes& passes, mask_sources const& masks = {})
       : shapes_(inputs),
@@ -56,7 +56,7 @@ class step_inputs {
     if (passes_.space() && (training_ || masks_.size() > 0)) upload_block(request);
     if (!passes_.space() && training_) targets_ = host_targets_;
   }
-  /// Sets scalars().gradient_scale, the factor that converts gradients of the summed loss to those of the
+  /// Sets scalars().gradient_scale, the factor that converts gradients of the summed loss to gradients of the
   /// mean loss.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
@@ -294,10 +294,10 @@ class step_inputs {
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;
   step_masks masks_;
-  std::vector<double> part_weights_;  // without a mask, then for each mask
+  std::vector<double> part_weights_;  // weight without a mask, then for each mask
   double const* device_part_weights_ = nullptr;
   reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
-  std::vector<std::size_t> offsets_;           // in that block: masks, then targets
+  std::vector<std::size_t> offsets_;           // offsets in that block: masks, then targets
   float const* device_weights_ = nullptr;
   std::int64_t const* device_indices_ = nullptr;
   batch_sums* sums_ = nullptr;

@@ -45,8 +45,8 @@ int mask_of_batch(graph_view net, int begin);
 /// Writes the mask that `from`, the result of mask_source::in, defines: 1 for a step that exists, else 0.
 /// `from` is u8 if it is a mask, and i32, f32 or f64 if it is an input.
 void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps);
-/// Returns the mask that begins at node `begin`, N × T, u8: one of the batch, or one derived from its inputs
-/// and stored in `memory`. The view has no data if no step is masked.
+/// Returns the mask that begins at node `begin`, N × T, u8: a mask of the batch, or a mask derived from the
+/// batch's inputs and stored in `memory`. The view has no data if no step is masked.
 tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
                     std::span<tensor_view const> masks, std::vector<std::uint8_t>& memory);
 
