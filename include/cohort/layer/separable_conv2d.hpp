@@ -4,8 +4,8 @@
 
 namespace cohort {
 
-/// Depthwise separable convolution: a block of a depthwise convolution, which convolves each channel
-/// separately, and a 1×1 convolution, which mixes the channels. Files and summaries show two conv2d layers.
+/// Depthwise separable convolution: a block of two layers. A depthwise convolution convolves each channel
+/// separately; then a 1×1 convolution mixes the channels. Files and summaries show two conv2d layers.
 ///
 /// Shapes    input C×H×W → (C·multiplier)×H'×W' → output K×H'×W'. Depthwise: weights (C·multiplier)×1×R×S, no
 ///           bias. 1×1: weights K×(C·multiplier)×1×1, bias K.

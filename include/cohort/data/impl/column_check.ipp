@@ -27,8 +27,8 @@ std::size_t remove_digits(std::string_view& text) {
   return count;
 }
 
-/// Returns whether a text has one English name of a month or its abbreviation, and otherwise one to three
-/// numbers between blanks and punctuation.
+/// Returns whether a text consists of one English name of a month or its abbreviation, one to three numbers,
+/// blanks and punctuation.
 bool is_date_with_month(std::string_view text) {
   constexpr std::string_view months[]{"january", "february", "march",     "april",   "may",      "june",
                                       "july",    "august",   "september", "october", "november", "december"};

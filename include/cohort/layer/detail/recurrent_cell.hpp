@@ -39,7 +39,7 @@ struct recurrent_cell {
   bool resets_masked = false;
   double dropout = 0;
   double recurrent_dropout = 0;
-  bool has_initial_state = false;  ///< the layer reads it from tensors, or carries it from batch to batch
+  bool has_initial_state = false;  ///< the state is read from tensors, or carried from batch to batch
   bool carries_state = false;
   bool returns_state = false;
 

@@ -49,9 +49,9 @@ struct lowered_graph {
 /// Summed      a sum of two tensors of equal shape runs inside a layer's kernel. Conditions: the sum is the
 ///             layer's only consumer, fuses(layer, sum) is true, and the other summand is already computed.
 ///             If both summands qualify, the sum runs in the first one.
-/// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
-///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because
-///             a fused activation costs nothing. In training "Pool first" has priority.
+/// Fused       if fuses(layer, activation) is true, an activation that is the step's only consumer so far
+///             runs inside the layer's kernel. At inference, this rule has priority over "Pool first",
+///             because a fused activation costs nothing. In training, "Pool first" has priority.
 ///             A layer that reads a mask has no fused operations.
 lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
                     std::span<int const> outputs = {}, bool inference = false);
