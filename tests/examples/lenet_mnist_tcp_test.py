@@ -107,7 +107,7 @@ class processes(unittest.TestCase):
         kept, other = (("--checkpoints", os.path.join(self.folder, name)) for name in ("mine", "others"))
         for flags, odd, values in (
                 ((*kept, "--save-every", "50"), ("--save-every", "70"), r"\(listeners\): .*every 50 steps on rank 0.*every 70 steps on rank 1"),
-                ((), other, r"\(listeners\): .* on rank 0; .*checkpoint after votes on rank 1"),
+                ((), other, r"\(listeners\): .* on rank 0; .*checkpoint after the last epoch on rank 1"),
                 ((), ("--evaluate-every", "2"), r"\(listeners\): .* on rank 0; .* and every 2 steps on rank 1"),
                 ((), ("--html-report", "report.html"), r"\(listeners\): .* on rank 0; .*HTML report on rank 1"),
                 ((), ("--trace", "trace.json"), r"\(--trace\): .*not set on rank 0; set on rank 1"),

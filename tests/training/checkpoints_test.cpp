@@ -336,6 +336,32 @@ TEST(checkpoints, of_outer_steps_resume_with_another_number_of_ranks) {
     });
 }
 
+TEST(checkpoints, are_saved_after_the_last_epoch_so_that_more_epochs_can_follow) {
+  bright_thirds const examples(30);
+  std::string uninterrupted;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
+    made.fit(examples.data(), {.batch = 5, .epochs = 3});
+    if (world.rank() == 0) uninterrupted = made.checksum();
+  });
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
+    checkpoint_listener saving(folder.path(), 0, 3, {});
+    made.fit(examples.data(), {.batch = 5, .epochs = 2, .listeners = {&saving}});
+    EXPECT_EQ(saving.newest_step(), 6);
+  });
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
+    ASSERT_TRUE(resume(made, folder.path()).has_value());
+    EXPECT_EQ(made.epoch(), 2);
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    if (world.rank() == 0) {
+      EXPECT_EQ(made.checksum(), uninterrupted);
+    }
+  });
+}
+
 /// Stores a number per rank, and records the numbers of former ranks that it receives.
 struct remembering final : strategy {
   explicit remembering(communicator& world) : own(world.rank() + 1.0F), real(allreduce{}.on(world)) {}

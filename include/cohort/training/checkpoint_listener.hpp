@@ -7,7 +7,8 @@
 
 namespace cohort {
 
-/// Writes a checkpoint every `every` steps (0: never), and after a vote for a checkpoint or a stop.
+/// Writes a checkpoint every `every` steps (0: never), after a vote for a checkpoint or a stop, and after the
+/// last epoch of fit, unless the newest checkpoint is of the same step.
 ///
 /// If the ranks have no common steps (training::has_common_steps), the listener writes each checkpoint at the
 /// first meeting after the step in which it is due.
@@ -24,6 +25,7 @@ class checkpoint_listener final : public listener {
   checkpoint_listener(std::string directory, std::int64_t every, int keep = 3, sink to = stderr_sink());
 
   void on_step(training& run, step_report const& done) override;
+  void on_epoch(training& run, epoch_report const& done) override;
   void on_vote(training& run, votes const& all) override;
   /// Returns a text such as "checkpoint every 50 steps", which fit compares between the ranks.
   std::string name() const override;

@@ -113,11 +113,41 @@ TEST(decode, reads_the_size_before_decoding) {
 }
 
 TEST(decode, refuses_other_formats_than_jpeg_and_png) {
-  file_bytes gif(20);
-  std::memcpy(gif.data(), "GIF89a", 6);
-  expect_parts(refusal_of(gif), {"cats/7.jpg", "expected a JPEG or PNG file", "47 49 46 38 39 61 00 00"});
   expect_parts(refusal_of({}), {"cats/7.jpg", "an empty file"});
   expect_parts(refusal_of(file_bytes(2, std::byte{0xff})), {"begins with ff ff"});
+  file_bytes const unknown(20, std::byte{7});
+  EXPECT_TRUE(refusal_of(unknown).ends_with("begins with 07 07 07 07 07 07 07 07")) << refusal_of(unknown);
+}
+
+/// Returns a file that begins with these bytes.
+file_bytes file_of(std::string_view first) {
+  file_bytes file(40);
+  std::memcpy(file.data(), first.data(), first.size());
+  return file;
+}
+
+TEST(decode, names_other_kinds_of_files_and_how_to_convert_them) {
+  using namespace std::string_view_literals;
+  expect_parts(refusal_of(file_of("GIF89a")),
+               {"cats/7.jpg", "expected a JPEG or PNG file", "47 49 46 38 39 61 00 00"});
+  std::pair<std::string, std::string_view> const kinds[] = {{"GIF", "GIF89a"sv},
+                                                            {"BMP", "BM"sv},
+                                                            {"TIFF", "II*\0"sv},
+                                                            {"TIFF", "MM\0*"sv},
+                                                            {"WebP", "RIFF\x24\0\0\0WEBPVP8 "sv},
+                                                            {"AVIF", "\0\0\0 ftypavif"sv},
+                                                            {"HEIF", "\0\0\0 ftypheic"sv},
+                                                            {"JPEG 2000", "\0\0\0 jP  "sv},
+                                                            {"JPEG XL", "\0\0\0 JXL "sv},
+                                                            {"JPEG XL", "\xff\x0a"sv},
+                                                            {"SVG", "<svg xmlns"sv},
+                                                            {"PDF", "%PDF-1.7"sv}};
+  for (auto const& [kind, first] : kinds)
+    expect_parts(refusal_of(file_of(first)),
+                 {("format is " + kind + ": convert it").c_str(), "mogrify -format png"});
+  for (auto first : {"<!DOCTYPE html>"sv, "<!doctype html>"sv, "<html>"sv})
+    expect_parts(refusal_of(file_of(first)), {"a web page", "get the image again"});
+  expect_parts(refusal_of(file_of("version https://git-lfs.github.com")), {"`git lfs pull`"});
 }
 
 TEST(decode, converts_cmyk_to_rgb_as_pillow_does) {

@@ -23,12 +23,16 @@ void checkpoint_listener::on_step(training& run, step_report const& done) {
     run.request({.save = true});
 }
 
+void checkpoint_listener::on_epoch(training& run, epoch_report const& done) {
+  if (done.epoch + 1 == done.epochs) save(run);
+}
+
 void checkpoint_listener::on_vote(training& run, votes const& all) {
   if (all.save || all.stop) save(run);
 }
 
 std::string checkpoint_listener::name() const {
-  return every_ == 0 ? "checkpoint after votes" : detail::text_of({"checkpoint every ", every_, " steps"});
+  return every_ == 0 ? "checkpoint after the last epoch" : detail::text_of({"checkpoint every ", every_, " steps"});
 }
 
 void checkpoint_listener::save(training& run) {

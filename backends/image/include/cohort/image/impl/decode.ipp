@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/png.hpp>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace cohort::detail {
@@ -34,6 +38,36 @@ inline constexpr unsigned char jpeg_magic[] = {0xff, 0xd8, 0xff};
 
 inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
+/// A kind of file that users take for a JPEG or PNG: its name, and bytes at a position.
+struct other_kind {
+  std::string_view name;
+  std::size_t position;
+  std::string_view bytes;
+};
+
+inline constexpr other_kind other_kinds[] = {
+    {"GIF", 0, "GIF8"},     {"BMP", 0, "BM"},           {"TIFF", 0, {"II*\0", 4}}, {"TIFF", 0, {"MM\0*", 4}},
+    {"WebP", 8, "WEBP"},    {"AVIF", 4, "ftypavi"},     {"HEIF", 4, "ftyp"},       {"JPEG 2000", 4, "jP  "},
+    {"JPEG XL", 4, "JXL "}, {"JPEG XL", 0, "\xff\x0a"}, {"SVG", 0, "<svg"},        {"PDF", 0, "%PDF"}};
+
+/// Returns what to do with a file that is neither a JPEG nor a PNG; empty for an unknown kind.
+///
+/// Source    the kinds' first bytes: the Linux program file(1).
+std::string advice_for(std::string_view file) {
+  auto const has = [&](std::size_t position, std::string_view bytes) {
+    return file.size() >= position && file.substr(position).starts_with(bytes);
+  };
+  if (has(0, "version https://git-lfs"))
+    return "; this is a pointer of Git LFS: `git lfs pull` gets the image";
+  if (has(0, "<!DOCTYPE") || has(0, "<!doctype") || has(0, "<html"))
+    return "; this is a web page, such as a failed download saves: get the image again";
+  for (other_kind const& kind : other_kinds)
+    if (has(kind.position, kind.bytes))
+      return text_of({"; the format is ", kind.name,
+                      ": convert it, for example by ImageMagick's `mogrify -format png`"});
+  return {};
+}
+
 [[noreturn]] void refuse_format(std::span<std::byte const> file, std::string const& where) {
   std::string got = file.empty() ? "an empty file" : "one that begins with";
   for (std::size_t i = 0; i < file.size() && i < 8; ++i) {
@@ -44,7 +78,9 @@ inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0
   throw data_error({.what = "cannot decode the image",
                     .where = where,
                     .expected = "a JPEG or PNG file",
-                    .got = std::move(got)});
+                    .got = got
+                           + advice_for({reinterpret_cast<char const*>(file.data()),
+                                         std::min<std::size_t>(file.size(), 64)})});
 }
 
 /// Reads the file's header and calls `use` with the opened file.
