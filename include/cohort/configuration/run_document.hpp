@@ -51,7 +51,7 @@ struct rank_settings {
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
   std::string checkpoints{};          ///< folder
-  std::int64_t checkpoint_every = 0;  ///< steps; 0: only when SIGTERM stops the run
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end, and when SIGTERM stops the run
   int keep = 3;                       ///< number of checkpoints
   bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
   std::string report{};               ///< results as JSON
