@@ -36,7 +36,7 @@ struct tensor_facts {
   shape example;
   bool is_indices = false;
   bool is_masked = false;
-  bool has_steps = false;  ///< a stream replaces the first extent with its number of steps
+  bool has_steps = false;  ///< in a stream, the number of steps replaces the first extent
 };
 
 /// An opened model. It does not change after construction, so calls need no lock.
@@ -62,7 +62,7 @@ class opened_model {
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].has_steps = extents.inputs[i] != 0;
     outputs[0].has_steps = extents.output;
   } catch (cohort::error const&) {
-    // The network cannot be continued step by step. cohort_open_stream reports this error.
+    // The network cannot run step by step. cohort_open_stream reports this error.
   }
 };
 
@@ -225,7 +225,7 @@ cohort::training copy_of(opened_model const& model) {
 
 /// Returns views of inputs or masks.
 ///
-/// Errors    setting_error and shape_error if their number or sizes differ.
+/// Errors    setting_error or shape_error if number, address, alignment or size of an array is wrong.
 std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::vector<shape> const& dims,
                                   cohort_input const* given, std::size_t count, char const* what,
                                   bool masks) {
@@ -262,8 +262,8 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
   return views;
 }
 
-/// Returns the shapes of the inputs for `count` examples, or, if `masks`, of their masks. `steps`: number of
-/// steps of a stream's call; 0: the network's.
+/// Returns the shapes of the inputs for `count` examples; if `masks`, the shapes of their masks. `steps`:
+/// number of steps in a stream's call; 0: as in the network.
 std::vector<shape> shapes_of(std::vector<tensor_facts> const& facts, int count, int steps, bool masks) {
   std::vector<shape> dims;
   for (tensor_facts const& one : facts) {

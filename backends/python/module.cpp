@@ -71,7 +71,7 @@ char const* name_of(wanted what) {
 /// Returns str(object).
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-/// Throws the reason why an object cannot be used as an array: it is no array, or its export fails.
+/// Throws the reason why an object cannot be read as an array: it is not an array, or its export fails.
 [[noreturn]] void refuse_object(nb::handle object, wanted what, std::string const& where) {
   if (!nb::hasattr(object, "__dlpack__") && PyObject_CheckBuffer(object.ptr()) == 0)
     raise(cohort_argument_error,

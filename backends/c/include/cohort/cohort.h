@@ -35,7 +35,7 @@ enum {
   cohort_argument_error = 1,  ///< a null pointer, a closed handle, a number out of range
   cohort_file_error = 2,      ///< the file cannot be opened or read
   cohort_data_error = 3,      ///< the file is damaged, is not a model, or has unknown layers
-  cohort_shape_error = 4,     ///< inputs, masks or outputs of another number or size
+  cohort_shape_error = 4,     ///< wrong number or size of inputs, masks or outputs
   cohort_backend_error = 5,   ///< the backend is unknown, or cannot run this network on this machine
   cohort_memory_error = 6,
   cohort_other_error = 7,
@@ -55,12 +55,12 @@ typedef struct cohort_stream cohort_stream;
 
 /// One input or output of a model.
 typedef struct cohort_tensor_info {
-  char const* name;                  ///< of the layer; valid until the model is closed
+  char const* name;                  ///< name of the layer; valid until the model is closed
   int32_t type;                      ///< cohort_f32; cohort_i32 for indices
   int32_t rank;                      ///< number of extents
-  int32_t extents[cohort_max_rank];  ///< of one example, without the batch
+  int32_t extents[cohort_max_rank];  ///< extents of one example, without the batch
   int32_t masked;                    ///< 1: an input that may have a mask
-  int32_t has_steps;                 ///< 1: a stream replaces extents[0] by its number of steps
+  int32_t has_steps;                 ///< 1: in a stream, the number of steps replaces extents[0]
 } cohort_tensor_info;
 
 /// Memory that the library reads during a call. `bytes`: its exact size, which the library checks. f32 and
@@ -110,14 +110,14 @@ COHORT_API int32_t cohort_describe_output(cohort_model const* model, int32_t ind
 /// Shapes    `inputs`: all inputs, each count × extents elements of its type, row-major. `masks`: NULL and 0
 ///           (no padding), or one for each masked input, in order: count × extents[0] bytes, 0 for a step of
 ///           padding. `outputs`: the first `output_count` outputs, each count × extents numbers.
-/// Before    inputs are not written, and outputs not used, by other threads during the call.
-/// After     an error: outputs may be partly written.
+/// Before    during the call, other threads do not write the inputs and do not access the outputs.
+/// After     if the call fails, outputs may be partly written.
 COHORT_API int32_t cohort_predict(cohort_model const* model, int32_t count, cohort_input const* inputs,
                                   size_t input_count, cohort_input const* masks, size_t mask_count,
                                   cohort_output const* outputs, size_t output_count);
 
-/// Like cohort_predict, for any outputs: indices[k] is the index of the model's output that outputs[k]
-/// receives.
+/// Like cohort_predict, but computes any outputs: outputs[k] receives the model's output with the index
+/// indices[k].
 COHORT_API int32_t cohort_predict_outputs(cohort_model const* model, int32_t count,
                                           cohort_input const* inputs, size_t input_count,
                                           cohort_input const* masks, size_t mask_count,
@@ -127,11 +127,11 @@ COHORT_API int32_t cohort_predict_outputs(cohort_model const* model, int32_t cou
 /// Opens a stream of `sequences` sequences, with separate states and a copy of the parameters. The stream
 /// keeps the memory of its plans for the last 8 different numbers of steps.
 ///
-/// A network that needs all steps at once (attention, `reverse`, pools) is an error that names the layer.
+/// If a layer needs all steps at once (attention, `reverse`, pools), returns an error that names the layer.
 COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequences, cohort_stream** stream);
 /// Continues all sequences by `steps` steps, and gets the model's first output.
 ///
-/// Shapes    `inputs` and `masks` as cohort_predict, with `sequences` examples, and `steps` instead of
+/// Shapes    `inputs` and `masks` as for cohort_predict, with `sequences` examples; `steps` replaces
 ///           extents[0] where has_steps is 1. `*output` has `*output_bytes` bytes: sequences × steps × …, or
 ///           sequences × … for a layer with `last_step`. It is valid until the stream is advanced or closed.
 /// Errors    cohort_busy_error if another thread advances the stream. After cohort_argument_error,

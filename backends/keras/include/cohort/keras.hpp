@@ -45,7 +45,7 @@ imported_model load_keras(std::string const& path, keras_options const& how = {}
 /// Like load_keras, for the text of a configuration, as returned by model.to_json(). The parameters are read
 /// from keras_options::weights; without this file, the model has no parameters.
 ///
-/// Order     `origin`: name of the text in errors.
+/// Parameters  `origin`: name of the text in errors.
 imported_model from_keras_config(std::string_view json, keras_options const& how = {},
                                  std::string const& origin = "Keras configuration");
 

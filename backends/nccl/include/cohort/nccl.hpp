@@ -24,15 +24,15 @@ namespace cohort {
 ///     nccl ranks(world);
 ///     auto run = trainer<cudnn>(net, ranks, allreduce{}, settings);
 ///
-/// Order     created collectively. Each relative (see communicator) creates its NCCL communicator at its
-///           first sum.
+/// Order     created collectively. Each relative (see communicator) creates an NCCL communicator when it
+///           starts its first sum.
 /// Before    each rank has a separate GPU (CUDA_VISIBLE_DEVICES). All arrays of a communicator belong to one
 ///           backend object.
 /// Moves     2(P−1)/P·n bytes per rank for a sum of n bytes, as for a ring. `sent` counts these bytes,
 ///           although NCCL may choose another algorithm.
 /// Exact     results are equal on every rank; NCCL determines the order of a sum.
-/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline, at the latest
-///           after twice the deadline; setting_error if two ranks have the same GPU.
+/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline; the error is
+///           thrown at the latest after twice the deadline. setting_error if two ranks have the same GPU.
 class nccl final : public communicator {
  public:
   explicit nccl(communicator& world, detail::library_source const& from = detail::system_libraries());

@@ -23,11 +23,11 @@ struct tcp_settings {
   std::string join{};          ///< HOST:PORT of the rendezvous; "": from the environment
   std::string job = "cohort";  ///< name of the job, equal for its processes
   int ranks = 0;               ///< processes of the job; 0: from the environment
-  int rank = -1;               ///< of this process; −1: from the environment or assigned by the rendezvous
+  int rank = -1;               ///< this process's rank; −1: from the environment or the rendezvous
   std::string interfaces{};    ///< names, networks: "eth0,10.0.0.0/8"; "": by route to the rendezvous
   std::string ports{};         ///< "": any free port
   std::string secret_file{};   ///< file with the job's secret, readable by its owner only
-  std::string certificate{};   ///< with `key` and `authorities`, instead of a secret: PEM files
+  std::string certificate{};   ///< PEM file; used with `key` and `authorities` instead of a secret
   std::string key{};
   std::string authorities{};
   tcp_encryption encryption = tcp_encryption::automatic;
@@ -57,12 +57,12 @@ bool tcp_started();
 ///           deadline. Connections open when ranks first exchange messages.
 /// Errors    setting_error for settings that are not valid; for an address outside the loopback interface
 ///           without a secret, certificates or tcp_encryption::off; on a rank whose rank or number of ranks
-///           contradicts the other ranks; and on a rank that finds no free port in its range for 5 s. In a
-///           job with a secret or certificates, a contradicting number of ranks or a lack of ports is a
-///           setting_error on the waiting ranks, too; in other jobs they wait until the deadline.
+///           contradicts the other ranks; and on a rank that finds no free port in its range for 5 s. If the
+///           job has a secret or certificates, a wrong number of ranks or a lack of ports is a setting_error
+///           on the waiting ranks, too; in other jobs, the waiting ranks wait until the deadline.
 ///           setting_error after 10 s or at the deadline if the rendezvous belongs to another job, has not
 ///           accepted the secret or does not encrypt, or if another program uses the port. file_error for a
-///           secret that cannot be read. communicator_error without a free descriptor, if the rendezvous
+///           secret that cannot be read. communicator_error if there is no free descriptor, if the rendezvous
 ///           refuses this process, or if not all ranks join within the deadline.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
 

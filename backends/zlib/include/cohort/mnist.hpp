@@ -28,9 +28,9 @@ bool is_regular_file(std::string const& path);
 
 namespace cohort::mnist {
 
-/// Finds MNIST's files. Searches only `user_path`, unless it is empty; otherwise $COHORT_DATA, data/, and the
-/// cache (cohort/mnist in $XDG_CACHE_HOME or ~/.cache). A folder qualifies if it or its subfolder mnist/ has
-/// all four files, plain or .gz. Returns nothing if no folder qualifies.
+/// Finds MNIST's files. If `user_path` is not empty, searches only there; otherwise $COHORT_DATA, data/, and
+/// the cache (cohort/mnist in $XDG_CACHE_HOME or ~/.cache). A folder qualifies if the folder or its subfolder
+/// mnist/ has all four files, plain or .gz. Returns nothing if no folder qualifies.
 ///
 /// Errors    file_error if `user_path` is not empty and does not qualify.
 std::optional<location> find(std::string_view user_path = {});

@@ -28,8 +28,7 @@ std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::str
 std::uint64_t inflate(std::span<std::byte const> packed, std::span<std::byte> to, std::uint64_t max_bytes,
                       std::function<std::string()> const& where);
 
-/// Type of gzip::read_file, which is an object because a function with a default argument is not a
-/// byte_source.
+/// Type of gzip::read_file. It is an object, because a function with a default argument is not a byte_source.
 struct file_source {
   std::vector<std::byte> operator()(std::string const& path,
                                     std::size_t max_bytes = std::size_t{1} << 30) const;

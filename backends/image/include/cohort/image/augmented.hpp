@@ -54,7 +54,7 @@ struct augmentation_draw {
   bool flip = false;
   double degrees = 0;
   colour_change colour{};
-  image_window erased{};  ///< relative to `window`; without area: nothing is erased
+  image_window erased{};  ///< relative to `window`; if the area is 0, nothing is erased
 };
 
 /// Returns the random choices for one example, whose image is height × width.
@@ -67,7 +67,7 @@ namespace detail {
 /// these settings.
 void check(augmentation const& how, tensor_description const& images);
 
-/// Returns a shape for each part (input or target) of an example: its channels × height × width if it must be
+/// Returns one shape for each input and target of an example: channels × height × width if the part must be
 /// moved like the first input, otherwise an empty shape.
 ///
 /// Before    check has passed; the first input is channels × height × width.
@@ -96,11 +96,11 @@ void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
 ///
 /// Shapes    the first input is channels × height × width and becomes channels × window. The same holds for
 ///           each part with this height and width, with or without channels.
-/// Errors    shape_error for a first input of another rank, for a window larger than the padded image, for a
-///           further image that cannot be moved because it has other extents than the first input or, with
-///           rotation, is not stored as bytes, and for a part of another rank with as many elements as the
-///           image or one of its channels, which may be a flattened image. setting_error for invalid
-///           settings.
+/// Errors    setting_error for invalid settings. shape_error if the first input has another rank, or if the
+///           window is larger than the padded image. shape_error for a further image that cannot be moved:
+///           its extents differ from the first input's, or the first input is rotated and it is not stored as
+///           bytes. shape_error for a part of another rank with as many elements as the image or one of its
+///           channels, because it may be a flattened image.
 /// Exact     an example depends only on (seed, epoch, index): it is the same on any rank, in any order, on
 ///           any thread.
 template <indexed_dataset D>

@@ -10,7 +10,7 @@ namespace cohort {
 
 /// Settings for decoding an image file.
 struct decoding {
-  int channels = 3;  ///< of the result, regardless of the file: 3 (red, green, blue) or 1 (grey)
+  int channels = 3;  ///< channels of the result, whatever the file has: 3 (red, green, blue) or 1 (grey)
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< height · width; checked before memory is allocated
   bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG; the rest is grey
 };
@@ -42,8 +42,8 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///           applied and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is converted to
 ///           1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
-///           many pixels; 12 or 16 bits per channel. setting_error for invalid settings. A JPEG whose pixels
-///           are all there is not damaged: a missing end mark and extraneous bytes are accepted,
+///           many pixels; 12 or 16 bits per channel. setting_error for invalid settings. A JPEG that contains
+///           all its pixels does not count as damaged: a missing end mark and extraneous bytes are accepted
 ///           if one scan without restart marks contains all components.
 /// Exact     returns the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how = {});

@@ -14,8 +14,8 @@
 
 namespace cohort {
 
-/// Images in zip archives, as an indexed data set. pack_files or another program has written the archives,
-/// compressed or not. A file is read and decoded by get, on the calling thread.
+/// Images in zip archives, as an indexed data set. The archives, compressed or not, are written by pack_files
+/// or by another program. get reads and decodes a file on the calling thread.
 ///
 /// Shapes    as for image_folder.
 /// Order     examples are ordered by archive as given, then by entry. The name of a file's folder is its

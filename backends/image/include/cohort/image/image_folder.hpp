@@ -10,8 +10,8 @@
 
 namespace cohort {
 
-/// Images in folders named after their classes, folder/cat/1.jpg, as an indexed data set. A file is read and
-/// decoded by get, on the calling thread.
+/// Images in folders named after their classes, folder/cat/1.jpg, as an indexed data set. get reads and
+/// decodes a file on the calling thread.
 ///
 /// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1], or normalised per
 ///           channel; label i32.

@@ -23,7 +23,7 @@ struct image_fields {
 };
 
 /// Images in records, as an indexed data set: the records of a WebDataset, Caffe's Datums, CaffeOnSpark's
-/// records, or TensorFlow's examples. A record is read and decoded by get, on the calling thread.
+/// records, or TensorFlow's examples. get reads and decodes a record on the calling thread.
 ///
 /// Shapes    as for image_folder.
 /// Order     examples have the order of the records. settings.labels are the names of the classes 0, 1, ….
@@ -81,7 +81,7 @@ class image_records {
   std::vector<std::size_t> image_fields_;
   std::size_t label_field_;
   source from_;
-  image_fields features_;  // of a tf.train.Example
+  image_fields features_;  // fields for of_tensorflow
   data_description what_;
 };
 

@@ -26,13 +26,13 @@ struct image_settings {
   int height = 0;    ///< size of the examples; both 0: size of the first file
   int width = 0;
   fitting other_sizes = fitting::refuse;
-  channel_normalisation normalise = {};  ///< of the elements in the batch, which are in [0, 1] without it
+  channel_normalisation normalise = {};  ///< changes the batch's elements, which are in [0, 1] before
   std::vector<std::string> labels = {};  ///< names of the classes 0, 1, …; empty: the classes found, sorted
   class_word_map words = {};  ///< names of the classes in descriptions, by label; empty: the labels
   bool keyed = false;         ///< use each file's path as the example's key
   bool salvage = false;       ///< decodes the readable part of a truncated or damaged JPEG
-  std::int64_t max_pixels = std::int64_t{1} << 26;    ///< of an image; checked before memory is allocated
-  std::size_t max_file_bytes = std::size_t{1} << 28;  ///< of a file
+  std::int64_t max_pixels = std::int64_t{1} << 26;    ///< largest image; checked before memory is allocated
+  std::size_t max_file_bytes = std::size_t{1} << 28;  ///< largest file
 };
 
 }  // namespace cohort

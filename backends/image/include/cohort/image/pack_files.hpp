@@ -26,16 +26,16 @@ class communicator;
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, int threads = 0);
 
-/// Like the overload without `world`, by all ranks of `world` together: each rank repeatedly packs the next
-/// archive that no rank has begun. `threads`: per rank.
+/// Like the overload without `world`, but executed by all ranks of `world` together: each rank repeatedly
+/// packs the next archive that no rank has begun. `threads`: per rank.
 ///
 /// Order     collective.
 /// Before    all ranks see the same folders. A rank packs `threads` archives within the communicator's
 ///           deadline.
 /// Moves     between ranks: at most 32 bytes per archive, and 16 bytes per second and rank.
-/// Errors    as the overload without `world` on the rank where they occur, and data_error naming this rank on
-///           the other ranks; complete archives remain. setting_error if the arguments or the names of the
-///           files differ between ranks. communicator_error if a rank is lost.
+/// Errors    as the overload without `world` on the rank where the error occurs; the other ranks throw
+///           data_error naming this rank. Complete archives remain. setting_error if the arguments or the
+///           names of the files differ between ranks. communicator_error if a rank is lost.
 /// Exact     the same bytes as one rank.
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, communicator& world, int threads = 0);

@@ -54,8 +54,8 @@ class onednn {
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
   /// Returns arena passes that run on the OpenMP threads of the calling thread.
   static std::shared_ptr<arena_passes> passes();
-  /// Returns a text with everything besides the processor that timings depend on: oneDNN version, instruction
-  /// set and number of threads.
+  /// Returns a text with all properties of the machine, except the processor, on which timings depend: oneDNN
+  /// version, instruction set and number of threads.
   static std::string describe_machine();
 
  protected:
@@ -68,9 +68,8 @@ class onednn {
 /// oneDNN in mixed precision: activations, their gradients and working copies of weights are bf16.
 ///
 /// Exact     parameters, their gradients, biases, statistics, losses and the optimizer's state stay f32.
-///           Convolutions and dense layers, and pools, activations and norms of bf16 inputs, accumulate in
-///           f32 and round their results. Layer normalisation, and layers that run in Cohort's loops, compute
-///           in f32.
+/// Convolutions and dense layers accumulate in f32 and round their results; so do pools, activations and
+/// norms of bf16 inputs. Layer normalisation, and layers that run in Cohort's loops, compute in f32.
 /// Errors    on a processor without bf16 instructions, which oneDNN would emulate, probe returns that the
 ///           backend is not usable.
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16

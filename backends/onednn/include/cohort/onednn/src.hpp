@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The implementation of the component onednn:
-// one source of a program that is built without CMake includes this file. The parts can also be compiled
-// separately, and in parallel.
+// Implementation of the component onednn. In a program that is built without CMake, exactly one source
+// includes this file. Its parts can also be compiled separately, and in parallel.
 #include <cohort/onednn/impl/onednn.cpp>
 #include <cohort/onednn/impl/onednn_plans.cpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The implementation of the component yaml:
-// one source of a program that is built without CMake includes this file. The parts can also be compiled
-// separately, and in parallel.
+// Implementation of the component yaml. In a program that is built without CMake, exactly one source includes
+// this file. Its parts can also be compiled separately, and in parallel.
 #include <cohort/yaml/impl/yaml.cpp>

@@ -11,8 +11,8 @@ namespace cohort::detail {
 /// chunks' sums of a few channels. Chunks grow with the tensor, which limits the number of chunk sums.
 ///
 /// Before    sums that may run concurrently have separate scratch memory (scratch_bytes).
-/// Exact     threads sum in f64, or on GPUs with few f64 units in two f32 numbers (kernels/sums.inc). These
-///           sums are added in f64. The order depends only on the layout.
+/// Exact     each thread sums in f64 or, on GPUs with few f64 units, in two f32 numbers (kernels/sums.inc).
+///           The threads' sums are added in f64. The order of additions depends only on the layout.
 class channel_sums_on_gpu {
  public:
   /// Threads process up to `most_width` (8 or 1) adjacent channels at a time.
@@ -37,7 +37,7 @@ class channel_sums_on_gpu {
   }
   /// Enqueues a kernel for all elements.
   ///
-  /// Before    most_width of the constructor is the kernel's width.
+  /// Before    the kernel's width equals most_width of the constructor.
   template <class Kernel>
   void launch(Kernel const& kernel) const {
     on_->launch(kernel, blocks_);

@@ -21,10 +21,9 @@ namespace cohort::detail {
 /// One CUDA stream, the kernels that it launches, and allocation of GPU memory.
 ///
 /// Order     work runs in the order in which threads enqueue it. wait, download and deallocate block until
-///           all enqueued work has run; upload does so only if the staging memory has no room. An upload of
-///           more than staging_memory's capacity alternates between two buffers, and waits until the GPU has
-///           read a buffer before it refills the buffer. While one thread records, calls from other threads
-///           block.
+///           all enqueued work has run; upload does so only if the staging memory has no room. An upload
+///           larger than staging_memory's capacity alternates between two buffers: it refills a buffer only
+///           after the GPU has read it. While one thread records, calls from other threads block.
 /// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
 ///           deadline_error if the GPU's work takes longer than `deadline`.
 class compute_stream final : public memory_space {
@@ -96,7 +95,8 @@ class compute_stream final : public memory_space {
   /// Before    the staging lock is held. It is released while the halves are filled.
   void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,
                         std::size_t bytes) const;
-  /// Counts this thread as a user of a staging piece, and releases the staging lock for its own lifetime.
+  /// While this object exists, its thread counts as a user of a staging piece, and the staging lock is
+  /// released.
   class staging_reader {
    public:
     staging_reader(std::unique_lock<std::mutex>& lock, int& readers);

@@ -14,8 +14,8 @@
 
 namespace cohort::detail {
 
-/// The tensor that a pass computes from the other two: the output, the gradient of the input, or the gradient
-/// of the weights.
+/// The tensor that a pass computes from the other two: output, gradient of the input, or gradient of the
+/// weights.
 enum class convolution_pass { output, input, weights };
 
 /// Sizes of a convolution on packed tensors. All tensors have the same order of axes, and are f32 or, if
@@ -43,7 +43,8 @@ struct no_convolution_engine : backend_error {
 /// such engines are timed, and the fastest is used. They come from all modes, because mode A often lists a
 /// single engine.
 ///
-/// Before    of run: found() is true; operands are aligned to 16 bytes, the workspace to workspace_alignment.
+/// Before    run requires found(); operands aligned to 16 bytes; the workspace aligned to
+///           workspace_alignment.
 /// Exact     engines that round inputs or sums to less than the requested precision are excluded, and so are
 ///           non-deterministic engines. In f32, engines that use tensor cores are excluded too, because they
 ///           round to TF32.

@@ -45,7 +45,7 @@ std::vector<convolution_variant> variants_of(product_precision products);
 /// f32.
 ///
 /// Shapes    images, maps and weights are in the variant's layout; the weights' gradient is f32.
-/// Before    of run: `scratch` has scratch_bytes() bytes.
+/// Before    run requires scratch_bytes() bytes at `scratch`.
 /// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:

@@ -83,8 +83,8 @@ class dnn_description {
   }
   void set(cudnnBackendAttributeName_t name, dnn_description const& other);
 
-  /// Writes the attribute's elements to `values`, at most values.size() of them. Returns how many elements
-  /// the attribute has.
+  /// Writes up to values.size() elements of the attribute to `values`. Returns the attribute's number of
+  /// elements.
   template <class T>
   std::size_t get(cudnnBackendAttributeName_t name, std::span<T> values) const {
     return get(name, attribute_type<T>(), values.size(), values.data());

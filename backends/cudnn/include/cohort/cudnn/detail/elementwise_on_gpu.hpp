@@ -16,8 +16,8 @@ host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout);
 /// Returns a function that converts a tensor from one layout to another.
 host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to);
 
-/// Prepares a layer that copies its elements in order; in place, it copies nothing. `from`: layout of the
-/// input for the copy.
+/// Prepares a layer that copies its elements in order; if it runs in place, nothing is copied. `from`: layout
+/// in which the input is copied.
 gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request, gpu_layout const& from);
 
 /// Like the overload with `from`, where `from` is the input's layout, or channels first if the shape changes.

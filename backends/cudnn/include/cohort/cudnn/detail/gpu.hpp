@@ -49,8 +49,8 @@ class gpu {
     std::size_t free, total;
   };
   memory_bytes memory() const;
-  /// Allocates page-locked host memory, which the GPU can read and write asynchronously.  Before
-  /// free_page_locked: the GPU no longer accesses the memory.
+  /// Allocates page-locked host memory, which the GPU can read and write asynchronously. Call
+  /// free_page_locked only when the GPU no longer accesses the memory.
   std::byte* allocate_page_locked(std::size_t bytes) const;
   void free_page_locked(std::byte* memory) const noexcept;
   /// Throws backend_error with the precision `of` if the compute capability is below 8.0.

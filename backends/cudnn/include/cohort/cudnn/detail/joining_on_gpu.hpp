@@ -9,7 +9,7 @@ namespace cohort::detail {
 /// Prepares a sum. One kernel adds the first two inputs; a further kernel adds each further input. Each
 /// kernel rounds its result to the layout's type.
 ///
-/// Errors    backend_error naming the layer if an input is broadcast; the same holds for `multiply`.
+/// Errors    for `add` and `multiply`: backend_error naming the layer if an input is broadcast.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, average const& layer);

@@ -10,7 +10,7 @@ namespace cohort::detail {
 
 /// The compiled kernels, loaded on a GPU.
 ///
-/// Before    of launch: the GPU's context is current on the calling thread.
+/// Before    launch requires that the GPU's context is current on the calling thread.
 /// Errors    backend_error with the driver's or the compiler's message.
 class kernel_module {
  public:

@@ -21,8 +21,8 @@
 ///                  result over the lanes before this one (0 for the first lane).
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
-/// Calls write different memory, except that several calls may set bits of one word by or_into, or write the
-/// same value. The source may use the language subset of update_formulas.inc, templates, pointers,
+/// Each call writes separate memory. Exceptions: several calls may set bits of one word by or_into, or write
+/// the same value. The source may use the language subset of update_formulas.inc, templates, pointers,
 /// block_threads, sum_chunk, `size`, and the functions below, such as exponential. pattern_of and number_of
 /// convert an f32 to its bits and back; wide_pattern_of and wide_number_of convert a double.
 namespace cohort::detail {

@@ -23,14 +23,14 @@ struct loss_pass {
   kernels::mean_factor scale{};
 };
 
-/// Returns the factor by which the loss of a row contributes to the loss of its example (as
-/// detail::step_factor).
+/// Returns the weight of a row's loss in the loss of its example, like detail::step_factor.
 inline double row_factor(gpu_request const& request, bool sum_steps) {
   return request.masked || sum_steps ? 1 : 1.0 / loss_steps(request.output_shape).count;
 }
 
-/// Prepares a loss, which is `factor` times the sum of `chunks` chunk sums. sum(pass) enqueues kernels that
-/// write the output and the chunk sums, infer(pass) only the output, differentiate(pass) the gradient.
+/// Prepares a loss, which is `factor` times the sum of `chunks` chunk sums. Each function enqueues kernels:
+/// sum(pass) for output and chunk sums, infer(pass) for the output only, differentiate(pass) for the
+/// gradient.
 ///
 /// Order     the loss is available after waiting for the stream.
 template <class Infer, class Sum, class Differentiate>

@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Operations on f32 arenas in GPU memory. Operations that read gradient parts first add them up: then the
-/// first part holds the range's sum, and the other parts hold zeros.
+/// Operations on f32 arenas in GPU memory. Operations that read gradient parts first add the parts:
+/// afterwards the first part holds the range's sum, and the other parts hold zeros.
 class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);
@@ -72,8 +72,8 @@ class passes_on_gpu : public arena_passes {
     return step;
   }
 
-  /// Enqueues the kernel `make(address)` over n elements, which writes its chunk sums to `address`, then
-  /// their download to `sums`.
+  /// Enqueues the kernel `make(address)` over n elements, which writes its chunk sums to `address`. Then
+  /// enqueues the download of these sums to `sums`.
   template <class Make>
   void download_sums(std::size_t n, double* sums, Make make) {
     std::lock_guard const one_at_a_time(mutex_);

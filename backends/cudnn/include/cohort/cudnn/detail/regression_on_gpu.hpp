@@ -28,8 +28,8 @@ concept is_loss_of_numbers = requires(Layer const& layer) {
 };
 
 /// Prepares an elementwise loss. The loss of an example, or of a step, is the mean over its outputs. The
-/// output equals the input, except for losses of logits: their output is the probabilities, and the gradient
-/// with respect to a logit is probability − target, which loss_gradient computes as the slope of ½·d².
+/// output equals the input; for losses of logits, it is the probabilities. The gradient with respect to a
+/// logit is probability − target, which loss_gradient computes as the derivative of ½·d².
 template <is_loss_of_numbers Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   shared_stream const on = where.stream;

@@ -12,7 +12,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, embed
               vectors{layer.vocabulary.value, layer.width.value};
   std::size_t const count = elements_of(from), made_elements = elements_of(to),
                     indices_per_example = elements_of(request.input_shapes[0]),
-                    // embeddings are rows of a sequence, but channels of an image
+                    // In a sequence, an embedding is a row; in an image, it is the channels of a position.
       places = request.output_shape.rank == 2 ? 1 : indices_per_example;
   auto const width = static_cast<kernels::size>(layer.width.value);
   gpu_operation made;

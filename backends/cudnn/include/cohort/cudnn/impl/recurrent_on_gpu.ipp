@@ -298,7 +298,7 @@ class recurrence_on_gpu {
     }
   }
 
-  /// Returns the gradient of the state after step k; with `after_step` false and k = 0, before step 0.
+  /// Returns the gradient of the state after step k. If k is 0 and `after_step` is false: before step 0.
   kernels::state_gradient diff_of(tensors const& a, saved_arrays const& s, backward_arrays const& d, int k,
                                   bool after_step) const {
     bool const has_next = !after_step || k + 1 < n_.length;
@@ -377,7 +377,7 @@ struct recurrence_operands {
   using tensors = recurrence_on_gpu::tensors;
 
   gpu_operands list;
-  std::vector<float * tensors::*> members;  // for the operands after the first `before`
+  std::vector<float * tensors::*> members;  // one for each operand after the first `before`
   std::size_t before = 0;
 
   void add(operand_role role, int index, shape const& dims, float* tensors::*member) {

@@ -23,7 +23,7 @@ class image_reader {
  public:
   image_reader(image_settings settings, std::vector<std::string> labels);
 
-  /// Returns whether the settings have no size: use_size_of must then be called with the first file.
+  /// Returns whether the settings contain no size; use_size_of must then be called with the first file.
   bool needs_size() const { return settings_.height == 0; }
   void use_size_of(std::span<std::byte const> file, std::string const& where);
 

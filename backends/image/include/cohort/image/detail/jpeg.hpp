@@ -40,14 +40,14 @@ class jpeg_file {
 
   [[noreturn]] void refuse(char const* expected, char const* got) const;
 
-  std::vector<std::byte> mended_{};  // the file without extraneous bytes, with an end mark; empty: as it is
+  std::vector<std::byte> mended_{};  // file_ without extraneous bytes, with an end mark; or empty
   std::span<std::byte const> file_;
   std::string const& where_;
   bool salvage_;
   std::unique_ptr<void, release> codec_;
   int width_ = 0;
   int height_ = 0;
-  bool grey_ = false, has_inks_ = false;  // cyan, magenta, yellow and black
+  bool grey_ = false, has_inks_ = false;  // has_inks_: cyan, magenta, yellow, black
 };
 
 }  // namespace cohort::detail

@@ -30,7 +30,7 @@ class zip_file {
 
  private:
   std::string path_;
-  zip_directory directory_;  // its bytes are no longer mapped
+  zip_directory directory_;  // the mapping of the directory's bytes has ended
   regular_file file_;
 };
 

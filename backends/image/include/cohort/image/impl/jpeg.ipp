@@ -8,19 +8,20 @@
 
 namespace cohort::detail {
 
-/// A JPEG without bytes between its segments that belong to none.
+/// A copy of a JPEG from which extraneous bytes between segments are removed.
 struct mended_file {
   std::vector<std::byte> bytes;
   bool has_one_scan = false;  ///< the first scan contains all components of a frame that is not progressive
-  bool has_restarts = false;  ///< scans have marks inside, which a decoder may skip to if they are damaged
+  bool has_restarts = false;  ///< scans contain restart marks: decoders skip damaged data up to the next
 };
 
-/// Adds a missing end mark if the file has one scan; otherwise later scans may be missing, too.
+/// Returns the copy. Adds a missing end mark only if one scan has all components; otherwise scans may be
+/// missing.
 mended_file mended_jpeg(std::span<std::byte const> file) {
   auto const byte = [&](std::size_t i) { return std::to_integer<unsigned>(file[i]); };
   std::vector<std::byte> to(file.begin(), file.begin() + 2);  // the start mark
   std::size_t i = 2;
-  unsigned components = 0;  // of a frame that is not progressive
+  unsigned components = 0;  // number of components if the frame is not progressive
   bool has_restarts = false;
   while (i + 4 <= file.size()) {
     if (byte(i) != 0xff || byte(i + 1) == 0xff || byte(i + 1) == 0) {
@@ -81,8 +82,8 @@ image jpeg_file::read(int channels) const {
   auto const rows = std::make_unique<std::uint8_t[]>(static_cast<std::size_t>(step) * pixels);
   int outcome = read_rows(rows.get(), step, format, true);
   if (outcome != 0 && has_warning()) {
-    // No other warning came before this one. In a single scan without marks inside, the bytes before the end
-    // mark follow the last pixel.
+    // This is the first warning. In a single scan without restart marks, the bytes before the end mark follow
+    // the last pixel.
     std::string_view const warning = tjGetErrorStr2(codec_.get());
     bool const has_extra_bytes = warning.ends_with("extraneous bytes before marker 0xd9");
     mended_file const other = mended_jpeg(file_);
@@ -98,7 +99,7 @@ image jpeg_file::read(int channels) const {
   if (!has_inks_)
     return step == 1 ? planes_of<1>(rows.get(), channels, height_, width_)
                      : planes_of<3>(rows.get(), channels, height_, width_);
-  // The numbers are the light that the inks let pass, as Adobe's programs write them.
+  // The values are inverted, as Adobe's programs write them: 255 means no ink.
   for (std::size_t i = 0; i < pixels; ++i) {
     unsigned const black = rows[4 * i + 3];
     for (std::size_t ink = 0; ink < 3; ++ink) {

@@ -96,7 +96,7 @@ class packing {
   std::string out_;
   std::size_t size_;
   int threads_;
-  std::vector<std::string> files_;  // of all archives, in order
+  std::vector<std::string> files_;  // files of all archives, in order
   std::vector<std::string> archives_;
 };
 

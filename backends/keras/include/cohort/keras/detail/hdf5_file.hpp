@@ -28,10 +28,10 @@ struct hdf5_type {
 struct hdf5_array {
   hdf5_type type{};
   std::vector<std::uint64_t> extents{};
-  std::uint64_t first = 0;  // offset of the data in the file; for chunks: of the root of their tree
+  std::uint64_t first = 0;  // offset of the data in the file; for chunks: offset of the root of their tree
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> chunk{};    // extents of each chunk; empty: the data are contiguous
-  std::vector<std::uint64_t> filters{};  // of the chunks, in the order in which they were applied
+  std::vector<std::uint64_t> filters{};  // filters of the chunks, in the order in which they were applied
 };
 
 /// A chunk of an array: its stored bytes.
@@ -42,7 +42,8 @@ struct hdf5_chunk {
   bool is_shuffled = false;
 };
 
-/// Remedies in error messages: `save` for a file that cannot be read, `complete` for a missing object.
+/// Advice at the end of error messages: `save` for a file that cannot be read, `complete` for a missing
+/// object.
 struct hdf5_remedies {
   std::string_view save = "save the model again with Keras, or as a .keras file";
   std::string_view complete =
@@ -79,8 +80,8 @@ class hdf5_file {
   std::size_t members(std::string const& group) const;
   /// Returns the location and layout of an array.
   hdf5_array array(std::string const& path) const;
-  /// Returns all chunks of an array in row-major order. Their contents are not larger than 1,032 times the
-  /// stored bytes, the most that deflate compresses.
+  /// Returns all chunks of an array in row-major order. The contents of a chunk are at most 1,032 times as
+  /// large as the stored bytes: deflate cannot compress more.
   std::vector<hdf5_chunk> chunks(std::string const& path, hdf5_array const& of) const;
   /// Reads an array that is not in chunks, and whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;

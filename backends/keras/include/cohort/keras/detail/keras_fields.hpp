@@ -71,7 +71,7 @@ class keras_fields {
   /// Returns a required whole number from 1 to 2^53.
   std::int64_t count(names of) const;
   std::string text(names of, std::string otherwise) const;
-  /// Returns a list of `count` numbers. A single number in the file stands for all of them.
+  /// Returns a list of `count` numbers. If the file has a single number, all elements have this value.
   std::vector<int> numbers(names of, std::size_t count, std::vector<int> otherwise) const;
   std::optional<keras_object> object(names of) const;
 

@@ -19,7 +19,7 @@
 namespace cohort::detail {
 
 /// A tensor of the network. Its last activation is recorded (added to the network) only when the tensor is
-/// first used: a softmax before a loss is never recorded, because the loss contains it.
+/// first used. A softmax before a loss is therefore never recorded, because the loss contains it.
 struct keras_slot {
   int id = -1;
   std::function<int()> record{};
@@ -87,7 +87,7 @@ struct keras_layer_state {
   bool trainable = true;
   int calls = 0;
   std::vector<int> nodes{};  // nodes with parameters, recorded by the first call
-  std::size_t cursor = 0;    // in later calls: index in `nodes` of the next node to share
+  std::size_t cursor = 0;    // index in `nodes` of the next node to share in a later call
 };
 
 /// Arguments of the translation of one layer.
@@ -177,7 +177,7 @@ class keras_translation {
   bool returns_sequences(keras_fields const& f, std::string_view class_name) const;
   /// Returns whether a name of the layer that is being translated is not the path of another layer.
   bool owns(std::string const& name) const { return name == state_->path || !paths_.contains(name); }
-  /// Removes the inputs' masks, for a layer that drops masks in Keras.
+  /// Removes the masks of the inputs, because Keras' layer drops masks.
   void drop_masks(call& c);
   [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;
   void expect_rank(call const& c, std::size_t rank) const;
@@ -295,7 +295,7 @@ class keras_translation {
   keras_layer_state* state_ = nullptr;  // the layer that is being translated
   std::string suffix_{};                // part of the layer in names: "forward"
   std::set<std::string, std::less<>> names_{};
-  std::set<std::string, std::less<>> paths_{};  // of all layers of the file
+  std::set<std::string, std::less<>> paths_{};  // paths of all layers of the file
   /// A parameter of a recorded node. Nodes get their names at the end.
   struct parameter_place {
     int node = -1;
@@ -305,7 +305,7 @@ class keras_translation {
   std::vector<std::pair<parameter_place, float>> filled_{};
   std::vector<std::pair<parameter_place, std::vector<float>>> constant_parameters_{};
   std::vector<std::pair<parameter_place, parameter_place>> copied_parameters_{};  // to, from
-  std::vector<std::pair<int, layer_override>> overrides_{};                       // by node
+  std::vector<std::pair<int, layer_override>> overrides_{};                       // indexed by node
   std::vector<std::string> node_names_{};
   std::size_t work_ = 0;             // see count_work
   std::int64_t order_elements_ = 0;  // total elements of all keras_orders

@@ -12,8 +12,8 @@ namespace cohort::detail {
 
 namespace hdf5_limits {
 
-/// Limits, in this order: bytes of an attribute's strings, strings of an attribute, attributes of a split
-/// list, bytes of a block of the file's structure, blocks of an object's header, axes of an array.
+/// Limits, in this order: bytes of an attribute's strings; strings of an attribute; attributes of a split
+/// list; bytes of a block of the file's structure; blocks of an object's header; axes of an array.
 inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000, chunks = 10'000,
                              block_bytes = std::size_t{64} << 20, header_blocks = 1000, rank = 32;
 /// Limit of the bytes of a chunk's content, as in HDF5.
@@ -143,7 +143,8 @@ hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
   open();
 }
 
-/// Counts bytes to be read, and refuses the file at the limit: damaged references may repeat the same bytes.
+/// Counts bytes to be read, and refuses the file at the limit: damaged references may read the same bytes
+/// repeatedly.
 void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
   std::uint64_t const most = 32 * size_ + hdf5_limits::block_bytes;
   if ((spent_ += bytes) > most)

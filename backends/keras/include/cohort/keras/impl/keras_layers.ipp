@@ -278,7 +278,8 @@ inline std::vector<double> numbers_of(io::json_value constant) {
   return numbers;
 }
 
-/// Returns the extents of a constant that numbers_of reads; those of the first elements if it is ragged.
+/// Returns the extents of a constant that numbers_of reads. In a ragged list, the first elements define the
+/// extents.
 inline std::vector<int> extents_of_constant(io::json_value constant) {
   while (constant.kind() == io::json_kind::object && constant.find("config")
          && constant.at("config").find("value"))
@@ -394,7 +395,7 @@ keras_value keras_translation::item(call const& c, io::json_value indices) {
   std::vector<io::json_value> list;
   if (indices.kind() != io::json_kind::array) indices.refuse("a list of indices");
   for (io::json_value const index : indices.items()) list.push_back(index);
-  std::size_t axis = 0;  // of the value with the batch
+  std::size_t axis = 0;  // index of an axis in Keras' value, which includes the batch
   std::vector<bool> removed(x.dims.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (is(list[i], "__ellipsis__")) {
@@ -434,7 +435,8 @@ keras_value keras_translation::item(call const& c, io::json_value indices) {
     if (!removed[i]) dims.push_back(x.dims[i]);
   if (dims.size() == x.dims.size()) return x;
   if (dims.empty()) dims = {1};
-  // Removed axes have one element, so that the order changes only if an image keeps its channels.
+  // Removed axes have one element. Therefore the order of elements changes only if an image keeps its
+  // channels.
   keras_value result{.dims = dims};
   if (has_keras_order(x.dims) || x.dims.size() < 3 || dims.size() == 1)
     return value(reshaped(id_of(x), extents_of(result), "item"), dims);
@@ -648,7 +650,8 @@ keras_translation::values keras_translation::dense_layer(call const& c) {
 keras_translation::values keras_translation::einsum_dense(call const& c) {
   keras_value const& x = only(c);
   std::string const equation = c.fields.text({"equation"}, "");
-  // input,kernel->output is a dense layer if the output differs from the input in the last letter only.
+  // An equation input,kernel->output is a dense layer if the output differs from the input only in the last
+  // letter.
   auto const comma = equation.find(','), arrow = equation.find("->");
   bool is_dense = comma != std::string::npos && arrow != std::string::npos && arrow > comma;
   std::string input, kernel, output;
@@ -700,7 +703,7 @@ keras_translation::values keras_translation::normalisation(call const& c) {
   if (how_.training && state_->trainable && c.inference)
     refuse("the layer is called with training=False but is trained",
            "trainable=False, or keras_options::training false", "training=False");
-  // Keras 3.0.0 and 3.0.1 ignore masks; all patch versions of 3.0 are treated alike.
+  // Keras 3.0.0 and 3.0.1 ignore masks. Here, all patch versions of 3.0 count as ignoring masks.
   bool const ignores_masks =
       version_ == 1 || (version_ == 2 && keras_minor_ < 12) || (version_ == 3 && keras_minor_ == 0);
   if (ignores_masks && how_.training && state_->trainable && has_mask(x))

@@ -843,8 +843,8 @@ keras_translation::values keras_translation::translate_functional(io::json_value
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // For each layer: the number of calls that read its output, and the mask values of the Masking
-  // layers among them.
+  // For each layer: the number of calls that read its output, and the mask values of the Masking layers among
+  // the readers.
   std::map<std::string_view, std::pair<std::size_t, std::vector<double>>> readers;
   for (auto const& [other, entry] : entries) {
     if (inputs || entry.json.at("class_name").string() == "NotEqual") continue;
@@ -1090,7 +1090,7 @@ imported_model keras_translation::run(io::json_value model, std::optional<io::js
       output_state.path = names[i];
       ids[i] = record(identity_activation{}, {ids[i]}, "output");
     }
-    // If the loss contains the last activation, the loss node computes the output; other losses read it.
+    // If the loss contains the last activation, the loss node computes the output; other losses only read it.
     int const computed = outputs[i].slot->id;
     output_names.push_back(name_of(computed < 0 || is_input(computed) ? ids[i] : computed));
   }

@@ -23,7 +23,7 @@ inline std::optional<recurrent_activation> find_activation(std::string const& na
 
 }  // namespace keras_cells
 
-/// Records a recurrent layer, and the used parts of its output: sequence and states.
+/// Records a recurrent layer and those parts of its output that are used: sequence and states.
 template <class L>
 keras_translation::recurrent_result keras_translation::record_recurrent(L layer, keras_fields const& fields,
                                                                         keras_value const& x,

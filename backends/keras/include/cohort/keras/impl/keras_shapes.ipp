@@ -439,7 +439,7 @@ keras_translation::values keras_translation::permute_layer(call const& c) {
     dims.push_back(x.dims[static_cast<std::size_t>(axis - 1)]);
   }
   if (std::ranges::is_sorted(axes)) return {x};
-  // Axis k of a network's image is axis stored[k] of Keras'.
+  // Axis k of the network's image is axis stored[k] of Keras' image.
   bool const is_turned = x.dims.size() == 3 && !images_first_;
   std::array<int, 3> const stored = is_turned ? std::array{2, 0, 1} : std::array{0, 1, 2};
   axis_order order;
@@ -457,7 +457,7 @@ keras_translation::values keras_translation::repeat_vector(call const& c) {
   int const times = c.fields.integer({"n"}), width = x.dims[0];
   if (times < 1 || times > 1 << 16) refuse("n is out of range", "1 to 65536", std::to_string(times));
   expect_elements(static_cast<double>(times) * width);
-  // Repeats the row of an image of one row.
+  // Repeats the vector as the only row of an image.
   int const image = reshaped(id_of(x), {1, 1, width}, "image");
   int const repeated = record(upsampling{.factor = extent2(times, 1)}, {image});
   return {value(reshaped(repeated, {times, width}, "sequence"), {times, width})};
@@ -636,8 +636,8 @@ keras_translation::values keras_translation::concatenation(call const& c) {
     }
     return {made};
   }
-  if (rank == 3) {                                          // the axis becomes that of the channels
-    int const place = images_first_ ? axis - 1 : axis % 3;  // in the network
+  if (rank == 3) {                                          // the concatenated axis becomes the channel axis
+    int const place = images_first_ ? axis - 1 : axis % 3;  // index of the axis in the network
     permute const turned{.order = place == 1 ? axis_order{1, 0, 2} : axis_order{2, 1, 0}};
     for (int& id : ids) id = record(turned, {id});
     return {value(record(turned, {record(concatenate{}, ids)}), dims)};

@@ -218,7 +218,7 @@ rate_schedule keras_translation::read_rate(keras_fields const& of) const {
                values ? std::to_string(values->size()) + " values" : std::string("no values"));
     schedule::map made{.by = by};
     for (std::size_t i = 0; i < values->size(); ++i) {
-      // The value changes after the step of a boundary.
+      // The learning rate changes after the step with the number of the boundary.
       made.values[i].from = i == 0 ? 0 : keras_whole_number(boundaries->at(i - 1), std::int64_t{1} << 53) + 1;
       made.values[i].value = values->at(i).number();
     }
@@ -295,9 +295,9 @@ void keras_translation::read_optimizer(io::json_value compile) {
     settings_.optimizer.rule =
         adamax{.learning_rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
-    // Keras adds ε under the root, as if the accumulators' initial value were larger by ε. Before 2.11, and
-    // in legacy optimizers since then, whose files lack is_legacy_optimizer, Keras added ε to the root; Keras
-    // without TensorFlow started the accumulators at 0.
+    // Keras adds ε under the root, which equals an initial value of the accumulators that is larger by ε.
+    // Keras before 2.11 and the legacy optimizers of later versions, whose files lack is_legacy_optimizer,
+    // add ε to the root. Keras without TensorFlow initialises the accumulators with 0.
     bool const is_since_2_11 = version_ == 3 || (version_ == 2 && keras_minor_ >= 11);
     bool const is_below_root = version_ == 3 || (is_since_2_11 && !f.flag({"is_legacy_optimizer"}, true));
     double const initial = f.number({"initial_accumulator_value"}, is_since_2_11 ? 0.1 : 0);

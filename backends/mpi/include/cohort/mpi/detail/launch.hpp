@@ -55,7 +55,7 @@ class mpi_process {
   /// Minimum of the time limits for starting and ending MPI, because both are slow on a busy machine.
   static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
-  /// Delay of a rank's exit after another rank has failed. mpirun names the first process that ends: this
+  /// Delay of a rank's exit after another rank has failed. mpirun names the first process that ends, which
   /// should be the failed rank.
   static constexpr auto secondary_failure_delay = std::chrono::milliseconds(250);
 

@@ -30,8 +30,8 @@ class nccl_ranks {
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
 
-  /// Enqueues a sum. It runs after all work that is already enqueued in `computed` (event `begin`); `end` is
-  /// recorded after it.
+  /// Enqueues a sum, which runs after all work that is already enqueued in `computed` (event `begin`). The
+  /// event `end` is recorded after the sum.
   void start(elements const& data, reduction how, compute_stream const& computed, gpu_event const& begin,
              gpu_event const& end);
 
@@ -84,8 +84,8 @@ class nccl_ranks {
   /// Aborts and throws if another rank has announced a failure to `over_`.
   void check_other_ranks();
 
-  /// Throws the error of an exceeded deadline. First calls a barrier, whose error names the missing ranks; an
-  /// abort before the barrier would hide them.
+  /// Throws the error of an exceeded deadline. First calls a barrier, whose error names the missing ranks:
+  /// after an abort, they would be unknown.
   [[noreturn, gnu::cold]] void fail_at_deadline(char const* doing);
   [[noreturn, gnu::cold]] void fail(std::string const& why);
   void check(ncclResult_t status, char const* doing);

@@ -6,9 +6,8 @@
 
 namespace cohort::detail {
 
-/// Prepares a dense layer. The layer reads images in the images' layout: its weights have the extents
-/// U×C×H×W, which in a dense layout is the same memory as U×n. `of_steps`: whether the rows are steps of
-/// sequences.
+/// Prepares a dense layer. The layer reads images in their layout: its weights have the extents U×C×H×W,
+/// whose dense layout equals that of U×n in memory. `of_steps`: whether the rows are steps of sequences.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   dense const& l, bool of_steps = false);
 

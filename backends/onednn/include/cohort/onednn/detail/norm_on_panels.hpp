@@ -11,7 +11,7 @@ namespace cohort::detail {
 /// 16; channels last is one panel of all channels.
 struct panels {
   std::size_t images = 1, count = 1, rows = 1, width = 1;
-  std::size_t channels = 1;  ///< at most count·width; further columns are padding, which stays zero
+  std::size_t channels = 1;  ///< at most count·width; the remaining columns are padding, which stays zero
   bool narrow = false;       ///< bf16 instead of f32
 };
 

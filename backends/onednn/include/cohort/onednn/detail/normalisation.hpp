@@ -30,13 +30,13 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
                                                  operation_request<onednn> const& request,
                                                  batch_norm const& l);
 
-/// Prepares layer normalisation. Its primitives see a matrix: the normalised axes form one axis, all other
-/// axes the other.
+/// Prepares layer normalisation. Its primitives process a matrix: the normalised axes form one axis, and the
+/// remaining axes form the other.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request,
                                                  layer_norm const& l);
 
-/// Prepares local response normalisation. α is multiplied by n because oneDNN divides by it.
+/// Prepares local response normalisation. α is multiplied by n, because oneDNN divides α by n.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request, lrn const& l);
 

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Prepares layers on sequences T×C. oneDNN's primitives see other extents of the same memory: for a dense
+/// Prepares layers on sequences T×C. oneDNN's primitives read the same memory with other extents: for a dense
 /// layer or a batch norm, each step is an example; for a conv1d or a global pool, channels precede steps.
 /// Returns nothing for other layers, and for layers that have to read a mask: these run in the host's
 /// kernels.

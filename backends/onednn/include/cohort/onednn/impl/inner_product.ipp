@@ -38,8 +38,8 @@ struct inner_product_primitives final : weighted_primitives {
   }
 };
 
-/// Returns whether the fixed rule keeps a dense layer's weights row-major: only in training, in bf16 from
-/// 2^22 weights, and in f32 for the steps of sequences. oneDNN then packs tiles during each product. A
+/// Returns whether the fixed rule keeps a dense layer's weights row-major: only in training, for at least
+/// 2^22 weights in bf16, and for steps of sequences in f32. oneDNN then packs tiles during each product. A
 /// blocked layout would require a transposed copy for backward-data; renewing this copy in each step costs
 /// more time than the faster products save (DECISIONS 11). In f32, the weights' gradient over the many rows
 /// of sequences takes up to twice as long in a blocked layout.

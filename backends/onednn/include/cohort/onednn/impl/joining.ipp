@@ -22,9 +22,8 @@ dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const
   return made;
 }
 
-/// Gradient of input i of a join: copies `from`, all or a part of diff_output, to the input's layout. If
-/// oneDNN has only a reference implementation for this copy, it is accepted; the name shows it: "reorder
-/// ref:any".
+/// Gradient of input i of a join: copies `from`, all or a part of diff_output, to the input's layout. Accepts
+/// oneDNN's reference implementation for this copy; the plan's table then shows "reorder ref:any".
 invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine, memory_layout const& diff_output,
                                      memory_layout const& from, memory_layout const& to, std::size_t i) {
   dnnl_kernel const kernel = reorder_kernel(engine, from, to);

@@ -49,8 +49,8 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
   bool const of_batch = request.training && !request.frozen;
   unsigned const flags = dnnl_use_scale | dnnl_use_shift
                          | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none);
-  // oneDNN's forward never computes the statistics of a batch: it would sum in f32 without a pivot near the
-  // mean.
+  // oneDNN's forward never computes the statistics of a batch, because it would sum in f32 without
+  // subtracting an estimate of the mean.
   auto const forward_from = [&](memory_layout const& src, unsigned with = dnnl_use_global_stats) {
     dnnl_primitive_desc_t pd = nullptr;
     dnnl_batch_normalization_forward_primitive_desc_create(

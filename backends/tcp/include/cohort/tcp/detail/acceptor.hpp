@@ -18,8 +18,9 @@
 namespace cohort::detail {
 
 /// Returns the connection to close if there are too many: the first unauthenticated connection that is older
-/// than a second or has sent nothing; otherwise the oldest unauthenticated one; all.end() if there is none.
-/// `all`: connections in the order of arrival; `is_unknown`: whether a connection is not authenticated.
+/// than a second or has sent nothing; if there is none, the oldest unauthenticated connection; if all are
+/// authenticated, all.end(). `all`: connections in the order of arrival; `is_unknown`: whether a connection
+/// is not authenticated.
 template <class Connections, class Predicate>
 auto first_to_close(Connections& all, std::chrono::steady_clock::time_point now, Predicate is_unknown) {
   constexpr auto time_to_authenticate = std::chrono::seconds(1);
@@ -39,9 +40,9 @@ struct greeted_connection {
   endpoint from{};
 };
 
-/// Accepts connections at the addresses of a process, and receives their greetings, also while the process
-/// still joins the rendezvous. Connections that have not sent their greeting are bounded in number and age,
-/// and use a bounded part of the thread's time.
+/// Accepts connections at the addresses of a process and receives their greetings, also while the process
+/// joins the rendezvous. Connections that have not sent their greeting are bounded in number and age, and use
+/// a bounded part of the thread's time.
 class acceptor {
  public:
   using clock = std::chrono::steady_clock;
@@ -74,7 +75,7 @@ class acceptor {
 
  private:
   static constexpr auto time_to_greet = std::chrono::seconds(10);
-  static constexpr std::size_t most_greeted = 4096;  // that next() has not returned
+  static constexpr std::size_t most_greeted = 4096;  // limit of the connections that next() has not returned
   static constexpr int most_in_a_row = 64, most_lines = 20;
   static constexpr double burst = 0.2, shortest_work = 0.001;  // seconds
   static constexpr std::uint64_t listening_event = 0;          // other events: ids of connections

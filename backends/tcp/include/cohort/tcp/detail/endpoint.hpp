@@ -42,7 +42,7 @@ class endpoint {
   /// Returns the address as text, without the port.
   std::string host() const;
 
-  /// Serialises the endpoint for other hosts, without the scope: that is an interface index of this host.
+  /// Serialises the endpoint for other hosts, without the scope, which is an interface index of this host.
   std::vector<std::byte> encoded() const;
   /// Decodes the bytes of encoded().  Errors: communicator_error for other bytes.
   static endpoint decoded(std::span<std::byte const> bytes);

@@ -38,10 +38,10 @@ struct frame_header {
   static constexpr std::uint64_t most_in_message = std::uint64_t{1} << 44;
 
   kind is = kind::first;
-  channel on = channel::collective;              // of data
-  control_message what = control_message::beat;  // of control and its acknowledgement
-  std::uint32_t tag = 0;                         // of data
-  std::uint64_t message_bytes = 0;               // of a message, in its first frame
+  channel on = channel::collective;              // of data frames
+  control_message what = control_message::beat;  // of control frames and acknowledgements
+  std::uint32_t tag = 0;                         // of data frames
+  std::uint64_t message_bytes = 0;               // size of the message; only in a `first` frame
   std::uint32_t frame_bytes = 0;
 
   std::array<std::byte, bytes> encoded() const;
@@ -69,7 +69,7 @@ struct greeting {
   static constexpr std::byte welcome{0x77};
   using job_token = std::array<std::byte, 16>;
 
-  job_token token{};  // of this start of the job; all ranks know it
+  job_token token{};  // identifies this start of the job; all ranks know it
   std::uint32_t from = 0, to = 0, size = 0;
   std::uint32_t question = 0;  // 0: the connection is for messages; 1 + r: for a tcp_question about rank r
 
@@ -77,7 +77,7 @@ struct greeting {
   /// Returns the field `question` of an encoded greeting.
   static std::uint32_t question_of(std::span<std::byte const, bytes> got);
   /// Compares the encoded greeting `got` with `expected`, except for the sender's rank. Returns the
-  /// difference as text; "" if there is none, and then sets `from` to the sender's rank.
+  /// difference as text. If there is none, returns "" and sets `from` to the sender's rank.
   static std::string refusal(std::span<std::byte const, bytes> got, greeting const& expected, int& from);
 };
 

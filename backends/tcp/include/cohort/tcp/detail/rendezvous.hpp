@@ -22,10 +22,10 @@ namespace cohort::detail {
 struct registration {
   std::string job{};
   std::string host{};  // equal for the processes of one host
-  int ranks = 0;       // of the job
+  int ranks = 0;       // number of ranks in the job
   int rank = -1;       // requested by the process; −1: any
   std::vector<endpoint> addresses{};
-  std::string problem{};  // why this process cannot join; ends all ranks of an encrypted job
+  std::string problem{};  // why this process cannot join; in an encrypted job, all ranks then fail
 
   std::vector<std::byte> encoded() const;
   /// Errors    communicator_error for bytes that no process sends.
@@ -38,7 +38,7 @@ struct rendezvous_answer {
 
   kind is = kind::waits;
   int joined = 0;      // processes that have joined so far
-  std::string text{};  // of `waits`: who has joined or is missing; of a refusal: the reason
+  std::string text{};  // for `waits`: the joined or missing ranks; for a refusal: the reason
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -95,7 +95,7 @@ class rendezvous_service {
   static constexpr int most_in_a_row = 256;                         // connections accepted per call
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // limit of the destructor, if complete_
   static constexpr auto time_to_report = std::chrono::seconds(2);   // limit of the destructor, if problem_
-  static constexpr auto claim_grace = std::chrono::seconds(2);      // for an answer of the rank's first owner
+  static constexpr auto claim_grace = std::chrono::seconds(2);      // limit for an answer of the first owner
   static constexpr std::uint32_t most_registration = 4096;
 
   struct connection {
@@ -109,7 +109,7 @@ class rendezvous_service {
     clock::time_point claimed{};
     std::int64_t arrival = 0;
     bool has_sent = false;
-    std::string last_text{};  // of the last answer
+    std::string last_text{};  // text of the last answer
 
     bool is_member() const { return is == state::member; }
     bool is_unknown() const { return is < state::member; }
@@ -128,8 +128,8 @@ class rendezvous_service {
   void admit(connection& one);
   /// After claim_grace, decides which of two processes gets the rank that both request.
   void decide_claim(connection& one);
-  /// Returns whether the member's host has acknowledged all sent bytes: a lost host does not, but its
-  /// connection stays open.
+  /// Returns whether the member's host has acknowledged all sent bytes. A lost host acknowledges nothing,
+  /// although its connection stays open.
   static bool is_reached(connection const& one);
   /// Returns the member that has requested this rank; null if there is none.
   connection* member_of_rank(int rank);
@@ -140,8 +140,8 @@ class rendezvous_service {
   /// Refuses this process, all members, and all processes that come later.
   void refuse_all(connection& one, std::string why);
   static void send_refusal(connection& one, rendezvous_answer::kind as, std::string const& why);
-  /// Answers a Cohort process that encrypts while this service does not, or the reverse, in a form that the
-  /// process can read. Returns the reason for the log; "" for other failures.
+  /// Answers a Cohort process that encrypts while this service does not (or the reverse), so that the process
+  /// can read the answer. Returns the reason for the log; "" for other failures.
   std::string answer_other_encryption(connection const& one) const;
   /// If all ranks have joined and no process claims a member's rank, sends the answers to all members.
   void complete();
@@ -169,8 +169,8 @@ class rendezvous_service {
   int lines_ = 0;
   std::set<std::string> logged_;                 // host and reason of each logged end of a connection
   std::string problem_;                          // if not empty: why the job cannot begin
-  refused_process last_refused_;                 // because of its settings
-  bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since send_progress
+  refused_process last_refused_;                 // refused because of its settings
+  bool complete_ = false, has_changed_ = false;  // has_changed_: members changed since send_progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
@@ -182,13 +182,13 @@ inline constexpr int most_ranks = 4096;
 ///
 /// Parameters  `retry`: called before each connection attempt except the first; it may start the rendezvous
 ///             in this process. `entrance`: accepts connections of other ranks during the wait; may be null.
-/// Errors    communicator_error if the service refuses this process, or if not all processes have joined at
-///           the deadline: the error names the address, how many have joined, and who is missing;
-///           communicator_error at the deadline if a restarted job has reached only the service of another
-///           job, such as its previous start. setting_error at once if settings of the processes differ;
-///           setting_error after 10 s or at the deadline if the service does not accept the key, only one
-///           side encrypts, or the address belongs to another job or program. socket_error at once if this
-///           process has no free descriptor.
+/// Errors    communicator_error if the service refuses this process. communicator_error at the deadline if
+///           not all processes have joined: the error names the address, the number of joined processes and
+///           the missing ones. communicator_error at the deadline if a restarted job has reached only the
+///           service of another job, such as its previous start. setting_error at once if settings of the
+///           processes differ. setting_error after 10 s or at the deadline if the service does not accept the
+///           key, only one side encrypts, or the address belongs to another job or program. socket_error at
+///           once if this process has no free descriptor.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {},

@@ -17,9 +17,9 @@ namespace cohort::detail {
 /// Pre-shared key (PSK) of a job, derived from its secret.
 using job_key = std::array<std::byte, 32>;
 
-/// Throws setting_error unless the file belongs to this user or root, and only its owner may access it. If
-/// root owns the file, its group may read it, too: Kubernetes with fsGroup mounts secrets so. `what`: the
-/// file's purpose for the message, such as "the secret of the job".
+/// Throws setting_error unless the file belongs to this user or root, and only its owner can access it. If
+/// root owns the file, its group may read it, too, because Kubernetes mounts secrets in this way with
+/// fsGroup. `what`: the file's purpose for the message, such as "the secret of the job".
 void require_private(std::string const& path, char const* what);
 
 /// Reads the secret of a job from a file, and derives the job's key. Line ends at the end of the file are not
@@ -29,7 +29,7 @@ void require_private(std::string const& path, char const* what);
 ///           bytes.
 job_key key_from_file(std::string const& path, std::string_view job);
 
-/// How connections are authenticated and encrypted: by TLS 1.3 with a pre-shared key or certificates, or not.
+/// Authentication and encryption of connections: TLS 1.3 with a pre-shared key or certificates, or none.
 ///
 /// Source    RFC 8446; external pre-shared keys with an ephemeral Diffie-Hellman exchange (psk_dhe_ke), which
 ///           provides forward secrecy.
@@ -82,8 +82,8 @@ class secure_stream {
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
   bool is_connected() const { return connected_; }
-  /// Returns whether another attempt would fail, too: no process listens at the address, or the process there
-  /// belongs to another job or program.
+  /// Returns whether further attempts would fail, too: no process listens at the address, or the listening
+  /// process belongs to another job or program.
   bool is_refused() const { return refused_; }
   /// Returns the cause of an OpenSSL error code.
   static cause cause_of(unsigned long error);

@@ -61,7 +61,7 @@ class tcp_socket {
   endpoint local() const;
   endpoint remote() const;
 
-  /// Sends or receives some of the bytes. Returns how many; 0 if the call would block.
+  /// Sends or receives some of the bytes. Returns their number; 0 if the call would block.
   ///
   /// Errors    nullopt if the peer has closed the connection (receive only; errno is 0), or if the connection
   ///           has failed (errno is the reason).

@@ -36,14 +36,14 @@ class socket_events {
   enum class interest : std::uint8_t { readable, writable };
 
   virtual ~socket_events() = default;
-  /// From now on, reports when a socket is readable or closed, or when it is writable; a later call replaces
+  /// Begins to report when a socket is readable or closed, or when it is writable; a later call replaces
   /// `in`.
   ///
   /// Errors    communicator_error with the system's message.
   virtual void watch(int descriptor, std::uint64_t id, interest in = interest::readable) = 0;
   /// Stops reporting. Closing the socket has the same effect.
   virtual void ignore(int descriptor) noexcept = 0;
-  /// From now on, reports when a socket of `others` has an event. Before: both come from one socket_api.
+  /// Begins to report when a socket of `others` has an event. Before: both belong to the same socket_api.
   virtual void watch(socket_events& others, std::uint64_t id) = 0;
   virtual void ignore(socket_events& others) noexcept = 0;
   /// Returns the ids of sockets with events without blocking, at most as many as `ids` can hold.

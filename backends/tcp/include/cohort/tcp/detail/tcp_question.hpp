@@ -10,10 +10,10 @@
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a heartbeat, on a new connection for each attempt. Several attempts may be pending
-/// at once, because an answer may take longer than the interval between attempts. New connections are needed
-/// because an interrupted connection resumes only at TCP's next retransmission: the intervals between
-/// retransmissions double, so the silence may last twice as long as the interruption.
+/// Asks a silent rank for a heartbeat, on a new connection for each attempt. An interrupted connection
+/// resumes only at TCP's next retransmission, and the intervals between retransmissions double: the silence
+/// may last twice as long as the interruption. Several attempts may be pending at once, because an answer may
+/// take longer than the interval between attempts.
 ///
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {

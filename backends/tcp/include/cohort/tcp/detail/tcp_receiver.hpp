@@ -39,7 +39,7 @@ class tcp_receiver {
 
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
-  /// Returns whether bytes have arrived on the connection. Before, the sender may replace the connection.
+  /// Returns whether bytes have arrived on the connection. Until then, the sender may replace the connection.
   bool has_begun() const { return begun_; }
   void disconnect() { stream_.reset(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
@@ -98,9 +98,9 @@ class tcp_receiver {
     channel on = channel::collective;
     std::uint32_t tag = 0;
     std::uint64_t bytes = 0, filled = 0;
-    ticket its = 0;         // 0: its receive has not begun
-    bool discards = false;  // its size is wrong, or its receive was cancelled
-    elements into{};        // of its receive
+    ticket its = 0;         // ticket of its receive; 0: the receive has not begun
+    bool discards = false;  // the message's size is wrong, or its receive was cancelled
+    elements into{};        // destination of the receive
     std::optional<reduction> how{};
     std::vector<std::byte> kept{};
   };
@@ -118,7 +118,8 @@ class tcp_receiver {
   void take(std::span<std::byte const> bytes, events& of);
   void end_frame(events& of);
   void claim(message& one, wanted const& by);
-  /// Combines aligned bytes with the receive's elements, without a copy. Returns how many were combined.
+  /// Combines aligned bytes with the receive's elements, without a copy. Returns the number of combined
+  /// bytes.
   std::size_t combine_in_place(std::span<std::byte const> bytes, events& of);
   /// Combines the complete elements in fold_ with the receive's elements.
   void fold(message& one);

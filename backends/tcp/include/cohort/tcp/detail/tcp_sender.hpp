@@ -48,8 +48,8 @@ class tcp_sender {
   std::size_t attempts() const { return attempts_; }
   /// Returns whether the other rank has confirmed the connection.
   bool was_connected() const { return ready_; }
-  /// Returns whether the connection has failed because this process has no free descriptor. try_again()
-  /// continues.
+  /// Returns whether the connection has failed because this process has no free descriptor; try_again() then
+  /// begins a new attempt.
   bool lacks_descriptor() const { return lacks_descriptor_; }
   void try_again() {
     lacks_descriptor_ = false;
@@ -73,8 +73,8 @@ class tcp_sender {
   void hold_other(bool holds);
   /// Stops or resumes sending data, as the other process has asked.
   void hold(bool holds) { holds_ = holds; }
-  /// Returns whether a control frame of this kind is still to be sent or, if it requires an acknowledgement,
-  /// to be acknowledged.
+  /// Returns whether a control frame of this kind is pending: not yet sent or, if it requires an
+  /// acknowledgement, not yet acknowledged.
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
 
@@ -146,7 +146,7 @@ class tcp_sender {
   std::deque<std::vector<std::byte>> control_;  // whole frames
   std::deque<control_message> control_kinds_;
   std::deque<message> messages_;
-  bool awaits_[4] = {};  // by control_message: an acknowledgement is pending; only for failure and farewell
+  bool awaits_[4] = {};  // indexed by control_message: failures and farewells await acknowledgements
   memory_writer memory_;
   bool goes_to_ring_ = false, holds_ = false;
 };

@@ -27,8 +27,8 @@ struct tcp_membership {
 };
 
 /// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction,
-/// opened by its sender. Between processes of one host the bytes go through shared memory, if the system
-/// allows it; the connections then only wake the other process, and detect its end.
+/// opened by its sender. Between processes of one host, the bytes go through shared memory if the system
+/// allows it; the connections then only wake the other process and detect its end.
 ///
 /// Order     only the constructor, the destructor and the progress thread use the sockets.
 /// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a
@@ -105,7 +105,7 @@ class tcp_transport final : public transport {
     using rank_monitor::report_lost;
 
    private:
-    void receive(int) override {}  // exchange_bytes calls handle
+    void receive(int) override {}  // empty, because exchange_bytes calls handle
     void send(int to, control_message what, std::span<std::byte const> bytes) override;
     void complete_sends() override { over_.exchange_bytes(); }
     bool is_sending(int to, control_message what) const override;
@@ -120,7 +120,7 @@ class tcp_transport final : public transport {
   /// A message that is sent or received.
   struct operation {
     bool ended = false;
-    int from = -1;  // of a receive
+    int from = -1;  // sender of a receive
     std::uint32_t tag = 0;
     std::size_t expected = 0;
     std::uint64_t got = 0;
@@ -167,8 +167,8 @@ class tcp_transport final : public transport {
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
   /// Asks the other ranks to stop sending data while more than most_kept bytes are buffered and no operation
-  /// or probe of this rank is pending. While one is pending, this rank buffers all messages without a limit:
-  /// the awaited message may follow them, or its sender may itself wait for their senders.
+  /// or probe of this rank is pending. While an operation or probe is pending, all messages are buffered
+  /// without a limit: the awaited message may follow them, or its sender may itself wait for their senders.
   void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
@@ -196,7 +196,7 @@ class tcp_transport final : public transport {
   bool has_rings_ = false;
   bool holds_ = false;  // the other ranks were asked to stop, see hold_if_full
   bool leaves_ = false;
-  bool looks_ = false;  // a probe since the last exchange has found no message
+  bool looks_ = false;  // since the last exchange, a probe has found no message
   unsigned polls_ = 0;
   std::uint64_t moves_ = 0;
   std::shared_ptr<std::optional<failure_report>> last_trouble_;

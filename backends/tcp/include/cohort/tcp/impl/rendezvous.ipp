@@ -244,7 +244,7 @@ void rendezvous_service::run() noexcept {
         connections_[k].has_sent = connections_[k].has_sent || (all[k + 1].revents & POLLIN) != 0;
     } catch (std::exception const& problem) {
       log_line(problem.what());
-      ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free then
+      ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free afterwards
     }
   }
 }
@@ -445,7 +445,7 @@ void rendezvous_service::send_progress() {
 std::string rendezvous_service::membership_text() const {
   constexpr std::size_t most_names = 8;
   std::vector<bool> has_joined(static_cast<std::size_t>(ranks_));
-  std::map<std::string, int> processes;  // by address
+  std::map<std::string, int> processes;  // number of processes by address
   bool has_numbers = false;
   for (connection const& one : connections_) {
     if (!one.is_member()) continue;
@@ -563,8 +563,8 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
     secure_stream::cause due_to = secure_stream::cause::network;
   };
   std::optional<failure> last, permanent;                 // permanent: a new attempt would fail, too
-  clock::time_point limit = end;                          // earlier while a service refuses repeatedly
-  constexpr auto time_to_end = std::chrono::seconds(10);  // for an earlier job's service to end
+  clock::time_point limit = end;                          // end, or earlier if a service refuses repeatedly
+  constexpr auto time_to_end = std::chrono::seconds(10);  // time in which an earlier job's service ends
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
   int joined = 0;       // last reported on this connection
@@ -573,13 +573,13 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
   clock::time_point next_question{};
   std::string const silent_program = "a program that accepts connections and does not answer";
   std::vector<endpoint> addresses;
-  std::chrono::milliseconds time_of_attempt(3000);  // without an answer
+  std::chrono::milliseconds time_of_attempt(3000);  // limit of an attempt without an answer
   clock::time_point attempt_limit{};
   while (clock::now() < limit) {
     if (entrance) entrance->advance(1);
     if (!stream) try {
         if (attempt > 0) retry();
-        if (clock::now() >= next_question) {  // the host may have restarted with another address
+        if (clock::now() >= next_question) {  // after a restart, the host may have another address
           addresses = resolve(at, end);
           next_question = clock::now() + time_between_questions;
         }
@@ -630,7 +630,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
     if (failed) {
       last = failed;
       bool const is_earlier_start = last->due_to == secure_stream::cause::job && is_restart(mine.job);
-      if (last->due_to != secure_stream::cause::network && !is_earlier_start) {  // the latter ends by itself
+      if (last->due_to != secure_stream::cause::network && !is_earlier_start) {  // the earlier start will end
         permanent = last;
         limit = std::min(limit, clock::now() + time_to_end);
       }
@@ -645,7 +645,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
       continue;
     }
     pollfd answer{stream ? stream->descriptor() : -1, POLLIN, 0};
-    ::poll(&answer, 1, wait_ms);  // bounded: 100 ms; the entrance waits, too
+    ::poll(&answer, 1, wait_ms);  // bounded: 100 ms; delays the entrance, too
   }
   auto const failed_because = [&](clause expected, std::string why) -> refusal {
     if (!members.empty()) why += text_of({"; the processes that had joined were ", members});

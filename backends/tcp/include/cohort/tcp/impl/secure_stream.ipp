@@ -130,7 +130,7 @@ tls_identity::tls_identity(job_key const& key, std::string job)
         shared_key const& ours = shared_key::of(tls);
         bool const same = std::string_view(reinterpret_cast<char const*>(id), bytes) == ours.job;
         *session = same ? ours.session(tls) : nullptr;
-        return 1;  // without a session and a certificate the handshake fails
+        return 1;  // if there is no certificate either, the handshake fails
       });
 }
 

@@ -82,7 +82,7 @@ class epoll_events final : public socket_events {
   }
   void wake() noexcept override {
     std::uint64_t const one = 1;
-    if (::write(waker_, &one, sizeof one) < 0) return;  // it is awake already
+    if (::write(waker_, &one, sizeof one) < 0) return;  // the thread is awake already
   }
 
  private:

@@ -65,7 +65,7 @@ std::string first_of_node_list(std::string_view list) {
 std::string address_from_launcher() {
   if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
     std::optional<int> const port = variables::number({"MASTER_PORT"});
-    // If torchrun's agent listens on the port itself, the ranks meet at the next one.
+    // If torchrun's agent itself listens on the port, the rendezvous uses the next port.
     int const used =
         port.value_or(29400) + (variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
     if (used < 1 || used > 65'535)

@@ -100,7 +100,7 @@ bool tcp_receiver::advance_stream(events& of) {
     if (*moved == 0) return true;
     begun_ = true;
     received += *moved;
-    if (memory_.is_used()) continue;  // bytes of the connection only wake
+    if (memory_.is_used()) continue;  // bytes of the connection serve only to wake this process
     if (direct.empty())
       use(std::span<std::byte const>(staged_).first(*moved), of);
     else
@@ -110,7 +110,7 @@ bool tcp_receiver::advance_stream(events& of) {
 
 void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
   bool const from_ring = memory_.is_used();
-  while (!bytes.empty() && memory_.is_used() == from_ring) {  // the bytes after to_ring only wake
+  while (!bytes.empty() && memory_.is_used() == from_ring) {  // bytes after to_ring serve only to wake
     if (!frame_) {
       std::size_t const taken = std::min(bytes.size(), frame_header::bytes - head_.size());
       head_.insert(head_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -240,7 +240,7 @@ void tcp_receiver::end_frame(events& of) {
   if (ended.is > frame_header::kind::acknowledgement) return of.other(ended.is, control_);
   if (arriving_->filled < arriving_->bytes) return;
   auto const one = std::exchange(arriving_, messages_.end());
-  if (one->its != 0 || one->discards) end_message(one, of);  // otherwise it waits for its receive
+  if (one->its != 0 || one->discards) end_message(one, of);  // otherwise the message waits for its receive
 }
 
 void tcp_receiver::abandon() {

@@ -167,7 +167,7 @@ void join(tcp_start& start, tcp_settings const& from, communicator_settings cons
   } catch (setting_error const& own) {
     mine.problem = own.what();
     constexpr std::chrono::milliseconds patience = std::chrono::seconds(5);
-    try {  // the other ranks would wait for this one until their deadline
+    try {  // so that the other ranks need not wait for this rank until their deadline
       join_rendezvous(at, start.identity, mine, std::min(how.deadline, patience));
     } catch (error const&) {
     }

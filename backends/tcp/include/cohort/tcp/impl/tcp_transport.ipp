@@ -107,7 +107,7 @@ tcp_transport::tcp_transport(acceptor entrance, tcp_membership members, tls_iden
     peers_.push_back(std::make_unique<other_rank>(
         *this, r,
         tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_, settings_.deadline * 9 / 10,
-                   by_)));  // fails before the operations' deadline
+                   by_)));  // connecting fails before the operations' deadline
   }
   events_->watch(entrance_.events(), entrance_event);
 }
@@ -316,7 +316,7 @@ void tcp_transport::admit(greeted_connection one) {
 }
 
 void tcp_transport::receive_from(other_rank& one) {
-  if (!one.receiver.is_connected() || one.closed) return;  // it has ended since the event
+  if (!one.receiver.is_connected() || one.closed) return;  // the connection has ended since the event
   std::string why;
   try {
     if (one.receiver.advance(one)) return;

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Returns the contents of an entry, whose bytes in the archive are `packed`: `packed` itself for a stored
-/// entry; otherwise the contents are decompressed into `memory`.
+/// Returns the contents of an entry, whose bytes in the archive are `packed`. For a stored entry, returns
+/// `packed` itself; otherwise decompresses the contents into `memory`.
 ///
 /// Errors    data_error if the entry is neither stored nor compressed by deflate, or is damaged (its CRC-32
 ///           is compared).
