@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// Classifies ten test digits with a model file saved by lenet_mnist. The network is read from the file, too.
+// Classifies ten test digits with a model file saved by lenet_mnist. The file also contains the network.
 //   lenet_mnist --save lenet.safetensors && 03_predict lenet.safetensors
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>

@@ -17,9 +17,9 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// Eight convolutions and three dense layers. The original initialises biases with small constants, its dense
-/// layers have Deeplearning4j's default activation, and its dropout keeps 20 % of the elements. The
-/// original network does not learn. Without `Original`, the network learns.
+/// Eight convolutions and three dense layers. With `Original`, biases are initialised with small constants,
+/// dense layers have Deeplearning4j's default activation, and dropout keeps 20 % of the elements; this
+/// network does not learn. Without `Original`, the network learns.
 template <bool Original>
 constexpr auto cifar = network<[](builder& net) {
   auto const bias = [](double value) -> layer_settings {

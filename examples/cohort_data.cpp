@@ -108,7 +108,7 @@ std::string one_of(std::string const& flag, std::string const& text, std::vector
   throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
 }
 
-/// Returns the names in a list, which commas separate.
+/// Returns the names in a list that is separated by commas.
 std::vector<std::string> names_in(std::string_view list) {
   std::vector<std::string> names;
   for (std::size_t end = 0; end != list.npos;) {
@@ -122,7 +122,7 @@ std::vector<std::string> names_in(std::string_view list) {
 command parse(int argc, char** argv) {
   command made;
   std::vector<std::string> const verbs{"index", "inspect", "verify", "convert"};
-  // The commands that accept each flag. All commands accept the flags that are not listed.
+  // The commands that accept each flag. Flags that are not listed are accepted by all commands.
   std::map<std::string, std::set<std::string>> const accepted{
       {"--record", {"inspect"}}, {"--decode", {"inspect", "verify"}},
       {"--to", {"convert"}},     {"--shard", {"convert"}},
@@ -264,7 +264,8 @@ struct opened {
   cohort::record_set records;
 };
 
-/// Detects the format of a command's files, unless the command gives it. All files must have the same format.
+/// Detects the format of a command's files, unless the command contains it. All files must have the same
+/// format.
 void find_format(command& given) {
   std::string format = given.format;
   for (std::string& path : given.paths) {
@@ -473,8 +474,8 @@ class destination {
     archive_.emplace(path);
   }
 
-  /// Reads all fields of a record before any field is written, so a damaged record leaves nothing in the
-  /// file. Returns whether the record has at least one of the fields.
+  /// Reads all fields of a record before any field is written, so that nothing of a damaged record is written
+  /// to the file. Returns whether the record has at least one of the fields.
   ///
   /// Errors    data_error for a damaged record.
   bool read(std::int64_t record) {
@@ -520,8 +521,8 @@ class destination {
   std::optional<cohort::tfrecord_writer> file_;
   std::vector<std::vector<std::byte>> contents_;
   std::vector<std::byte> memory_;
-  std::vector<std::string> names_;             // of the fields in an archive
-  std::set<std::string, std::less<>> keys_{};  // of the records in the archive
+  std::vector<std::string> names_;             // names of the fields in an archive
+  std::set<std::string, std::less<>> keys_{};  // keys of the records in the archive
 };
 
 int convert(command& given) {
@@ -587,8 +588,8 @@ int convert(command& given) {
   return 0;
 }
 
-/// Opens tables. The first 10,000 rows, or fewer if these are damaged, determine which columns contain
-/// numbers.
+/// Opens tables. The first 10,000 rows determine which columns contain numbers; if some of them are damaged,
+/// fewer rows are used.
 cohort::table_rows open_tables(command const& given) {
   cohort::table_rows_settings how{.format = {.missing = cohort::missing_values::keep}, .cache = given.cache};
   cohort::table_rows const untyped(given.paths, how);

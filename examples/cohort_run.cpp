@@ -65,8 +65,8 @@ A process is lost if it exits with status 75, if a signal ends it, or if ssh los
 )";
 
 constexpr int lost = 75;                             // cohort::communicator_exit_status
-constexpr auto grace = std::chrono::seconds(15);     // after a process failed, or cohort-run was killed
-constexpr auto patience = std::chrono::seconds(10);  // after SIGTERM, or a second interrupt
+constexpr auto grace = std::chrono::seconds(15);     // limit after a failure or the end of cohort-run
+constexpr auto patience = std::chrono::seconds(10);  // limit after SIGTERM or a second interrupt
 using clock_type = std::chrono::steady_clock;
 
 struct usage_error : std::runtime_error {
@@ -170,8 +170,8 @@ command parse(int argc, char** argv) {
   return made;
 }
 
-/// Divides the ranks that have no host yet equally over the hosts without a number; the first ones get one
-/// more.
+/// Divides the ranks that have no host yet equally over the hosts for which no number is given. If the
+/// division has a remainder, the first hosts get one rank more.
 void divide(command& given) {
   if (given.hosts.empty()) given.hosts.push_back({});
   int fixed = 0, open = 0;
@@ -229,8 +229,8 @@ bool environment_has_protection() {
   return encryption && std::string_view(encryption) == "off";
 }
 
-/// A secret in the memory of this process, which processes of the same user can read as a file. It ends
-/// with this process, even if the process is killed.
+/// A secret in the memory of this process. Processes of the same user can read it as a file. The file
+/// disappears when this process ends, even if it is killed.
 class secret_in_memory {
  public:
   explicit secret_in_memory(std::string const& secret) : descriptor_(::memfd_create("secret", MFD_CLOEXEC)) {
@@ -256,8 +256,8 @@ struct process {
   int rank = 0;
   bool remote = false;
   std::string on{};                   // the host, with its preposition, for messages
-  int input = -1;                     // to a remote shell: the names of signals
-  std::array<int, 2> output{-1, -1};  // its standard output and error stream
+  int input = -1;                     // pipe to a remote shell, for the names of signals
+  std::array<int, 2> output{-1, -1};  // standard output and error stream of the process
   std::array<std::string, 2> line{};  // incomplete last lines
   std::ofstream copy{};
   std::optional<int> status{};
@@ -265,7 +265,7 @@ struct process {
   bool has_output() const { return output[0] >= 0 || output[1] >= 0; }
 };
 
-/// The signals that cohort-run passes on, read from a descriptor.
+/// The signals that cohort-run forwards to the ranks, read from a descriptor.
 class signal_source {
  public:
   signal_source() {
@@ -307,7 +307,7 @@ class signal_source {
 };
 
 /// A process that ends the ranks' process groups on this host if cohort-run is killed. It reads the numbers
-/// of the groups from a pipe, which is closed when cohort-run ends.
+/// of the groups from a pipe; the pipe is closed when cohort-run ends.
 class watchdog {
  public:
   watchdog() {
@@ -321,8 +321,8 @@ class watchdog {
   watchdog(watchdog const&) = delete;
   ~watchdog() { ::close(pipe_); }
 
-  /// Called by the group's leader before it executes a program, because cohort-run may be killed after the
-  /// fork.
+  /// Called by the leader of a process group before it executes a program, because cohort-run may be killed
+  /// directly after the fork.
   void add(pid_t group) const { write(group); }
   void remove(pid_t group) const { write(-group); }
 
@@ -332,7 +332,7 @@ class watchdog {
   }
 
   [[noreturn]] static void watch(int const (&ends)[2]) {
-    // Signals to the terminal, process group or name of cohort-run do not reach this process.
+    // The user's signals to cohort-run's terminal, process group or name do not reach this process.
     ::setsid();
     ::prctl(PR_SET_NAME, "cohort-watchdog");
     sigset_t all;
@@ -382,7 +382,7 @@ class run {
     while (!has_ended()) step();
     return status();
   }
-  /// Returns whether a signal of the user ended the job, which is then not started again.
+  /// Returns whether a signal of the user ended the job. Such a job is not started again.
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -399,7 +399,7 @@ class run {
                                                                {"COHORT_RANKS", std::to_string(given_.ranks)},
                                                                {"COHORT_LOCAL_RANK", std::to_string(local)},
                                                                {"COHORT_RESTARTS", std::to_string(restart_)}};
-    // A process of an earlier start must not join.
+    // Processes of an earlier start must not join this one.
     char const* const job = std::getenv("COHORT_JOB");
     if (job || restart_ > 0)
       variables.emplace_back(
@@ -425,18 +425,18 @@ class run {
     one.id = ::fork();
     if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
     if (one.id == 0) {
-      ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which passes them on
+      ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which forwards them
       guard_.add(::getpid());
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
-      // SIGPIPE remains ignored: if cohort-run is killed, ranks can still save a checkpoint after they have
-      // printed to the closed pipe.
+      // SIGPIPE remains ignored: if cohort-run is killed, a rank that prints to the closed pipe can still
+      // save a checkpoint.
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
       one.remote ? exec_remote(on, script.size()) : exec_here(variables, local, on.ranks);
     }
-    ::setpgid(one.id, one.id);  // also here: a signal may be sent before the process has run
+    ::setpgid(one.id, one.id);  // done in both processes: a signal may be sent before the child has run
     ::close(out[1]);
     ::close(err[1]);
     one.output = {out[0], err[0]};
@@ -477,8 +477,8 @@ class run {
     for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
     ::sched_setaffinity(0, sizeof set, &set);
   }
-  /// Makes the shell read exactly the bytes of its script, because the names of signals follow them on the
-  /// pipe.
+  /// Makes the shell read exactly the bytes of its script, because the names of signals follow these bytes on
+  /// the pipe.
   [[noreturn]] void exec_remote(host const& on, std::size_t bytes_of_script) const {
     std::vector<std::string> words = given_.ssh;
     words.push_back(on.name);
@@ -562,7 +562,8 @@ class run {
     return std::ranges::all_of(processes_,
                                [](process const& one) { return one.status && !one.has_output(); });
   }
-  /// Some time after all ranks have ended, ends the processes that they started and closes their output.
+  /// `patience` after all ranks have ended, ends the processes that the ranks started, and closes their
+  /// output.
   void end_output() {
     if (!std::ranges::all_of(processes_, [](process const& one) { return one.status.has_value(); })) return;
     if (!all_ended_) all_ended_ = clock_type::now();
@@ -641,8 +642,8 @@ class run {
       for (process const& one : processes_) send(one, signal);
     }
   }
-  /// Counts a signal of the user. Launchers may send one signal to both a process and its group; these count
-  /// once. Returns whether this signal counts.
+  /// Counts a signal of the user. Launchers may send one signal to both a process and its group; the two
+  /// count as one signal. Returns whether this signal counts.
   bool interrupt() {
     auto const now = clock_type::now();
     bool const repeated = interrupted_ && now - last_interrupt_ < std::chrono::milliseconds(500);
@@ -688,7 +689,7 @@ class run {
     }
   }
 
-  /// Ends the remaining processes some time after one has failed, or after the user's second interrupt.
+  /// Ends the remaining processes some time after a process has failed, or after the user's second interrupt.
   void end_others() {
     auto const now = clock_type::now();
     auto const end = [&](clock_type::time_point& at, int signal) {
@@ -704,7 +705,7 @@ class run {
     };
     end(terminate_at_, SIGTERM);
     if (end(kill_at_, SIGKILL)) end_ssh_at_ = now + patience;
-    if (now < end_ssh_at_) return;  // a host does not answer: only its ssh can be ended
+    if (now < end_ssh_at_) return;  // a host does not answer: ending its ssh is the only way
     for (process const& one : processes_)
       if (one.remote && !one.status) ::kill(-one.id, SIGKILL);
   }
@@ -718,18 +719,18 @@ class run {
   int restart_;
   signal_source const& signals_;
   watchdog const& guard_;
-  std::optional<secret_in_memory> secret_here_;  // for the ranks of this host
+  std::optional<secret_in_memory> secret_here_;  // used by the ranks of this host
   std::vector<process> processes_;
   static constexpr auto never = clock_type::time_point::max();
   clock_type::time_point terminate_at_ = never, kill_at_ = never, end_ssh_at_ = never, last_interrupt_{};
   std::optional<clock_type::time_point> all_ended_;
-  std::optional<int> cause_;  // the first status that is neither 0 nor `lost`
+  std::optional<int> cause_;  // first exit status other than 0 and `lost`
   int interrupts_ = 0;
   bool failed_ = false, interrupted_ = false;
 };
 
 int run_with_restarts(command given) {
-  for (int const standard : {0, 1, 2})  // pipes must not get the numbers of closed streams
+  for (int const standard : {0, 1, 2})  // closed standard streams must not be reused for pipes
     if (::fcntl(standard, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return 1;
   divide(given);
   if (!given.output.empty()) std::filesystem::create_directories(given.output);

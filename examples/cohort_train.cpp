@@ -83,7 +83,7 @@ struct assignment {
 
 struct command {
   std::string file{};
-  std::vector<assignment> fields{};  // of the flags
+  std::vector<assignment> fields{};  // fields that flags set
   bool preflight = false;
   bool prints_config = false;
   bool prints_schema = false;
@@ -290,8 +290,8 @@ void start(cohort::training& training, run_document const& run, std::optional<co
   if (data.encoder) training.keep(*data.encoder);
 }
 
-/// Returns the first map of `one` that differs in `other`, as text; empty: none. Differences by rounding do
-/// not count, because the order of a sum depends on the number of ranks.
+/// Returns the first map of `one` that differs in `other`, as text; empty: none. Differences caused by
+/// rounding are ignored, because the order of a sum depends on the number of ranks.
 std::string difference(cohort::normalisation const& one, cohort::normalisation const& other) {
   auto const between = [](char const* kind, auto const& some, auto const& others) -> std::string {
     constexpr double rounding = 1e-4;
@@ -403,7 +403,7 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   return reference_program::report_failed_saves(training, saving ? &*saving : nullptr);
 }
 
-/// Refuses outputs that cannot be written, on rank 0.
+/// Checks on rank 0 that the outputs can be written.
 void require_outputs(cohort::output_settings const& output, cohort::communicator const& world) {
   if (world.rank() != 0) return;
   reference_program::output_place const checkpoints{output.checkpoints, "output.checkpoints", true};
@@ -415,7 +415,7 @@ void require_outputs(cohort::output_settings const& output, cohort::communicator
   reference_program::require_no_checkpoints(checkpoints, output.resume);
 }
 
-/// Refuses local sharding of data whose preparation is learned from the files: tables and texts.
+/// Rejects local sharding if the preparation of the data is learned from the files (tables and texts).
 void require_equal_preparation(run_document const& run) {
   bool const learns = std::holds_alternative<cohort::table_source>(run.data)
                       || std::holds_alternative<cohort::text_source>(run.data);
@@ -436,7 +436,7 @@ cohort_train::table_preparation preparation_of(cohort::network_source const& fro
 int train(run_document const& run, bool preflight, int argc, char** argv) {
   reference_program::require_backend(run.backend, document_fields);
   require_equal_preparation(run);
-  std::optional<document_data> data;  // as in the reference programs: loaded after the ranks have joined
+  std::optional<document_data> data;  // loaded after the ranks have joined, as in the reference programs
   std::once_flag is_loaded;
   auto const body = [&](cohort::communicator& world) {
     require_outputs(run.output, world);

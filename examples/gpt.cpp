@@ -13,11 +13,11 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// nanoGPT's settings for a processor (small) and for characters on a GPU (baby), and those of GPT-2's
-/// smallest model (gpt2), with short sequences.
+/// Settings of nanoGPT for a processor (small) and for characters on a GPU (baby), and of GPT-2's smallest
+/// model (gpt2); sequences are short.
 struct extents {
   int blocks, heads, units, steps;
-  int vocabulary = 0;  // 0: the text's
+  int vocabulary = 0;  // 0: vocabulary of the text
 };
 extents extents_of(options const& chosen) {
   if (chosen.size == "gpt2") return {12, 12, 768, 64, reference_program::words_of_gpt2};

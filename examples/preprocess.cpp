@@ -4,9 +4,9 @@
 // Packs folders of images into file batches for tiny_imagenet:
 //     preprocess FROM TO [FILES]
 // FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed:
-// training images in train/CLASS/images, test images in val/images, and their classes in
+// training images in train/CLASS/images, test images in val/images, and classes of test images in
 // val/val_annotations.txt. Writes archives of FILES images each (default 500) to TO/train/ and TO/test/, in
-// one random order. FROM/words.txt, the names of the classes, is copied to TO.
+// one random order. Copies FROM/words.txt, which contains the names of the classes, to TO.
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/class_words.hpp>
@@ -53,7 +53,7 @@ void sort_training(files::path const& from, class_folders& to) {
         to.add(image.path(), label.path().filename().string());
 }
 
-/// Each line of val_annotations.txt has the file, its class, and an unused bounding box.
+/// Each line of val_annotations.txt contains a file name, its class, and a bounding box, which is not used.
 void sort_validation(files::path const& from, class_folders& to) {
   std::ifstream lines(from / "val_annotations.txt");
   for (std::string image, label, box; lines >> image >> label && std::getline(lines, box);)
@@ -100,7 +100,7 @@ int main(int argc, char** argv) try {
                                 .got = {"no folder ", folder.filename().string()}});
   files::path const words = from / "words.txt";
   bool const has_words = files::exists(words);
-  if (has_words) cohort::class_words(words.string());  // an error before the packing
+  if (has_words) cohort::class_words(words.string());  // reports errors in the file before the packing
   pack(from / "train", to + "/train", each, tiny_imagenet ? sort_training : nullptr);
   pack(test, to + "/test", each, tiny_imagenet ? sort_validation : nullptr);
   if (has_words) cohort::io::write_file(to + "/words.txt", cohort::io::read_text(words.string()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // label: slow
-// Classifies time series by recurrent layers, with masks if their lengths differ: sequence_classification
-// --help
+// Classifies time series with recurrent layers; uses masks if the lengths of the series differ:
+// sequence_classification --help
 #include <algorithm>
 #include <cohort/layer/recurrent.hpp>
 #include "reference_program/program.hpp"

@@ -80,7 +80,7 @@ sets images(options const& chosen) {
       .where = "synthetic, seed 1"};
 }
 
-/// The original learning rates: 8e-3, then 6e-3, 3e-3, 1e-3 and 5e-4 from epochs 1, 3, 5 and 7.
+/// Learning rates of the original program: 8e-3; from epochs 1, 3, 5 and 7: 6e-3, 3e-3, 1e-3 and 5e-4.
 void adjust(options const& chosen, optimizer_settings& how) {
   double const first = chosen.learning_rate();
   how.rule = how.rule.with_learning_rate(

@@ -33,8 +33,8 @@ options const defaults{.run = {.training = {.optimizer = {.rule = sgd{.learning_
                                .fit = {.batch = 1024, .epochs = 5}},
                        .words = "king,queen,love,death,sword"};
 
-/// Returns the text with ASCII letters in lower case. Replaces all ASCII characters except letters, digits,
-/// apostrophes and line ends by spaces, which separate words.
+/// Returns the text with ASCII letters in lower case. All other ASCII characters except digits, apostrophes
+/// and line ends become spaces, which separate words.
 std::string plain_words(std::string text) {
   for (char& one : text) {
     auto const byte = static_cast<unsigned char>(one);

@@ -29,14 +29,14 @@
 
 namespace cohort_train {
 
-/// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
-/// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that
-/// were skipped by this process; null without records.
+/// Training and test set of a document. A table also has a pipeline and an encoder. `rows`: rows of a table
+/// with a pipeline. `notices`: texts about the columns of a table. `skipped`: number of reads of damaged
+/// records that this process skipped; null without records.
 struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
   std::string where{};   ///< file or folder
-  std::string notice{};  ///< printed first if the data is synthetic in place of the real one
+  std::string notice{};  ///< printed first if synthetic data replaces the real data
   std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};
   std::optional<cohort::transform_report> rows{};
@@ -91,8 +91,8 @@ inline document_data load(cohort::idx_source const& from, std::uint64_t) {
   return made;
 }
 
-/// Throws setting_error for settings of a document that differ from those of a fitted encoder. Settings that
-/// have their defaults count as omitted.
+/// Throws setting_error if settings of a document differ from those of a fitted encoder. Settings with
+/// default values count as omitted.
 inline void require_same(cohort::encoder_settings const& document, cohort::table_encoder const& fitted) {
   auto const refuse = [](char const* field, std::string expected, std::string got) {
     throw cohort::setting_error(
@@ -308,8 +308,8 @@ inline document_data load(cohort::records_source const& from, std::uint64_t seed
           .skipped = std::move(made.skipped)};
 }
 
-/// Reads the data set that a document names. `seed`: of crops and augmentations, which differ from epoch to
-/// epoch.
+/// Reads the data set that a document names. `seed`: seed of crops and augmentations, which differ from epoch
+/// to epoch.
 inline document_data load(cohort::data_source const& from, std::uint64_t seed,
                           table_preparation const& learned = {}) {
   if ((learned.encoder || learned.pipeline) && !std::holds_alternative<cohort::table_source>(from))

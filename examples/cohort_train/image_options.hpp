@@ -24,8 +24,8 @@ inline cohort::image_settings settings_of(cohort::image_options const& from) {
   return how;
 }
 
-/// Augments training images as a document requests. `seed`: of the random choices, which differ from epoch to
-/// epoch.
+/// Augments training images as a document requests. `seed`: seed of the random choices, which differ from
+/// epoch to epoch.
 template <class Images>
 cohort::dataset training_part(Images images, cohort::image_options const& from, std::uint64_t seed) {
   if (from.padding == 0 && !from.flip && from.rotation == 0) return images;

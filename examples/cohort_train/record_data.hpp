@@ -276,7 +276,7 @@ inline record_sets load_content(cohort::image_content const&, cohort::records_so
 }
 #endif
 
-/// Opens the records that a document names. `seed`: of augmentations.
+/// Opens the records that a document names. `seed`: seed of augmentations.
 inline record_sets load_records(cohort::records_source const& from, std::uint64_t seed) {
   auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
   named_class_list const classes = classes_of(from);

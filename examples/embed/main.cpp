@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An application with an embedded network: trained on arrays in memory, then used by two threads.
+// An application that trains a network on arrays in memory and then uses it in two threads.
 #include <cohort/cohort.hpp>
 #include <cohort/onednn.hpp>
 #include <cstddef>
@@ -17,7 +17,8 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// Points of a grid over the square from (-1, -1) to (1, 1), and whether each is inside a ring.
+/// Points of a grid over the square from (-1, -1) to (1, 1). The label of a point is whether it is inside a
+/// ring.
 struct grid {
   std::vector<float> points;
   std::vector<std::int32_t> in_ring;

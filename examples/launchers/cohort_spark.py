@@ -24,14 +24,14 @@ import threading
 import time
 
 LOST = 75  # exit status: ranks were lost, the same command may be started again
-LINES = 100  # of the output, in errors
+LINES = 100  # last lines of the output that errors contain
 PR_SET_PDEATHSIG = 1
 
 
 @dataclasses.dataclass
 class Result:
-    outputs: dict  # of rank 0: names of files and their bytes
-    starts: int    # of the program
+    outputs: dict  # outputs of rank 0: names of files and their bytes
+    starts: int    # number of times that the program was started
 
 
 class RankFailed(RuntimeError):
@@ -98,7 +98,7 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
                      grace)
         try:
             ended = rdd.barrier().mapPartitions(task).collect()
-        except Exception as problem:  # an executor was lost; a failed barrier stage is not repeated by Spark
+        except Exception as problem:  # an executor was lost; Spark does not repeat a failed barrier stage
             ended, cause = [], str(problem)
             if "Python" in cause and "Traceback" in cause and "cohort_spark" in cause:
                 raise
@@ -137,7 +137,7 @@ class _Task:
         self.secret, self.start, self.grace = secret, start, grace
 
     def __call__(self, rows):
-        from pyspark import BarrierTaskContext  # not at the top: the driver's tests run without Spark
+        from pyspark import BarrierTaskContext  # imported here, because the driver's tests run without Spark
 
         task = BarrierTaskContext.get()
         rank, addresses = task.partitionId(), [info.address.split(":")[0] for info in task.getTaskInfos()]
@@ -177,13 +177,13 @@ class _Task:
                 except subprocess.TimeoutExpired:
                     os.killpg(program.pid, signal.SIGKILL)
         reader.join(self.grace)
-        return (status if status >= 0 else LOST), list(lines)  # a process that a signal has ended is lost
+        return (status if status >= 0 else LOST), list(lines)  # negative: a signal has ended the process
 
     @staticmethod
     def _read(stream, lines):
         for line in stream:
             lines.append(line.rstrip("\n"))
-            print(line, end="", file=sys.stderr)  # in the log of the executor
+            print(line, end="", file=sys.stderr)  # written to the executor's log
 
 
 def _secret_file(folder, secret):

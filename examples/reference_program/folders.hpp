@@ -9,7 +9,7 @@
 namespace reference_program {
 
 /// Folders to search for a data set: only `chosen` if it is not empty, otherwise $COHORT_DATA, data/ and the
-/// cache. Each is followed by its subfolder `name`.
+/// cache. The subfolder `name` of each folder is searched directly after the folder.
 inline std::vector<std::string> folders_of(std::string_view name, std::string const& chosen) {
   std::vector<std::string> parents{chosen};
   if (chosen.empty()) parents = cohort::io::data_folders();

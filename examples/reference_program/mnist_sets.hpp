@@ -16,7 +16,7 @@ constexpr char const* mnist_help =
     "folder with MNIST's four files, plain or .gz, or with Caffe's databases mnist_train_lmdb and "
     "mnist_test_lmdb; default: $COHORT_DATA, data/ or the cache, otherwise synthetic digits";
 
-/// The digits in a database of Caffe's: Datums of 1x28x28 bytes.
+/// The digits in a database in Caffe's format: Datums of 1x28x28 bytes.
 inline cohort::dataset caffe_digits(std::string const& folder) {
   cohort::record_set const records({cohort::lmdb_file(folder)}, cohort::lmdb());
   cohort::data_description const described{.inputs = {{.name = "input",

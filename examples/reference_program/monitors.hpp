@@ -18,8 +18,8 @@ struct output_settings;
 
 namespace reference_program {
 
-/// Listeners that write the monitoring files of `output` while a run trains. `title`: of the report. `test`:
-/// the data set whose classes the report shows; null: none.
+/// Listeners that write the monitoring files of `output` while a run trains. `title`: title of the report.
+/// `test`: the data set whose classes the report shows; null: none.
 class monitors {
  public:
   monitors(cohort::output_settings const& output, char const* title, cohort::training& run,

@@ -33,18 +33,19 @@ int number_of(text flag, text given) {
                     + std::to_string(std::numeric_limits<int>::max()) + ", got '" + std::string(given) + "'"};
 }
 
-/// Paths of the document fields that a flag sets. A field that strategies share has one path per strategy.
+/// Paths of the document fields that a flag sets. A field that several strategies have has one path per
+/// strategy.
 using fields = std::array<text, 2>;
 
 struct flag {
   text name;
   char const* value;  ///< placeholder in the help; FILE and DIR are paths, NAME is a name; "": no value
-  char const* help;   ///< without allowed values and default; "": the text `needs`
+  char const* help;   ///< text of the help, without allowed values and default; "": the text `needs`
   std::variant<fields, bool options::*, int options::*, std::string options::*> sets;
   char const* program_text::*needs = nullptr;  ///< the flag exists if this text is not null
 };
 
-constexpr text optimizer_rate = "optimizer.rule.*.learning_rate";  // *: the name of the optimizer
+constexpr text optimizer_rate = "optimizer.rule.*.learning_rate";  // * is the name of the optimizer
 
 constexpr flag all_flags[]{
     {"data", "DIR", "", &options::data, &program_text::data},
@@ -189,7 +190,7 @@ bool is_selected(cohort::strategy_source const& chosen, text name) {
          || (std::holds_alternative<cohort::automatic_strategy>(chosen) && name == "allreduce");
 }
 
-/// Returns the JSON text of a flag's value. Lists and objects are texts, which the fields of flags refuse.
+/// Returns the JSON text of a flag's value. Lists and objects become texts, which the fields of flags reject.
 std::string json_of(flag const& of, std::string const& value) {
   if (text(of.value).empty()) return "true";
   if (noun_of(of) || text(of.value) == "NAME" || value.find_first_of("[{\"") != text::npos)
@@ -197,7 +198,7 @@ std::string json_of(flag const& of, std::string const& value) {
   return value.starts_with('.') ? '0' + value : value;
 }
 
-/// Sets the fields of a flag. `name`: of the flag or variable, for errors.
+/// Sets the fields of a flag. `name`: name of the flag or variable, for errors.
 void set_fields(cohort::run_document& run, flag const& of, std::string const& name,
                 std::string const& given) {
   std::string const value =
@@ -215,7 +216,7 @@ void set_fields(cohort::run_document& run, flag const& of, std::string const& na
   }
 }
 
-/// Applies a flag. `name`: of the flag or variable, for errors.
+/// Applies a flag. `name`: name of the flag or variable, for errors.
 void set(options& chosen, flag const& of, std::string const& name, std::string const& value) {
   if (char const* const noun = noun_of(of); noun && value.empty())
     throw usage_error{name + ": expected " + noun + ", got ''"};
@@ -277,7 +278,7 @@ std::string default_of(cohort::run_document run, std::string const& path) {
 
 constexpr std::size_t help_indent = 19, help_width = 118;
 
-/// Appends a flag with its text, whose words fill lines.
+/// Appends a flag with its text to the help, wrapped into lines.
 void append_help(std::string& all, flag const& of, std::string const& words) {
   std::string line = "  --" + std::string(of.name) + (*of.value ? " " : "") + of.value;
   line.resize(std::max(help_indent, line.size() + 2), ' ');

@@ -28,24 +28,24 @@ struct options {
   std::string features{};
   bool help = false;
 
-  /// The learning rate that the program's default or a flag sets.
+  /// The learning rate: the program's default, or the value of a flag.
   double learning_rate() const { return run.training.optimizer.rule.learning_rate().value(0, 0); }
 };
 
-/// A program's texts for --help. A flag whose text is null does not exist.
+/// A program's texts for --help: one member per flag. A flag whose text is null does not exist.
 struct program_text {
   char const* name;                ///< prefix of error messages
   char const* purpose;             ///< first line
-  char const* data = nullptr;      ///< of --data
-  char const* learning_rate;       ///< of --learning-rate
-  char const* original = nullptr;  ///< of --original
-  char const* size = nullptr;      ///< of --size
+  char const* data = nullptr;      ///< text of --data
+  char const* learning_rate;       ///< text of --learning-rate
+  char const* original = nullptr;  ///< text of --original
+  char const* size = nullptr;      ///< text of --size
   char const* sizes[3] = {};       ///< values of --size
-  char const* generate = nullptr;  ///< of --generate
-  char const* words = nullptr;     ///< of --words
-  char const* weights = nullptr;   ///< of --weights; --map exists if it is not null
-  char const* master = nullptr;    ///< of --masterIP; --dataPath exists if it is not null
-  char const* features = nullptr;  ///< of --features
+  char const* generate = nullptr;  ///< text of --generate
+  char const* words = nullptr;     ///< text of --words
+  char const* weights = nullptr;   ///< text of --weights; if not null, --map exists, too
+  char const* master = nullptr;    ///< text of --masterIP; if not null, --dataPath exists, too
+  char const* features = nullptr;  ///< text of --features
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 
@@ -73,7 +73,7 @@ inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
 options parse(program_text const& text, options const& defaults, cohort::training_settings const& original,
               int argc, char** argv);
 
-/// Returns the help text. Defaults and allowed values of fields of documents are those of their tables.
+/// Returns the help text. Defaults and allowed values are read from the field tables of documents.
 std::string help_of(program_text const& text, options const& defaults);
 
 }  // namespace reference_program

@@ -93,7 +93,7 @@ struct evaluations final : cohort::listener {
     in_epoch_ = evaluating_ = 0;
     evaluate(training, seconds, "epoch", done.epoch + 1);
   }
-  /// fit compares it over the ranks.
+  /// fit compares this name between ranks.
   std::string name() const override {
     return "evaluation of " + std::to_string(test.size()) + " examples after each epoch"
            + (every > 0 ? " and every " + std::to_string(every) + " steps" : "");
@@ -114,8 +114,8 @@ struct evaluations final : cohort::listener {
     std::fflush(stdout);
   }
 
-  double in_epoch_ = 0;    // seconds of training in this epoch
-  double evaluating_ = 0;  // seconds of evaluation in this epoch
+  double in_epoch_ = 0;    // seconds of training in the current epoch
+  double evaluating_ = 0;  // seconds of evaluation in the current epoch
 };
 
 std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
@@ -148,7 +148,8 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   return out.end_array().end_object().text();
 }
 
-/// Forecasts the speed of 1, 2, 4, … ranks, at least up to 32. Collective; the same text on every rank.
+/// Forecasts the speed of 1, 2, 4, … ranks, up to at least 32. Collective; returns the same text on every
+/// rank.
 std::string forecast_of(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
                         double seconds) {
   cohort::communicator& world = training.world();
@@ -247,7 +248,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
     std::fflush(stdout);
   }
   if (!output.model.empty())
-    save(training, output.model);  // last, so that the results are printed if it fails
+    save(training, output.model);  // last, so that a failure does not prevent the printing of results
   if (prints && !trace.empty()) cohort::io::write_file(chosen.trace, trace);
   if (prints && !output.report.empty())
     cohort::io::write_file(output.report,
@@ -334,16 +335,16 @@ void require_backend(std::string_view backend, setting_names const& named) { fac
 
 namespace {
 
-/// Returns whether this process has rank 0, or all ranks. Before the ranks are connected, only the
-/// environment variables of launchers contain the rank. Without them, the result is false if the rendezvous
-/// of tcp assigns the ranks.
+/// Returns whether this process has rank 0, or all ranks. Before the ranks are connected, only launchers'
+/// environment variables contain the rank. Without these variables, returns false if the rendezvous of tcp
+/// assigns the ranks.
 bool has_rank_0() {
   for (char const* const name : {"COHORT_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
   return std::getenv("COHORT_JOIN") == nullptr;
 }
 
-/// Returns whether an address of this host name belongs to this machine: only such an address can be bound.
+/// Returns whether an address of this host name belongs to this machine: only then can the address be bound.
 bool is_this_machine(std::string const& host) {
   addrinfo how{};
   how.ai_socktype = SOCK_DGRAM;
@@ -360,8 +361,8 @@ bool is_this_machine(std::string const& host) {
   return is_here;
 }
 
-/// Throws usage_error unless mpirun starts the ranks and `host`, the value of --masterIP, is the host of rank
-/// 0. An empty name is not checked.
+/// Throws usage_error unless mpirun starts the ranks and `host`, the value of --masterIP, is rank 0's host.
+/// An empty name is not checked.
 void check_master(std::string const& host) {
   if (host.empty()) return;
 #if HAS_MPI
@@ -386,7 +387,7 @@ void print_preflight(cohort::communicator& world, char const* what, cohort::pref
   if (world.rank() == 0)
     std::fprintf(stderr, "preflight: %s%d ranks (%s)\n%s", what, world.size(),
                  std::string(world.name()).c_str(), found.text().c_str());
-  world.barrier();  // a rank that throws ends the others, also before rank 0 has printed
+  world.barrier();  // a rank that throws ends the other ranks, even before rank 0 has printed
   found.require_none();
 }
 
@@ -396,8 +397,8 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   std::error_code unknown;
   fs::path const absolute = fs::absolute(path).lexically_normal();
   if (!is_folder) return absolute.parent_path();
-  fs::path folder = absolute;   // created with its parents
-  auto const is_absent = [&] {  // also true below a file; false for a dangling link
+  fs::path folder = absolute;   // the program creates it with its parents
+  auto const is_absent = [&] {  // true also below a file; false for a dangling link
     return !fs::exists(folder, unknown) && !fs::is_symlink(folder, unknown);
   };
   while (is_absent() && folder.has_relative_path()) folder = folder.parent_path();
@@ -410,7 +411,7 @@ void check_hosts(cohort::communicator& world, std::string const& checkpoints) {
   print_preflight(world, "hosts of ", cohort::preflight(world, {.folder = folder}));
 }
 
-/// Returns the error number if no file can be made in a folder; 0 if one can.
+/// Returns the error number if a file cannot be created in a folder; otherwise 0.
 int failure_to_write(std::string const& folder) {
   std::string name = folder + "/cohort-XXXXXX";
   int const file = ::mkstemp(name.data());
@@ -493,7 +494,7 @@ int launch(cohort::run_document const& run, bool preflight, int argc, char** arg
     }
   };
 #if HAS_TCP
-  // The variables of Cohort precede those of launchers: cohort-run may have been started by srun.
+  // Cohort's variables precede launchers' variables, because cohort-run may have been started by srun.
   if (communicator == "auto" && std::getenv("COHORT_JOIN")) communicator = "tcp";
 #endif
 #if HAS_MPI
@@ -602,11 +603,11 @@ int report_failed_saves(cohort::training const& training, cohort::checkpoint_lis
 
 namespace {
 
-/// Returns an upper bound of the bytes of a rank's own file in a checkpoint, without metadata and the states
-/// of recurrent layers.
+/// Returns an upper bound of the size of a rank's separate file in a checkpoint, without metadata and the
+/// states of recurrent layers.
 std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::run_memory const& memory) {
   std::uint64_t const array = memory.parameters, replica = array + memory.optimizer_state;
-  // A message has at most 2 bits per element, and the values that top-k sends.
+  // A message has at most 2 bits per element; top-k also sends values.
   auto const sharing_bytes = [&](cohort::sharing_settings const& settings, double density) {
     double const messages = settings.max_staleness == cohort::unbounded
                                 ? 1  // received steps that are not applied yet
@@ -639,7 +640,8 @@ void check_run(cohort::training& training, cohort::dataset const& train, cohort:
   cohort::preflight_settings what;
   if (!checkpoints.empty()) {
     what.folder = writable_folder(checkpoints, true).string();
-    // A new checkpoint is complete before the oldest one is removed. A resumed run has some already.
+    // A new checkpoint is complete before the oldest one is removed. A resumed run starts with existing
+    // checkpoints.
     cohort::run_memory const memory = training.memory_of(train, how);
     auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
     std::uint64_t bytes = rank_file_bytes(run.strategy, memory);
@@ -712,8 +714,8 @@ int run_ranks(program_text const& text, options const& defaults, int argc, char*
 int run(program const& what, int argc, char** argv) {
   return guarded(what.text, what.defaults, what.original, argc, argv, [&](options const& chosen) {
     factory_for(chosen.run.backend);  // throws before any work starts
-    // Loaded after the ranks have joined, so that all end at once, with one status, if a host has no data.
-    // Ranks that are threads share the data.
+    // The data is loaded after the ranks have joined: if a host has no data, all ranks then end at once, with
+    // the same exit status. Ranks that are threads share the data.
     std::optional<sets> data;
     std::once_flag is_loaded;
     return launch(chosen.run, chosen.preflight, argc, argv, [&](cohort::communicator& world) {

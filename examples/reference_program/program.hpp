@@ -27,9 +27,9 @@ namespace reference_program {
 struct sets {
   cohort::dataset train;
   cohort::dataset test;
-  std::string kind = "real";  ///< in the report: real, scaled or synthetic
+  std::string kind = "real";  ///< shown in the report: real, scaled or synthetic
   std::string notice{};       ///< printed first if the data differ from the published data set
-  std::string where{};        ///< folder or file of the data, which is printed
+  std::string where{};        ///< printed location of the data: folder or file
 };
 
 struct program {
@@ -39,9 +39,9 @@ struct program {
   bool normalises = false;               ///< rescales inputs by the statistics of the training set
   sets (*data)(options const&);
   cohort::graph (*network)(options const&, sets const&);
-  /// Changes the settings that depend on the learning rate of the flags; null: none.
+  /// Changes settings after the flags have set the learning rate, on which they depend; null: none.
   void (*adjust)(options const&, cohort::optimizer_settings&) = nullptr;
-  /// Called on every rank after the training.
+  /// Called on every rank after training.
   void (*afterwards)(cohort::training&, options const&, sets const&) = nullptr;
 };
 
@@ -64,10 +64,10 @@ std::string_view strategy_name(cohort::strategy_source const& how, cohort::commu
 cohort::training make_training(cohort::run_document const& run, cohort::graph net,
                                cohort::communicator& world, setting_names const& named = {});
 
-/// Throws usage_error if this program was built without the backend of this name.
+/// Throws usage_error if this program was built without the backend with this name.
 void require_backend(std::string_view backend, setting_names const& named = {});
 
-/// Requires that either all ranks or no rank set each of these flags or fields, which lead to collective
+/// Requires that each of these flags or fields is set on all ranks or on none, because each causes collective
 /// calls outside fit. Collective.
 void require_same_calls(cohort::communicator& world,
                         std::initializer_list<std::pair<char const*, bool>> settings);
@@ -79,8 +79,8 @@ struct output_place {
   bool is_folder = false;
 };
 
-/// Throws usage_error for a place that cannot be written, before a long run instead of after it. Rank 0 calls
-/// it, because only its host needs the folders.
+/// Throws usage_error for a place that cannot be written. This check precedes a long run whose results would
+/// be lost. Only rank 0 calls it, because only the host of rank 0 needs the folders.
 void require_writable(std::initializer_list<output_place> places);
 
 /// Throws usage_error if a run that does not resume would write to a folder with checkpoints.
@@ -89,7 +89,7 @@ void require_no_checkpoints(output_place const& checkpoints, bool resumes);
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
 
-/// Returns the seconds in which the rank that waited longest had no batch. Collective.
+/// Returns the seconds that a rank waited for batches, of the rank that waited longest. Collective.
 double longest_wait(cohort::fit_report const& fitted, cohort::communicator& world);
 
 /// Prints notice, location and sizes of the data sets. `test` may be null. `examples`: the plural noun for
@@ -104,7 +104,7 @@ void resume_newest(cohort::training& training, std::string const& checkpoints);
 struct run_totals {
   double seconds = 0;       ///< of the training's steps
   double wait_seconds = 0;  ///< see longest_wait
-  std::uint64_t bytes = 0;  ///< sent by all ranks
+  std::uint64_t bytes = 0;  ///< bytes sent by all ranks
 };
 
 /// Prints one line with speed, wait for data, bytes sent and checksum, and one line about the exchange.
@@ -115,32 +115,32 @@ void print_totals(cohort::training& training, cohort::fit_report const& fitted, 
 void write_totals(cohort::io::json_writer& out, cohort::training& training, cohort::fit_report const& fitted,
                   run_totals const& totals, cohort::strategy_source const& strategy);
 
-/// Prints on rank 0 how many checkpoints could not be saved. Returns the exit status of a run that has ended,
-/// the same on every rank: 0, or 1 if its last checkpoint could not be saved. `saving` is null without
-/// checkpoints.
+/// Prints on rank 0 how many checkpoints could not be saved. Returns the exit status of a run that has ended:
+/// 0, or 1 if its last checkpoint could not be saved. All ranks return the same status. `saving` is null
+/// without checkpoints.
 int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// With --preflight: checks the run before fit, and prints what was found. Collective.
+/// With --preflight: checks the run before fit, and prints the findings. Collective.
 ///
 /// Errors    setting_error on every rank if the run cannot begin.
 void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
                cohort::run_document const& run);
 
-/// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
-/// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
+/// Prints on rank 0 where a stopped run can be resumed. Returns the exit status: 75, or 1 if steps since the
+/// last saved checkpoint are lost. All ranks return the same status. `saving` is null without checkpoints.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// Calls `body` on the ranks that the document requests. `preflight`: checks hosts and network first. The
-/// exit status is the result of rank 0 if ranks are threads, and of this process's rank under MPI or TCP. If
-/// the body of a rank throws usage_error, all ranks end with status 2.
+/// Calls `body` on the ranks that the document requests. `preflight`: checks hosts and network first. Returns
+/// the result of rank 0 if ranks are threads; under MPI or TCP, the result of this process's rank. If the
+/// body of a rank throws usage_error, all ranks end with status 2.
 int launch(cohort::run_document const& run, bool preflight, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body, setting_names const& named = {});
 
 /// Writes the parameters and the optimizer's state to a file.
 void save(cohort::training& trained, std::string const& path);
 
-/// Parses the flags, and calls `body` on the ranks that they request. Returns the exit status: that of
-/// launch, or after an error or for invalid flags that of run.
+/// Parses the flags, and calls `body` on the ranks that they request. Returns the exit status of launch;
+/// after an error or for invalid flags, the status that run returns.
 int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
               std::function<int(options const&, cohort::communicator&)> const& body);
 

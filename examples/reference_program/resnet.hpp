@@ -8,15 +8,15 @@ namespace reference_program {
 
 /// Extents of a residual network with bottleneck blocks.
 struct resnet_size {
-  int side;     ///< of the images, which have three channels
-  int classes;  ///< of the output
+  int side;     ///< height and width of the images, which have three channels
+  int classes;  ///< number of classes
   std::array<int, 4> blocks;
 };
 
 inline constexpr resnet_size resnet50_size{224, 1000, {3, 4, 6, 3}};
 
 /// The network of He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution ("v1.5"). Layers
-/// have the same names as in torchvision's module: "layer1.0.conv1", "layer1.0.downsample.0". See
+/// have the names of torchvision's module: "layer1.0.conv1", "layer1.0.downsample.0". See
 /// examples/torchvision_resnet.map.
 inline cohort::graph resnet(resnet_size const& size) {
   using namespace cohort;

@@ -38,7 +38,7 @@ struct labelled_series {
   }
 };
 
-/// Returns the numbers of a text, which `between` separates.
+/// Returns the numbers of a text that is separated by `between`.
 ///
 /// Errors    data_error naming `place`.
 inline std::vector<float> numbers_in(std::string_view text, char between, std::string const& place) {
@@ -142,7 +142,7 @@ inline labelled_series read_ts(std::string const& path) {
   return made;
 }
 
-/// A data set of series. `length`: of the longest series of all sets.
+/// A data set of series. `length`: length of the longest series in all sets.
 inline cohort::dataset dataset_of(labelled_series read, int classes, int length) {
   auto const owned = std::make_shared<labelled_series>(std::move(read));
   int const rows = static_cast<int>(owned->values.size()) / owned->columns;

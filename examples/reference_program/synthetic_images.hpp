@@ -9,7 +9,7 @@
 
 namespace reference_program {
 
-/// Synthetic images for machines without the data set: each class is a pattern of 4 × 4 coloured fields, with
+/// Synthetic images, used if the data set is missing: each class is a pattern of 4 × 4 coloured fields, with
 /// noise. Do not use them to judge accuracy.
 ///
 /// Order     examples [first, first + count) of the seed; the classes alternate.

@@ -29,7 +29,7 @@ struct characters_of_text {
   bool synthetic;
 };
 
-/// Synthetic sentences of a few words, for machines without the text file.
+/// Synthetic sentences of a few words, used if the text file is missing.
 inline std::string synthetic_sentences() {
   constexpr std::array subjects{"the king", "a sailor", "my lady", "the old clerk", "no man"};
   constexpr std::array verbs{"sees", "hears", "has found", "will not follow", "remembers"};
@@ -42,8 +42,8 @@ inline std::string synthetic_sentences() {
   return text;
 }
 
-/// Returns the path of the text: that of --data, or the first file that exists in the data folders; empty if
-/// there is none.
+/// Returns the path of the text: the value of --data, or the first file that exists in the data folders;
+/// empty if there is none.
 inline std::string text_path(std::string const& given) {
   if (!given.empty()) return given;
   for (std::string const& folder : cohort::io::data_folders())
@@ -71,8 +71,8 @@ inline characters_of_text characters_of(options const& chosen) {
   return {std::move(text), std::move(tokens), path.empty() ? "synthetic sentences" : path, path.empty()};
 }
 
-/// Crops of `length` tokens: from the first 90 % of the text for training, from the rest for the test.
-/// `vocabulary`: size of the network's vocabulary; 0: that of the text.
+/// Crops of `length` tokens. Crops for training are from the first 90 % of the text, crops for the test from
+/// the rest. `vocabulary`: size of the network's vocabulary; 0: size of the text's vocabulary.
 inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
@@ -92,8 +92,8 @@ inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   return made;
 }
 
-/// Prints as many tokens as --generate requests, sampled from `source` after a line break. Every rank
-/// computes them, because ranks that waited for rank 0 might exceed their deadline; rank 0 prints.
+/// Prints as many tokens as --generate requests, sampled from `source` after a line break. All ranks compute
+/// the tokens, because ranks that waited for rank 0 might exceed their deadline. Only rank 0 prints.
 template <class Source>
 void print_sample_of(Source& source, cohort::training const& trained, options const& chosen) {
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
@@ -101,11 +101,11 @@ void print_sample_of(Source& source, cohort::training const& trained, options co
   std::vector<std::int32_t> made = cohort::generate_tokens(
       source, {&start, 1},
       {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.run.training.seed});
-  std::erase_if(made, [&](std::int32_t token) { return token >= tokens.size(); });  // of a larger vocabulary
+  std::erase_if(made, [&](std::int32_t token) { return token >= tokens.size(); });  // unknown tokens
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
 }
 
-/// Prints a sample of a network that reads the preceding tokens again for each new one.
+/// Prints a sample of a network that reads all preceding tokens for each new token.
 inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
   if (chosen.generate > 0) print_sample_of(trained, trained, chosen);
 }
