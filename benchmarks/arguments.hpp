@@ -6,7 +6,7 @@
 
 namespace benchmarks {
 
-/// Returns an argument as a number from 1 to 1,000,000. For other arguments, prints an error that names
+/// Returns an argument as a number from 1 to 1,000,000. For any other argument, prints an error that names
 /// `what`, and exits.
 inline int whole_number(char const* text, char const* what) {
   char* end = nullptr;
@@ -17,8 +17,8 @@ inline int whole_number(char const* text, char const* what) {
   std::exit(2);
 }
 
-/// Returns an argument as a number of at least 0. For other arguments, prints an error that names `what`, and
-/// exits.
+/// Returns an argument as a number of at least 0. For any other argument, prints an error that names `what`,
+/// and exits.
 inline double real_number(char const* text, char const* what) {
   char* end = nullptr;
   double const value = std::strtod(text, &end);

@@ -9,13 +9,13 @@ namespace benchmarks {
 
 using handle_maker = cohort::detail::backend_handle (*)(cohort::graph_view, cohort::training_settings const&);
 
-/// Returns `make_backend_handle` of a backend, compiled once for all programs: onednn, onednn_bf16; with the
-/// component cudnn also cudnn, cudnn_tf32 and cudnn_bf16.
+/// Returns `make_backend_handle` of a backend: onednn or onednn_bf16; with the component cudnn also cudnn,
+/// cudnn_tf32 or cudnn_bf16. Compiled once for all programs.
 ///
 /// Errors    setting_error for any other name.
 handle_maker make_backend_handle(std::string_view backend);
 
-/// cohort::tune for any of these backends, compiled once for all programs.
+/// cohort::tune for each of these backends, compiled once for all programs.
 std::shared_ptr<cohort::run_autotuner> autotuner_of_any(int batch);
 
 }  // namespace benchmarks

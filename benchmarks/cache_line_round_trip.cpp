@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the round-trip time of a cache line between processors 0 and 1, in nanoseconds. It shows whether the
-// two currently share a cache: a virtual machine's processors may migrate between one and two L3 caches at
-// run time.
+// Prints the round-trip time of a cache line between processors 0 and 1, in nanoseconds. It shows whether
+// both processors currently share a cache: the processors of a virtual machine may migrate between one and
+// two L3 caches while it runs.
 #include <pthread.h>
 #include <sched.h>
 

@@ -181,14 +181,15 @@ void encode_on_gpu(benchmark::State& state, std::size_t n, double density) {
 }
 #endif
 
-/// Rank 0's work in a step of `ranks` ranks: it merges at every level, then decodes.
+/// Rank 0's work in a step of `ranks` ranks: it merges messages at every level, then decodes the result.
 struct step_of_ranks {
   std::size_t n;
-  std::vector<std::vector<std::byte>> messages;  // of rank 0, and those that it receives
+  std::vector<std::vector<std::byte>> messages;  // rank 0's message, and those that it receives
   std::vector<float> before, r, dense;
   threshold_compressor codec;
 
-  /// `common`: norm of the component that all ranks' gradients share, relative to the gradient's norm.
+  /// `common`: norm of the component that the gradients of all ranks share, divided by the norm of a
+  /// gradient.
   step_of_ranks(std::size_t elements, std::uint32_t ranks, double density, double common)
       : n(elements),
         r(n),
@@ -213,9 +214,9 @@ struct step_of_ranks {
     messages.push_back(message_of(0, r));
     before = r;
     for (std::uint32_t apart = 1; apart < ranks; apart *= 2) {
-      messages.push_back(all[apart]);  // already merged with its partners at the lower levels
+      messages.push_back(all[apart]);  // the sender has merged it with its partners at the lower levels
       for (std::uint32_t rank = 2 * apart; rank < ranks; rank += 2 * apart) {
-        std::fill(other.begin(), other.end(), 0.0F);  // their residuals (40 MB each) are discarded
+        std::fill(other.begin(), other.end(), 0.0F);  // residuals of other ranks (40 MB each) are discarded
         auto const both = codec.merge(all[rank], all[rank + apart], any, other);
         all[rank].assign(both.begin(), both.end());
       }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // communicator/allreduce/threads/f32/ranks:P/bytes:N    an allreduce over threads
 //
-// Compared with the same sums and copies without messages, interleaved. The time is the median of one
-// allreduce. bytes_per_second counts the array once. ratio is the time of the bare passes (each thread adds
-// the others' parts to its own, then copies theirs) divided by that of the allreduce.
+// The allreduce is interleaved with the bare work: the same sums and copies without messages (each thread
+// adds the others' parts to its own part, then copies their results). The time is the median of one
+// allreduce. bytes_per_second counts the array once. ratio is the time of the bare work divided by that of
+// the allreduce.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -26,7 +27,7 @@ using benchmarks::seconds;
 
 constexpr int calls = 20;  // per timed block
 
-/// The minimum work of P threads: each sums its part of all arrays, then copies the others' parts.
+/// The bare work of P threads: each sums its part of all arrays, then copies the others' parts.
 struct bare_passes {
   bare_passes(int ranks, std::size_t n)
       : arrays(static_cast<std::size_t>(ranks), std::vector<float>(n)), crew(ranks) {}
@@ -82,7 +83,7 @@ void allreduce_over_threads(benchmark::State& state, int ranks, std::size_t byte
     block();
     for ([[maybe_unused]] auto _ : state) {
       times.push_back(block() / calls);
-      bare_times.push_back(bare.block() / calls);  // the other ranks wait meanwhile
+      bare_times.push_back(bare.block() / calls);  // meanwhile the other ranks wait
       state.SetIterationTime(times.back());
     }
     again = 0;

@@ -162,7 +162,7 @@ def write(kind, folder, settings):
     if kind.startswith("csv"):
         write_numbers(path)
     else:
-        # The packages that write the data are those of the other side's interpreter.
+        # The other side's interpreter has the packages that write the data.
         call = "write_mosaics" if kind == "jpeg" else "write_datums"
         subprocess.run([settings.python, "-c", f"import sys, pathlib; sys.path.insert(0, {str(HERE)!r}); import compare_loading as c; "
                         f"c.{call}(pathlib.Path({str(path)!r}), pathlib.Path({str(settings.data)!r}))"], check=True)

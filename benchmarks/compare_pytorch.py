@@ -36,7 +36,7 @@ BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16, "
            "gpt_small": 12, "gpt_baby": 8, "gpt2_124m": 4}
 SEQUENCES = ("uci", "char_lstm", "char_gru", "gpt_small", "gpt_baby", "gpt2_124m")
 BY_WORKERS = ("lenet", "mlp", "uci", "char_lstm", "char_gru", "gpt_small")
-START_SECONDS = 600  # including compilation
+START_SECONDS = 600  # limit, including compilation
 ANSWER_SECONDS = 120
 
 
@@ -137,7 +137,8 @@ def compare(net, dtype, batch, settings):
             if mode.startswith("channels_last") and net in SEQUENCES:
                 continue
             try:
-                # One compile thread: persistent helper processes would count as other processes.
+                # With one compile thread, no persistent helper processes are started; they would count as
+                # other processes.
                 everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", *device, net,
                                                                dtype, batch, settings.threads, mode],
                                            {"TORCHINDUCTOR_COMPILE_THREADS": "1"}))

@@ -157,7 +157,7 @@ def results(settings):
 
 def main():
     settings = settings_of(sys.argv[1:])
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # also of the readers
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the readers inherit this
     return report("compare_read_table.py", results(settings), table_of, settings)
 
 

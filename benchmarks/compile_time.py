@@ -83,7 +83,7 @@ def compiled(compiler, flags, text, keep=None):
             deadline = threading.Timer(LONGEST_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
             deadline.start()
             try:
-                _, status, used = os.wait4(process.pid, 0)  # includes its children: the driver runs the compiler
+                _, status, used = os.wait4(process.pid, 0)  # includes children: the driver runs the compiler
                 process.returncode = os.waitstatus_to_exitcode(status)
             finally:
                 deadline.cancel()

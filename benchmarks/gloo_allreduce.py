@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 SIZES = (1_000, 67_780, 1_000_000, 16_000_000)  # numbers of f32, as in mpi_allreduce_benchmark
 
-PAUSE = 0.02  # seconds before each measurement, so that a shaped link has its burst again
+PAUSE = 0.02  # pause in seconds before each measurement, after which a shaped link has its full burst
 
 
 def main(rank, ranks, address, rounds=31):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient_sum/f32/n:ELEMENTS/workers:W    sums and clears the workers' gradients (gradient_parts::sum)
 //
-// Compared with a copy of the bytes that it moves, interleaved. ratio, the main result, is the quotient of
-// the medians: copy / sum.
+// The sum is interleaved with a copy of the bytes that it moves. ratio, the main result, is the median time
+// of the copy divided by the median time of the sum.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -41,7 +41,7 @@ void sum_beside_copy(benchmark::State& state, int units, int workers) {
   std::vector<std::byte*> parts;
   for (int w = 0; w < workers; ++w) parts.push_back(arenas.emplace_back(bytes).data());
   cohort::gradient_parts gradients(parameters, parts);
-  std::size_t const half = bytes * static_cast<std::size_t>(workers);  // half is read, half written
+  std::size_t const half = bytes * static_cast<std::size_t>(workers);  // bytes read; as many are written
   cohort::buffer const from(half), to(half);
   std::vector<double> sum_times, copy_times;
   for ([[maybe_unused]] auto _ : state) {

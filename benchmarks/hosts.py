@@ -20,7 +20,7 @@ BRIDGE = "cohort0"
 NETWORK = "10.78.0"
 FIRST = 10  # last octet of host 0's address
 MOST = 100
-BURST_KIB = 128  # that a link transfers at once after a pause
+BURST_KIB = 128  # bytes (KiB) that a link transfers at once after a pause
 
 
 def ip(*words):
@@ -103,7 +103,7 @@ def main(words):
             os.execvp(command[0], command)
         case ["exec", host, *command] if command:
             os.execvp("ip", ["ip", "netns", "exec", namespace(host), *command])
-        case ["agent", where, *command] if command:  # called by mpirun with a host's address and a shell command
+        case ["agent", where, *command] if command:  # mpirun calls this with a host's address and a shell command
             host = int(where.rpartition(".")[2]) - FIRST
             os.execvp("ip", ["ip", "netns", "exec", namespace(host), "bash", "-c", " ".join(command)])
         case ["cut" | "mend" as what, host]:

@@ -3,11 +3,11 @@
 // monitoring/lenet/onednn/f32/batch:32/workers:1/LISTENER    an epoch with a listener, compared with one
 //                                                            without
 //
-// LISTENER: `progress` (bar and lines, which are not printed), `tensorboard`, `html_report`, or `all` of
-// them, with their default periods. One training runs all epochs of 1,000 steps, alternately with and
-// without the listener. Files are written to a new folder among the temporary files. `own_us` is the mean
-// time of the listener's calls per step; `ratio` is the quotient of the median times of an epoch, ratio_low
-// and ratio_high its quartiles over the pairs.
+// LISTENER: `progress` (bar and lines, which are not printed), `tensorboard`, `html_report`, or `all` three,
+// with their default periods. One training runs all epochs of 1,000 steps, alternately with and without the
+// listener. Files are written to a new temporary folder. `own_us` is the mean time of the listener's calls
+// per step. `ratio` is the quotient of the median times of an epoch; ratio_low and ratio_high are the
+// quartiles of the ratio over the pairs.
 #include "context.hpp"
 #include "networks.hpp"
 #include "stopwatch.hpp"

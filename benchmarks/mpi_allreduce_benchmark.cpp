@@ -2,8 +2,8 @@
 // needs: mpi
 // uses: tcp
 // Compares Cohort's allreduce over MPI and over TCP with MPI's own, interleaved in one process: medians of
-// the slowest rank's time. TCP if COHORT_JOIN has the address of a port, also encrypted if
-// COHORT_SECRET_FILE names the file of a secret.
+// the slowest rank's time. TCP is measured if COHORT_JOIN contains an address with a port; encrypted TCP is
+// also measured if COHORT_SECRET_FILE names the file of a secret.
 //   COHORT_JOIN=127.0.0.1:29400 bash tests/mpirun -n 2 build/.../mpi_allreduce_benchmark [rounds]
 // Also measures the processor time of the idle progress thread.
 #include "stopwatch.hpp"
@@ -50,7 +50,7 @@ std::vector<over_tcp> communicators_over_tcp() {
 #if HAS_TCP
   if (!std::getenv("COHORT_JOIN")) return made;
   made.push_back({"plain", cohort::make_tcp({.encryption = cohort::tcp_encryption::off})});
-  MPI_Barrier(MPI_COMM_WORLD);  // the address is free again
+  MPI_Barrier(MPI_COMM_WORLD);  // afterwards the address is free again
   if (std::getenv("COHORT_SECRET_FILE")) made.push_back({"TLS", cohort::make_tcp({})});
 #endif
   return made;

@@ -27,7 +27,7 @@ constexpr auto mlp = cohort::network<[](cohort::builder& net) {
          | leaky_relu{.slope = 0.01} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-/// SKIL's CIFAR-10 network without its dropout: 18.8 million parameters.
+/// The CIFAR-10 network of SKIL, without dropout: 18.8 million parameters.
 constexpr auto cifar = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
   auto const same = [](int filters, int kernel) {
@@ -56,8 +56,8 @@ constexpr auto darknet = cohort::network<[](cohort::builder& net) {
 }>();
 static_assert(darknet.parameter_count() == 1'074'664);
 
-/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution. Built at run time, because a
-/// constexpr network of this size takes long to compile.
+/// The network of He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution. Built at run
+/// time, because a constexpr network of this size takes long to compile.
 inline cohort::graph_view resnet50() {
   using namespace cohort;
   static graph const made = graph::build([](builder& net) {
@@ -113,17 +113,18 @@ constexpr auto characters = cohort::network<[](cohort::builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// Extents of a transformer that predicts the next token at each step.
+/// Extents of a transformer that predicts the next token after each step.
 struct transformer_extents {
   std::string_view name;
   int blocks, heads, units, steps, vocabulary;
 };
-/// nanoGPT's settings for a processor and for characters on a GPU; GPT-2 with the sequence length of llm.c.
+/// Settings of nanoGPT for a processor and for characters on a GPU, and of GPT-2 with llm.c's sequence
+/// length.
 inline constexpr transformer_extents transformers[]{{"gpt_small", 4, 4, 128, 64, 65},
                                                     {"gpt_baby", 6, 6, 384, 256, 65},
                                                     {"gpt2_124m", 12, 12, 768, 64, 50257}};
 
-/// The output layer has the embedding's weights.
+/// The output layer shares the weights of the embedding.
 inline cohort::graph_view transformer(transformer_extents const& e) {
   using namespace cohort;
   static std::map<std::string_view, graph> made;
@@ -146,12 +147,11 @@ inline cohort::graph_view transformer(transformer_extents const& e) {
   // clang-format on
 }
 
-/// A learning rate that keeps the network near its initialisation. With a larger rate the network overfits
-/// the single batch, and vanishing weights and gradients become denormal numbers, which make kernels 10 times
-/// slower.
+/// A learning rate that keeps the network near its initialisation. With a larger rate, the network overfits
+/// the single batch. Weights and gradients then become denormal numbers, which make kernels 10 times slower.
 constexpr double standstill = 1e-6;
 
-/// Returns a network by its name; pytorch_step.py trains the same ones.
+/// Returns a network by its name. pytorch_step.py trains the same networks.
 inline std::optional<trained_network> find_network(std::string_view name) {
   if (name == "lenet")
     return trained_network{name, lenet, cohort::adagrad{.learning_rate = standstill}, 5e-4};

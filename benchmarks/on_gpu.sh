@@ -4,18 +4,18 @@
 #
 #   bash benchmarks/on_gpu.sh --minutes 40 --out DIR [--programs build/release] [--rehearse]
 #
-# --rehearse replaces the networks, batches and arrays by small ones, to try the programs and this script in a
-# few minutes; its times are no measurements.
+# --rehearse replaces the networks, batches and arrays by small ones, to test the programs and this script in
+# a few minutes. Its times are not measurements.
 #
-# The programs are built before, for example on another machine (CXXFLAGS='-static-libstdc++ -static-libgcc'):
+# Build the programs first, for example on another machine (CXXFLAGS='-static-libstdc++ -static-libgcc'):
 #
 #   cmake --preset release -DCOHORT_GPU_TESTS=ON
 #   cmake --build --preset release --target backends_cudnn_on_a_gpu_test backends_nccl_on_gpus_test \
 #       lenet_mnist train_step cache_line_round_trip codec_benchmark
 #
-# A failed step does not end the run. No step exceeds its limit or the minutes that are left. DIR/report.md is
-# rewritten after each step, and names failed steps first. Each step's output is DIR/STEP.log.
-# Exits with 0 if no step failed, 1 if one failed, 2 if the arguments are wrong.
+# A failed step does not end the run. No step exceeds its time limit or the remaining minutes. DIR/report.md
+# is rewritten after each step; it lists failed steps first. DIR/STEP.log contains each step's output.
+# Exits with 0 if no step has failed, 1 if a step has failed, 2 if the arguments are wrong.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 minutes= out= programs=$here/../build/release
@@ -95,7 +95,7 @@ program() {
   record "$2" "failed: $1 is not built" 0
   return 1
 }
-# tail_of STEP LINES: the end of its output, as a block of code.
+# tail_of STEP LINES: the last lines of the step's output, as a block of code.
 tail_of() {
   echo '```'
   tail -n "$2" "$out/$1.log" | cut -c 1-300
@@ -139,17 +139,17 @@ report() {
 
 tests=tests/backends_cudnn_on_a_gpu_test
 
-# 1. The machine, then the cases that tell most in the shortest time.
+# 1. Describe the machine, then run the test cases that find most errors in the shortest time.
 if tool nvidia-smi gpu; then
   step gpu 30 nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap --format=csv,noheader
 fi
 if program $tests first-cases; then
   step first-cases 120 "$programs/$tests" '--gtest_filter=on_a_gpu.probes*:on_a_gpu.*recorded*:on_a_gpu.*agrees*:on_a_gpu.threshold_messages*'
-  # 2. All cases, in parts: a crash ends one part only.
+  # 2. Run all cases in several parts, so that a crash ends only one part.
   for part in 0 1 2 3 4 5 6 7; do
     step "cases-$part" 180 env GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=$part "$programs/$tests"
   done
-  # 3. The sanitizer.
+  # 3. Run the sanitizer.
   if tool compute-sanitizer sanitizer; then
     for check in memcheck racecheck initcheck; do
       step "sanitizer-$check" 240 compute-sanitizer --tool $check --error-exitcode 9 "$programs/$tests" \
@@ -158,7 +158,7 @@ if program $tests first-cases; then
   fi
 fi
 
-# 4. Accuracy: the mean of three seeds should be 98.7 %.
+# 4. Measure accuracy: the mean of three seeds should be 98.7 %.
 for type in f32 tf32 bf16; do
   program examples/lenet_mnist "lenet-$type" || continue
   backend=cudnn
@@ -168,7 +168,7 @@ for type in f32 tf32 bf16; do
   done
 done
 
-# 5. Steps, beside PyTorch if it is installed.
+# 5. Measure steps, compared with PyTorch if it is installed.
 if program benchmarks/train_step train; then
   for net in "${nets[@]}"; do
     for batch in "${batches[@]}"; do
@@ -185,7 +185,7 @@ if program benchmarks/train_step train; then
       done
     done
   done
-  # 6. Kernels.
+  # 6. Measure kernels.
   if tool ncu ncu; then
     step ncu 240 bash -c 'echo 0.1 | "$@"' - ncu --csv --section SpeedOfLight --launch-skip 500 --launch-count 60 \
       --kernel-name 'regex:channel_s|norm_gradient|normalise|finish_channels|softmax_loss|max_pool' \
@@ -193,11 +193,11 @@ if program benchmarks/train_step train; then
   fi
 fi
 
-# 7. Messages.
+# 7. Measure messages.
 if program benchmarks/codec_benchmark codec; then
   step codec 180 "$programs/benchmarks/codec_benchmark" "--benchmark_filter=codec/cudnn.*$codec_sizes"
 fi
-# 8. NCCL with one rank.
+# 8. Run NCCL with one rank.
 if program tests/backends_nccl_on_gpus_test nccl; then
   step nccl 120 "$programs/tests/backends_nccl_on_gpus_test"
 fi

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer/RULE/f32/n:ELEMENTS    each optimizer
 //
-// Compared with a copy of the bytes that it must move, interleaved. (The norms that lars and lamb need are a
-// separate pass.) bytes_per_second and copy_bytes_per_second are from medians; ratio, the main result, is
-// their quotient.
+// Each update is interleaved with a copy of the bytes that it must move. (lars and lamb compute norms in a
+// separate pass.) bytes_per_second and copy_bytes_per_second are computed from medians; ratio, the main
+// result, is their quotient.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -47,7 +47,7 @@ void update_beside_copy(benchmark::State& state, optimizer_rule const& rule, std
     states.push_back(arrays.back().get());
   }
   std::size_t const bytes = (3 + 2 * states.size()) * n * sizeof(float);
-  array const from = filled(bytes / 2 / sizeof(float), 1);  // a copy reads and writes one half each
+  array const from = filled(bytes / 2 / sizeof(float), 1);  // a copy reads one half and writes the other
   array const to = filled(bytes / 2 / sizeof(float), 2);
   float const* const parts[] = {g.get()};
   std::vector<double> update_times;

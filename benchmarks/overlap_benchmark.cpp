@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn mpi
-// Measures how much of an allreduce overlaps with backward: one network on every rank, one rank per
-// processor. Run it on hosts made by hosts.py:
+// Measures which fraction of an allreduce overlaps with backward. Every rank trains the same network on one
+// processor. Run the program on hosts made by hosts.py:
 //   hosts.py up 2 1gbit
 //   hosts.py mpirun 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK overlap_benchmark [NET BATCH BLOCKS]'
-// Interleaves blocks of: steps without an exchange; exchanges of the same buckets without steps; and steps
-// with both, whose sums finish before the update, or during the next forward (overlap_next_forward). Prints
-// medians of the slowest rank's times. A block ends when no bucket is pending. overlap = 1 − (both − compute)
-// / exchange.
+// Interleaves three kinds of blocks: steps without an exchange; exchanges of the same buckets without steps;
+// and steps with exchanges. In the third kind, the sums finish before the update or during the next forward
+// (overlap_next_forward). Prints medians of the slowest rank's times. A block ends when no bucket is pending.
+// overlap = 1 − (both − compute) / exchange.
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 

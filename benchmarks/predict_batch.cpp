@@ -3,9 +3,9 @@
 // Predicts one batch of noise repeatedly with one network, and prints the time of a call as JSON, one line
 // per block:
 //   predict_batch NET BATCH THREADS [SECONDS]
-// The first line describes the program. With SECONDS it prints one block, and the time of each kernel on
-// standard error; otherwise one block for each line of standard input, which contains the block's seconds.
-// compare_inference.py runs it; onnx_predict.py and pytorch_predict.py are its counterparts.
+// The first line describes the program. With SECONDS, prints one block, and the time of each kernel on
+// standard error. Otherwise prints one block for each line of standard input; the line contains the block's
+// seconds. compare_inference.py runs it; onnx_predict.py and pytorch_predict.py are its counterparts.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"

@@ -63,8 +63,8 @@ def captured(torch, step):
     return replay
 
 
-# A learning rate that keeps the network near its initialisation. With a larger rate the network overfits the
-# single batch, and weights and gradients become denormal numbers, which make kernels ten times slower.
+# A learning rate that keeps the network near its initialisation. With a larger rate, the network overfits the
+# single batch. Weights and gradients then become denormal numbers, which make kernels ten times slower.
 STANDSTILL = 1e-6
 
 
@@ -209,7 +209,7 @@ def main():
     optimizer = optimizer_of(net.parameters(), optimizer == "fused" or None)
     if form.startswith("graph"):
         for group in optimizer.param_groups:
-            group["capturable"] = True  # for Adam: keeps its step count on the GPU
+            group["capturable"] = True  # for Adam: the step count stays on the GPU
 
     def loss_and_gradients():
         with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):

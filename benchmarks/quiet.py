@@ -26,7 +26,7 @@ def busy_seconds():
     """Returns the processor seconds used since boot, including those stolen by other virtual machines."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:]]
-    user, nice, system, _idle, _waiting, *others = ticks  # then: irq, softirq, steal; guest time is included in user
+    user, nice, system, _idle, _waiting, *others = ticks  # others: irq, softirq, steal. user includes guest time
     return (user + nice + system + sum(others[:3])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -33,11 +33,11 @@ struct raw_primitive {
   }
 };
 
-/// oneDNN's primitives for a training step of a chain of layers, without a framework: a lower bound of a
-/// step's time.
+/// oneDNN's primitives for a training step of a chain of layers, without a framework. Their time is a lower
+/// bound of a step's time.
 ///
-/// Every primitive has its own memory, in the formats that `any` selects (pools and activations: the
-/// formats of the layer before), so no reorders are included. The work equals that of Cohort's plans: no data
+/// Every primitive has separate memory, in the formats that `any` selects (pools and activations: the format
+/// of the preceding layer), so no reorders are included. The work equals that of Cohort's plans: no data
 /// gradient of the first layer, activations fused into dense layers or placed after pools, and the gradient
 /// of an activation as a separate in-place pass.
 ///
@@ -212,8 +212,8 @@ class raw_chain {
     format_ = copied(queried(forward, DNNL_ARG_DST));
   }
 
-  /// Memory aligned to 64 bytes, filled with positive numbers, which repeated in-place activations do not
-  /// change. Denormal numbers would make the kernels slower.
+  /// Memory aligned to 64 bytes, filled with positive numbers. Repeated in-place activations do not change
+  /// positive numbers; denormal numbers would make the kernels slower.
   dnnl_memory_t new_memory(const_dnnl_memory_desc_t md) {
     constexpr std::size_t alignment = 64;
     std::size_t const bytes = (dnnl_memory_desc_get_size(md) + alignment - 1) / alignment * alignment;
@@ -267,7 +267,7 @@ class raw_chain {
   std::shared_ptr<dnnl_engine> engine_;
   std::shared_ptr<dnnl_stream> stream_;
   std::vector<dnnl_dim_t> dims_;
-  format format_;  ///< of the previous layer; null: the batch, which needs no gradient
+  format format_;  ///< format of the previous layer; null: the batch, which needs no gradient
   std::map<std::string, int> count_;
   int layer_ = 0;
   std::vector<std::shared_ptr<void>> owned_;

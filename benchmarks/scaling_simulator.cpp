@@ -4,9 +4,9 @@
 //   scaling_simulator table [NETWORK...] [FLAGS]
 //   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [FLAGS]
 //   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
-// table prints Markdown tables of 64 to 4,096 ranks. predict prints the seconds per step of one case. live
-// runs STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and
-// prints the same.
+// `table` prints Markdown tables of 64 to 4,096 ranks. `predict` prints the seconds per step of one case.
+// `live` runs STEPS steps over TCP as one rank (cohort-run starts several) and also prints the seconds per
+// step; it sleeps instead of computing.
 // STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
 // BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds.
 // FLAGS: docs/scaling.md lists them.
@@ -141,7 +141,7 @@ void predict(int argc, char** argv) {
               run.messages_sent);
 }
 
-/// Runs at least `least` steps over TCP, rounded up to whole periods. Compute is replaced by sleep.
+/// Runs at least `least` steps over TCP, rounded up to whole periods. Sleeps instead of computing.
 void run_live(cohort::communicator& world, trained_network const& net, simulated_strategy const& strategy,
               double compute, int least) {
   clock_type::time_point last = clock_type::now();
@@ -203,7 +203,7 @@ constexpr named_fabric fabrics[]{{"10 GbE",
                                    .message_seconds = 5e-7,
                                    .processor_bytes_per_second = 16e9}}};
 
-/// Compute of a step: three times the FLOPs of forward, on a processor of 30 TFLOP/s, plus 5 ms.
+/// Compute time of a step: three times the FLOPs of forward, on a processor of 30 TFLOP/s, plus 5 ms.
 double compute_of(trained_network const& net, int batch) {
   double flops = 0;
   for (int id = 0; id < net.net.size(); ++id) flops += net.net.flops(id);

@@ -4,14 +4,14 @@
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
 // step/NET/cudnn/f32/batch:B                          this step on a GPU, also in tf32 and bf16; skipped
 //                                                     without a GPU
-// forward_backward/NET/onednn/f32/batch:B             compared with the sum of its raw primitives, each timed
-//                                                     separately
+// forward_backward/NET/onednn/f32/batch:B             both passes, compared with the sum of the raw
+//                                                     primitives, each timed separately
 //
 // `ratio`, the main result, is the quotient of the medians; ratio_low and ratio_high are its quartiles over
-// the rounds. ratio_in_a_row compares with the same primitives run in sequence instead. If it is lower than
-// ratio, the difference is due to caches that are warm when a primitive is timed separately. Softmax with its
-// loss is Cohort's own function and is part of both sides. Uses one thread. --primitives prints each
-// primitive with its implementation and median time on stderr.
+// the rounds. ratio_in_a_row compares with the same primitives run in sequence. If it is lower than ratio,
+// the difference is due to caches that are warm when a primitive is timed separately. Softmax with its loss
+// is Cohort's own function and is part of both sides. Uses one thread. --primitives prints each primitive
+// with its implementation and median time on stderr.
 #include "context.hpp"
 #include "networks.hpp"
 #include "raw_primitives.hpp"

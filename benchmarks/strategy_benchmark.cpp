@@ -3,10 +3,10 @@
 // strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy, compared
 //                                                            with one without
 //
-// The cost of a strategy without communication: buckets, copies and waits; for sharing also encoding and
-// decoding a message. The two alternate step by step. Times are means over five steps, in one of which
-// averaging exchanges parameters. `ratio` is the quotient of the medians, ratio_low and ratio_high its
-// quartiles over the pairs.
+// The ratio is the cost of a strategy without communication: buckets, copies and waits; for sharing also
+// encoding and decoding a message. Steps with and without the strategy alternate. Times are means over five
+// steps; in one of the five, averaging exchanges parameters. `ratio` is the quotient of the medians;
+// ratio_low and ratio_high are its quartiles over the pairs.
 #include "context.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"

@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import hosts  # noqa: E402
 
 PORT = 29400
-LONGEST = 90  # seconds of a run, more than its heartbeats
+LONGEST = 90  # limit of a run in seconds; longer than its heartbeats
 
 
 def free_port():

@@ -23,14 +23,14 @@ import time
 
 PORTS = (29600, 29601)
 MOST_IN_PROCESS = 1000
-LONGEST = 900  # seconds of a run
+LONGEST = 900  # limit of a run in seconds
 
 
 def hold(count, pause):
     """Holds idle connections until it is killed."""
     waiter = select.epoll()
-    connections = {}  # by descriptor: the socket, its number, whether it is established
-    due = [(0.0, k) for k in range(count)]  # when to connect
+    connections = {}  # descriptor: (socket, its number, whether it is established)
+    due = [(0.0, k) for k in range(count)]  # times at which to connect
     while True:
         while due and due[0][0] <= time.monotonic():
             k = heapq.heappop(due)[1]

@@ -37,13 +37,13 @@ import quiet
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 32
 PROGRAMS = {"lenet": "lenet_mnist", "mlp": "mnist_mlp"}
-SEEDS = {"lenet": 123, "mlp": 12345}  # of the first repetition: the examples' defaults
+SEEDS = {"lenet": 123, "mlp": 12345}  # seeds of the first repetition: the examples' defaults
 FLAGS = {"allreduce": [], "averaging": ["--every", "5"], "sharing": ["--density", "0.01"]}
 IMAGES = 60_000
 SHORTEST = 30  # minimum steps per epoch
-TEST_IMAGES = 320  # of runs without --epochs
+TEST_IMAGES = 320  # number of test images in runs without --epochs
 PORT = 29500
-START_SECONDS = 60  # until rank 0 prints its first line
+START_SECONDS = 60  # limit of the seconds until rank 0 prints its first line
 TRIES = 3
 
 

@@ -4,9 +4,9 @@
 // Trains one network repeatedly on one batch of noise, and prints the time of a step as JSON, one line per
 // block:
 //   train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
-// The first line describes the program. With SECONDS it prints one block; otherwise one block for each line
-// of standard input, which contains the block's seconds. --tune selects the fastest implementations on this
-// machine (cohort/training/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
+// The first line describes the program. With SECONDS, prints one block. Otherwise prints one block for each
+// line of standard input; the line contains the block's seconds. --tune selects the fastest implementations
+// on this machine (cohort/training/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"
@@ -44,7 +44,7 @@ long long memory_bytes(std::string const& field) {
 /// The device that runs the steps.
 struct device {
   std::string name;
-  std::function<long long()> memory;  ///< bytes: the maximum so far; on a GPU those in use now
+  std::function<long long()> memory;  ///< bytes: the maximum so far; on a GPU, those in use
 };
 
 device this_machine() {

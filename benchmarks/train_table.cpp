@@ -59,11 +59,11 @@ int main(int argc, char** argv) try {
       tensor x = b.input(training_rows.describe().inputs[0].example);
       for (int const width : units) x = x | dense{.units = width} | relu{};
       x = x | dense{.units = 1};
-      // scikit-learn's loss of a regression is half the squared error.
+      // scikit-learn's regression loss is half the squared error.
       return classifies ? x | binary_cross_entropy{} : x | mean_squared_error{.weight = 0.5};
     });
-    // scikit-learn divides the penalty's gradient by the batch, and draws weights and biases from one
-    // distribution.
+    // scikit-learn divides the penalty's gradient by the batch size, and draws weights and biases from the
+    // same distribution.
     training model =
         trainer<onednn>(net, {.optimizer = {.rule = adam{.learning_rate = rate}, .l2 = penalty / batch},
                               .weights = init::xavier_uniform{},

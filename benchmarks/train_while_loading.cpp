@@ -4,10 +4,10 @@
 //   train_while_loading TAR CHANNELS READERS [ROUNDS] [SECONDS]
 // TAR: a WebDataset of JPEG images with 10 classes, as compare_loading.py writes it. CHANNELS: 16, 32, 48, 64
 // or 96; more channels make a step more expensive. Each round measures four blocks: loading (READERS
-// threads); steps on one batch (one thread); both side by side, where the steps do not use the loaded
+// threads); steps on one batch (one thread); both at the same time, where the steps do not use the loaded
 // batches; and training on the loaded batches. The ideal rate is two processors divided by the processor time
-// of one image, for loading and its step: measured alone, and side by side, when the threads share caches and
-// memory. Prints medians.
+// of loading an image and of its step. These times are measured twice: alone, and at the same time, when the
+// threads share caches and memory. Prints medians.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"
@@ -59,8 +59,8 @@ double processor_seconds() {
 }
 
 struct rate {
-  double per_second = 0;      // images
-  double processor_time = 0;  // per image, in seconds
+  double per_second = 0;      // images per second
+  double processor_time = 0;  // seconds per image
 };
 
 /// Repeats a call that processes one batch, for the given time.
@@ -102,16 +102,16 @@ void compare(std::string const& path, int readers, int rounds, double seconds) {
   };
   std::vector<double> loads, steps, training, alone, shared, shares, of_alone, of_shared;
   for (int round = 0; round <= rounds; ++round) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // the reader fills its queue, then it waits
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // the reader fills its queue and then waits
     rate const stepping = measured(seconds, [&] { step(*fixed); });
-    for (int k = 0; k < 5; ++k) load();  // an empty queue
+    for (int k = 0; k < 5; ++k) load();  // empties the queue
     rate const loading = measured(seconds, [&] { load(); });
     rate loading_beside;
     std::thread consumer([&] { loading_beside = measured(seconds, [&] { load(); }); });
     rate const stepping_beside = measured(seconds, [&] { step(*fixed); });
     consumer.join();
     rate const together = measured(seconds, [&] { step(*load()); });
-    if (round == 0) continue;  // warms up
+    if (round == 0) continue;  // the first round is a warm-up
     loads.push_back(loading.per_second);
     steps.push_back(stepping.per_second);
     training.push_back(together.per_second);

@@ -6,7 +6,7 @@
 
 namespace benchmarks {
 
-/// A network with its optimizer, as benchmarks train it.
+/// A network with the optimizer that the benchmarks use for it.
 struct trained_network {
   std::string_view name;
   cohort::graph_view net;

@@ -23,7 +23,7 @@ PORT = 29500
 LATENCY = 1e-4  # seconds between two programs on different hosts
 PAYLOAD = 1448 / 1514  # share of TCP's payload in an Ethernet frame
 BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-LONGEST = 600  # seconds that a run may take
+LONGEST = 600  # limit of the seconds of a run
 
 
 def rate(text):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Headers of the CUDA toolkit: CudaHeaders::CudaHeaders. Nothing is linked. The CMake packages of CMake and of
-# the toolkit are not used, because they also require a compiler or libraries.
+# Headers of the CUDA toolkit: CudaHeaders::CudaHeaders. Nothing is linked. CMake's own package and the
+# toolkit's package are not used, because they also require a compiler or libraries.
 find_path(CudaHeaders_INCLUDE_DIR cublasLt.h
   HINTS "$ENV{CUDA_PATH}/include"
   PATHS /usr/local/cuda/include "${cohort_cache}/cuda-13.0/include")

@@ -8,11 +8,12 @@ set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
 # cohort_component(<name> <directory> [DEPENDENCIES <file>] [REQUIRES <component>...]
 #   [FOLDER | EXCEPT <folder>...] [OPTION])
-# Adds the INTERFACE target cohort::<name> with the headers in <directory>/include, its implementation and its
-# own export set. With FOLDER, the component has only the headers in cohort/<name>, and is installed with
-# core; with EXCEPT, it has all headers but those in these folders. The file of DEPENDENCIES lists the
-# libraries that the component needs; the installed package includes this file, too. REQUIRES: components
-# that were added before. With OPTION the component is optional: COHORT_<NAME> = AUTO (built if its
+# Adds the INTERFACE target cohort::<name> with the headers in <directory>/include, the component's
+# implementation and a separate export set. With FOLDER, the component has only the headers in cohort/<name>,
+# and is installed with core; with EXCEPT, it has all headers except those in the listed folders. The file of
+# DEPENDENCIES lists the libraries that the component needs; the installed package also includes this file.
+# REQUIRES lists components that were added earlier. With OPTION the component is optional: COHORT_<NAME> =
+# AUTO (built if its dependencies are found), ON or OFF.
 # dependencies are found), ON or OFF.
 function(cohort_component name directory)
   cmake_parse_arguments(PARSE_ARGV 2 arg "OPTION;FOLDER" "DEPENDENCIES" "REQUIRES;EXCEPT")
@@ -34,7 +35,7 @@ function(cohort_component name directory)
     endif()
   endif()
 
-  # A project that adds this one by add_subdirectory links these packages from other directories.
+  # If another project adds this project by add_subdirectory, it links these packages from other directories.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(cohort_link)
   set(cohort_missing)
@@ -97,8 +98,8 @@ function(cohort_component name directory)
   set_property(GLOBAL PROPERTY cohort_${name}_parts ${parts})
   list(JOIN parts "\n  " cohort_parts)
   file(CONFIGURE OUTPUT cohort-${name}-parts.cmake CONTENT "# SPDX-License-Identifier: Apache-2.0
-# The parts of the implementation of cohort::${name}: listed, because the prefix may still contain files of
-# an older version.
+# The parts of the implementation of cohort::${name}. They are listed explicitly, because the prefix may still
+# contain files of an older version.
 set(cohort_parts
   @cohort_parts@)
 " @ONLY)

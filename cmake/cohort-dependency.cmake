@@ -2,7 +2,7 @@
 # Both the build and the installed package include this file, so that they search for the same packages and
 # print the same messages.
 
-# The folder in which cmake/setup.sh stores packages that the distribution lacks.
+# The folder in which cmake/setup.sh stores packages that the distribution does not have.
 if("$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(cohort_cache "$ENV{HOME}/.cache/cohort")
 else()

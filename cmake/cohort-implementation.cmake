@@ -3,12 +3,13 @@
 # package compiles the sources in the consumer's build tree with the consumer's flags.
 
 # cohort_add_implementation(<name> <target> <include directory> <part>...)
-# Makes all executables and shared libraries that link the interface library <target>, the component <name>,
-# link one static library that is compiled from the parts, given relative to the include directory. It is
-# compiled if one of them is built. A static library leaves the implementation to the program that links it.
+# <target> is the interface library of the component <name>. All executables and shared libraries that link
+# <target> also link one static library, which is compiled from the parts (paths relative to the include
+# directory). It is compiled only if one of them is built. A static library does not link it; the program that
+# links the static library does.
 #
-# A target whose flags change the ABI or numbers (-march, -ffast-math, sanitizers) compiles the components
-# that it lists in the property COHORT_COMPILES itself, with these flags:
+# If the flags of a target change the ABI or numbers (-march, -ffast-math, sanitizers), the target must
+# compile the components with these flags. It then lists them in the property COHORT_COMPILES:
 #   set_target_properties(program PROPERTIES COHORT_COMPILES "core;onednn")
 function(cohort_add_implementation name target include_directory)
   set(sources)

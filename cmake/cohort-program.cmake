@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions for programs that declare the components that they need. The build includes this file; it is
-# also installed for copies of examples/.
+# Functions for programs that declare the components that they need. The build includes this file. It is also
+# installed, for copies of examples/.
 
 # cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:
 #   // needs: onednn zlib     <prefix>_needs    required components; without them the source is not built
@@ -50,8 +50,9 @@ function(cohort_link target scope)
 endfunction()
 
 # cohort_program(<target> <source> [COMPONENTS <component>...] [LINK <library>...]):
-# Adds an executable of this project if the components that the source needs are available. Links the given
-# COMPONENTS and those in the variable cohort_program_components in addition to those of the source's rules.
+# Adds an executable of this project if all components that the source needs are available. In addition to the
+# components of the source's rules, links the given COMPONENTS and those in the variable
+# cohort_program_components.
 function(cohort_program target source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs everything that building Cohort needs and this machine lacks. Does nothing if nothing is missing.
+# Installs everything that is needed to build Cohort and is missing on this machine.
 #
 #   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data] [--packages]
 #     --examples   only the dependencies of the library and its examples, not those of tests and benchmarks
@@ -14,7 +14,7 @@
 #
 # Supports Debian 12 and 13. Ubuntu 22.04 and 24.04 are untested: they have the same package names, but 22.04
 # needs g++-12 (set CXX=g++-12) and a newer CMake, which pip installs. Packages are installed by apt. If apt
-# has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the cache,
+# has no oneDNN >= 3.2 (Debian 12), this script installs oneDNN from Python wheels into the cache,
 # ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of the
 # tests are also installed into the cache.
 set -euo pipefail
@@ -94,7 +94,7 @@ has_cuda_headers() {
     [ $found = yes ] || return 1
   done
 }
-# has_cuda_libraries PATTERN...: whether each library is in a folder in which programs search: the system's
+# has_cuda_libraries PATTERN...: whether each library is in a folder that programs search: the system's
 # folders, the toolkit's folder, or the cache (cuda_library_folders in
 # cohort/cudnn/detail/shared_library.hpp).
 has_cuda_libraries() {
@@ -159,7 +159,7 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; elif [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 }
 
-# demand_apt WHAT: ends with a message if apt cannot install WHAT.
+# demand_apt WHAT: prints an error and exits if apt cannot install WHAT.
 demand_apt() {
   case $(distribution) in
     debian-12 | debian-13) ;;
@@ -215,7 +215,7 @@ if [ $with_tests = yes ]; then
   want libonnx-testdata test -d /usr/share/libonnx-testdata
   want python3-dev has_python_headers
   want default-jre-headless has_java  # Spark
-  if [ "$(id -u)" -eq 0 ]; then  # a test starts a Slurm of this host, which only root can
+  if [ "$(id -u)" -eq 0 ]; then  # a test starts a Slurm cluster on this host, which only root can do
     want slurmctld test -x /usr/sbin/slurmctld
     want slurmd test -x /usr/sbin/slurmd
     want slurm-client has_command sbatch
@@ -262,8 +262,8 @@ unpack_wheels() {
   done
 }
 
-# get_wheels UNPACK WHAT WHEELS: calls UNPACK FOLDER, which unpacks the contents of wheels into the cache.
-# Prints "Getting WHAT" and, if this fails, "WHEELS could not be downloaded".
+# get_wheels UNPACK WHAT WHEELS: calls UNPACK FOLDER, which must unpack the contents of wheels into the cache.
+# Prints "Getting WHAT" and, if UNPACK fails, "WHEELS could not be downloaded".
 get_wheels() {
   demand_pip
   mkdir -p "$cache"
@@ -289,7 +289,7 @@ onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84a
 WHEELS
   mkdir "$folder/onednn" || return 1
   cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
-  # A wheel cannot contain links, so this one contains the library three times.
+  # A wheel cannot contain links, so this wheel contains the library three times.
   ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
   ln -sf libdnnl.so.3 "$folder/onednn/lib/libdnnl.so" || return 1
   rm -rf "$onednn" && mv -T "$folder/onednn" "$onednn"
@@ -365,7 +365,7 @@ if [ $with_cuda = yes ] && [ $with_tests = yes ] && [ "$(uname -m)" = x86_64 ] &
     "the wheel of CUDA's disassembler (nvidia-cuda-nvdisasm)"
 fi
 
-# PySpark binds a socket to localhost, which minimal systems do not know.
+# PySpark binds a socket to localhost, a name that minimal systems cannot resolve.
 if [ $with_tests = yes ] && ! getent hosts localhost >/dev/null; then
   step "Adding localhost to /etc/hosts" as_root sh -c 'echo "127.0.0.1 localhost" >> /etc/hosts' \
     || fail "/etc/hosts has no line for localhost, which the tests need: please add '127.0.0.1 localhost'."

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Sourced by the scripts. A step prints one line with the seconds that its command took. If the command fails,
-# the step prints the last lines of the command's output, at most step_shows_lines.
+# the step also prints at most step_shows_lines lines, the last ones of the command's output.
 #   step SENTENCE COMMAND...
 step_shows_lines=200
 step() {

@@ -9,12 +9,12 @@ namespace benchmarks {
 
 /// Fabric that connects the hosts of a cluster.
 ///
-/// Units     seconds, bytes per second. `latency`: between two hosts, including the software of both sides.
-///           `message_seconds`: processor time of a message at its sender, and at its receiver;
-///           `processor_bytes_per_second`: rate at which a processor copies or adds the bytes of messages, at
-///           the receiver (0: at no cost). `burst_bytes`: bytes that an interface transfers at once after a
-///           pause, as a token bucket does. `oversubscription`: bandwidth of a rack's hosts relative to the
-///           rack's uplink; 0 hosts per rack: one non-blocking switch.
+/// Units     seconds, bytes per second. `latency`: time between two hosts, including the software of both
+///           sides. `message_seconds`: processor time per message, at the sender and again at the receiver;
+///           `processor_bytes_per_second`: rate at which the receiver's processor copies or adds the bytes of
+///           messages (0: takes no time). `burst_bytes`: bytes that an interface transfers at once after a
+///           pause, as a token bucket does. `oversubscription`: total bandwidth of a rack's hosts, divided by
+///           the bandwidth of the rack's uplink; 0 hosts per rack: one non-blocking switch.
 struct fabric {
   double latency = 0;
   double bytes_per_second = 1;
@@ -44,8 +44,8 @@ struct transit {
 ///
 /// Each link transfers one message after another, in the order in which their first bytes arrive. A message
 /// enters the next link as soon as its first byte arrives, so an idle path costs latency + bytes / bandwidth.
-/// Simplification: flows that share a link take turns by message instead of by packet. The link's throughput
-/// is the same.
+/// Simplification: flows that share a link alternate by message instead of by packet; the throughput of the
+/// link is the same.
 class network_model {
  public:
   network_model(int ranks, fabric const& how) : how_(how) {
@@ -74,14 +74,15 @@ class network_model {
     processor_free_at_.resize(static_cast<std::size_t>(ranks));
   }
 
-  /// Sends a message at time `now`. It reaches its first link at the time `head` of the result.
+  /// Sends a message at time `now`. The message reaches its first link at the time `head` of the result.
   transit begin(double now, int from, int to, std::size_t bytes) {
     double const ready = use_processor(from, now, 0);
     return {from, to, bytes, 0, ready, ready};
   }
 
-  /// Transfers a message over its next link, and sets head and tail to their times at the following one.
-  /// Returns whether another link follows. If not, `tail` is the time at which the last byte has arrived.
+  /// Transfers a message over its next link, and sets head and tail to the times at which they reach the
+  /// following link. Returns whether another link follows. If not, `tail` is the time at which the last byte
+  /// has arrived.
   ///
   /// Order     calls in the order of `head`.
   bool advance(transit& message) {
@@ -133,7 +134,8 @@ class network_model {
     double bytes_per_second, latency;
     double burst_bytes = 0;
   };
-  /// `free_at`: when the link's tokens for all bytes so far exist; bytes pass up to a burst earlier.
+  /// `free_at`: the time at which the link has tokens for all bytes so far; bytes may pass up to a burst
+  /// earlier.
   static void cross(transit& message, double& free_at, link_speed const& speed) {
     double const burst = speed.burst_bytes / speed.bytes_per_second;
     double const begin = std::max(message.head, free_at - burst);
@@ -143,8 +145,8 @@ class network_model {
   }
 
   fabric how_;
-  std::vector<double> free_at_;            // of each link, when it has transferred all messages so far
-  std::vector<double> processor_free_at_;  // of each rank
+  std::vector<double> free_at_;            // per link: when all messages so far are transferred
+  std::vector<double> processor_free_at_;  // per rank: when its processor is free
 };
 
 }  // namespace benchmarks

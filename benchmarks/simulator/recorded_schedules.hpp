@@ -50,14 +50,15 @@ struct simulated_strategy {
   }
 };
 
-/// Records the schedules of all ranks: a period of steady training.
+/// Records the schedules of all ranks for one period of training, without the first steps.
 ///
-/// The ranks exchange nothing during the recording, so a rank receives generated messages. A merged message
-/// of k ranks has the size of a union of independent sets of elements, 1 − (1 − density)^k of all. Large
-/// elements of real gradients are often the same on several ranks, so real merged messages are shorter.
+/// The ranks exchange nothing during the recording; they receive generated messages. A merged message of k
+/// ranks has the size of a union of independent sets of elements: a fraction 1 − (1 − density)^k of all
+/// elements. The large elements of real gradients often coincide on several ranks, so real merged messages
+/// are shorter.
 ///
-/// Units     `step_seconds`: forward and backward of a rank. Times of encoding and decoding are measured: the
-///           shortest of some periods.
+/// Units     `step_seconds`: time of forward and backward of a rank. Times of encoding and decoding are
+///           measured; the shortest time of several periods is used.
 /// Before    with sharing, `ranks` is a power of two.
 class recorded_schedules {
  public:
@@ -73,7 +74,7 @@ class recorded_schedules {
   std::vector<schedule> all() {
     schedule const leader = recorded(0);
     if (!sends_to_ranks(leader)) return std::vector<schedule>(static_cast<std::size_t>(ranks_), leader);
-    // Ranks with subtrees of equal size have the same schedule, with shifted peers.
+    // Ranks whose subtrees have equal sizes have the same schedule, with shifted peers.
     std::map<int, schedule> by_subtree{{ranks_, leader}};
     for (int size = 1; size < ranks_; size *= 2) by_subtree[size] = recorded(size);
     for (auto& one : by_subtree) set_message_sizes(one.second, by_subtree);
@@ -91,7 +92,7 @@ class recorded_schedules {
   static constexpr int most_ranks = 4096;
   static constexpr int periods = 5;  // number of recorded periods
 
-  /// Thrown to end the recording of a rank that waits for an answer.
+  /// Thrown to end the recording of a rank that waits for an answer from another rank.
   struct message_captured {};
 
   [[noreturn]] static void refuse(cohort::detail::clause expected, cohort::detail::clause got) {
@@ -105,8 +106,8 @@ class recorded_schedules {
   }
   static bool sends_to_ranks(schedule const& one) { return std::ranges::any_of(one, is_message); }
 
-  /// Sets the sizes of the messages: those of a subtree to the sizes that its root has recorded, those of the
-  /// answers to the size that rank 0 has recorded.
+  /// Sets the sizes of the messages: for messages from a subtree, the size that the subtree's root has
+  /// recorded; for answers, the size that rank 0 has recorded.
   void set_message_sizes(schedule& one, std::map<int, schedule> const& by_subtree) const {
     for (action& a : one) {
       if (!is_message(a)) continue;
@@ -168,8 +169,8 @@ class recorded_schedules {
     return made;
   }
 
-  /// Renumbers the operations of one period. In the recording, an operation's number is the position of its
-  /// start.
+  /// Renumbers the operations of one period. In the recording, an operation's number is the index of its
+  /// `start` action.
   static schedule numbered(schedule part) {
     std::map<int, int> numbers;
     for (std::size_t k = 0; k < part.size(); ++k)
@@ -185,9 +186,9 @@ class recorded_schedules {
     return part;
   }
 
-  /// Returns a message that merges those of `merged` ranks, the first of which is `rank`.
+  /// Returns a message that merges the messages of `merged` ranks, beginning with rank `rank`.
   std::span<std::byte const> message_of(int merged, int rank, std::int64_t step) {
-    // Ranks check that messages are of their run, which a hash of the settings identifies.
+    // A rank checks that a message belongs to its run, which is identified by a hash of the settings.
     if (messages_.empty()) messages_[1] = message_of_density(how_.density, 1);
     std::vector<std::byte>& bytes = messages_[merged];
     if (bytes.empty())
@@ -233,7 +234,7 @@ class recorded_schedules {
   simulated_strategy how_;
   int ranks_;
   double step_seconds_;
-  std::map<int, std::vector<std::byte>> messages_;  // by the number of merged ranks
+  std::map<int, std::vector<std::byte>> messages_;  // indexed by the number of merged ranks
 };
 
 }  // namespace benchmarks

@@ -17,9 +17,10 @@ namespace benchmarks {
 
 /// One action of a rank.
 ///
-/// `step` begins a step, for which the rank's speed is drawn. `compute` occupies the rank for `seconds`;
-/// stragglers are slower by a factor. `codec`: as compute, for encoding and decoding, at the same speed on
-/// all ranks. `start` begins operation number `operation`; `wait` blocks until it has ended.
+/// `step` begins a step and draws the rank's speed for it. `compute` occupies the rank for `seconds`,
+/// multiplied by a factor for stragglers. `codec`: as compute, but for encoding and decoding, at the same
+/// speed on all ranks. `start` begins operation number `operation`; `wait` blocks until the operation has
+/// ended.
 struct action {
   enum class kind { step, compute, codec, start, wait };
   enum class collective {
@@ -38,8 +39,8 @@ struct action {
   int operation = 0;
   collective which = collective::barrier;
   cohort::element_type type = cohort::element_type::u8;
-  std::size_t count = 0;  // elements, or bytes of this rank's contribution
-  int peer = 0;           // the root, or the other rank
+  std::size_t count = 0;  // number of elements, or bytes of this rank's contribution
+  int peer = 0;           // root of the collective, or the other rank
   int tag = 0;
 };
 
@@ -52,7 +53,7 @@ class recording {
     add_codec();
     actions_.push_back(next);
   }
-  /// Calls f. The time that f spends between the actions that it adds is recorded as codec.
+  /// Calls f. Records as codec the time that f spends between the actions that it adds.
   template <class F>
   void time(F f) {
     since_ = clock::now();
@@ -60,7 +61,7 @@ class recording {
     add_codec();
     since_.reset();
   }
-  /// While it exists, time is not recorded as codec.
+  /// While this object exists, time is not recorded as codec.
   class pause {
    public:
     explicit pause(recording& of) : of_(of), was_timed_(of.since_.has_value()) {
@@ -92,15 +93,15 @@ class recording {
   std::optional<clock::time_point> since_;
 };
 
-/// Point-to-point messages of a recorder's rank. `receive` returns the message from a rank, valid until the
-/// next call; `send` is called with each message to a rank.
+/// Functions for the point-to-point messages of a recorded rank. `receive` returns the message from a rank,
+/// valid until the next call; `send` is called with each message to a rank.
 struct mailbox {
   std::function<std::span<std::byte const>(int from, int tag)> receive{};
   std::function<void(std::span<std::byte const> bytes, int to, int tag)> send{};
 };
 
-/// Communicator of one rank of P that records what its user does, and exchanges nothing: each operation ends
-/// at once, as if all ranks had contributed zeros. An allgatherv returns P copies of the caller's bytes.
+/// Communicator of one rank of P. It records the calls and exchanges nothing: each operation ends at once, as
+/// if all other ranks had contributed zeros. An allgatherv returns P copies of the caller's bytes.
 ///
 /// Before    `others.receive` is set if the rank receives messages.
 class recorder final : public cohort::communicator {

@@ -25,8 +25,8 @@ namespace benchmarks {
 /// Speed of the ranks.
 ///
 /// Units     `jitter`: standard deviation of the logarithm of a step's compute time, drawn for each rank and
-///           step. The compute time of rank `slow_rank` is multiplied by `slow_factor`; −1: of no rank. Times
-///           of encoding and decoding are multiplied by `codec_factor`.
+///           step. The compute time of rank `slow_rank` is multiplied by `slow_factor`; −1: no rank is slow.
+///           Times of encoding and decoding are multiplied by `codec_factor`.
 struct speeds {
   double jitter = 0;
   double codec_factor = 1;
@@ -37,8 +37,8 @@ struct speeds {
 
 /// Result of a simulation.
 ///
-/// Units     `seconds`: until the last rank has ended. The other numbers are means over the ranks: time in
-///           wait, bytes and messages sent.
+/// Units     `seconds`: time until the last rank has ended. The other numbers are means over the ranks:
+///           seconds in wait, bytes and messages sent.
 struct simulated {
   double seconds = 0;
   double waiting_seconds = 0;
@@ -46,16 +46,16 @@ struct simulated {
   double messages_sent = 0;
 };
 
-/// Runs the schedules of all ranks in virtual time, over the library's collectives.
+/// Runs the schedules of all ranks in virtual time, with the library's collectives.
 ///
 /// Each rank has a communicator (detail::message_communicator) whose transport is the network model. The
-/// collectives are those of the library: the algorithm, its messages and their dependencies. Messages have a
-/// size and no content, so memory does not grow with the number of ranks times the size of the model.
+/// collectives are those of the library: the algorithm, its messages and their dependencies. A message has a
+/// size but no content, so memory does not grow with the number of ranks times the size of the model.
 ///
-/// Order     events of equal time in the order of their creation: the same schedules and seed give the same
-///           result.
-/// Exact     a send ends at once, because buffers hold the message; a receive ends when the last byte has
-///           been processed. Collectives make progress during compute, without slowing it down.
+/// Order     events of equal time are processed in the order of their creation: the same schedules and seed
+///           give the same result.
+/// Exact     a send ends at once, because the message is buffered; a receive ends when the last byte has been
+///           processed. Collectives make progress during compute without slowing it down.
 class simulated_cluster {
  public:
   /// Schedule of a rank.
@@ -205,17 +205,17 @@ class simulated_cluster {
   struct rank_state {
     simulated_transport* wire = nullptr;
     std::shared_ptr<cohort::detail::engine> engine;
-    std::shared_ptr<cohort::detail::rank_group const> group;  // for allgatherv
+    std::shared_ptr<cohort::detail::rank_group const> group;  // used by allgatherv
     std::unique_ptr<cohort::detail::message_communicator> world;
     schedule const* todo = nullptr;
     std::size_t next = 0;
     int repeats = 0;
-    std::vector<cohort::pending_operation> operations{};  // by number
+    std::vector<cohort::pending_operation> operations{};  // indexed by operation number
     std::vector<int> pending{};                           // operations that may not have ended
     std::uint32_t gathers = 0;
     std::uint64_t steps = 0;
     double factor = 1;
-    double blocked_at = -1;  // −1: not in a wait
+    double blocked_at = -1;  // −1: the rank is not waiting
     double waited = 0, ended = 0;
   };
 
@@ -259,7 +259,7 @@ class simulated_cluster {
     unused_.push_back(what.message);
     rank_state& one = at(what.rank);
     one.wire->arrive(message.from, key, message.bytes);
-    // The first operation that has not ended advances all of them.
+    // The first operation that has not ended advances all operations.
     auto const first = std::find_if(one.pending.begin(), one.pending.end(), [&](int operation) {
       return !one.operations[static_cast<std::size_t>(operation)].done();
     });
@@ -329,8 +329,8 @@ class simulated_cluster {
     }
   }
 
-  /// Like communicator::start_allgatherv, but the memory for the result is shared by all ranks, because it is
-  /// as large as all contributions together. All contributions have the same size.
+  /// Like communicator::start_allgatherv, but all ranks share the memory for the result, because the result
+  /// is as large as all contributions together. All contributions have the same size.
   cohort::pending_operation start_allgatherv(rank_state& one, std::size_t bytes) {
     auto& [sizes, all] = gathered_[bytes];
     sizes.resize(static_cast<std::size_t>(size()), bytes);
@@ -346,7 +346,7 @@ class simulated_cluster {
   std::vector<std::pair<transit, std::uint64_t>> messages_;
   std::vector<int> unused_;
   std::unique_ptr<std::byte[]> payload_;
-  std::map<std::size_t, std::pair<std::vector<std::size_t>, cohort::gathered>> gathered_;  // by size
+  std::map<std::size_t, std::pair<std::vector<std::size_t>, cohort::gathered>> gathered_;  // indexed by size
   std::vector<rank_state> ranks_;
 };
 

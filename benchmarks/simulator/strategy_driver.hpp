@@ -16,17 +16,18 @@
 
 namespace benchmarks {
 
-/// Replacements for the compute of a part of a step, and for the call of a strategy's hook.
+/// Functions that replace the compute of a part of a step, and the call of a strategy's hook.
 struct step_actions {
   std::function<void(double seconds)> compute;
   std::function<void(std::function<void()> const&)> call_hook;
 };
 
-/// Calls the hooks of a strategy in the order of a step, without forward, backward and update, on gradients
-/// that are drawn once from the normal distribution, and rotated in each step.
+/// Calls the hooks of a strategy in the order of a step, without forward, backward and update. The gradients
+/// are drawn once from the normal distribution, and are rotated in each step.
 ///
-/// Units     `step_seconds`: forward and backward. Backward takes twice as long as forward; a bucket is ready
-///           when backward has passed its layers, in proportion to their FLOPs. `seed`: of the gradients.
+/// Units     `step_seconds`: time of forward and backward. Backward takes twice as long as forward; a bucket
+///           is ready when backward has passed its layers, in proportion to their FLOPs. `seed`: seed of the
+///           gradients.
 /// Before    the backend's parameters are f32.
 class strategy_driver {
  public:
@@ -73,7 +74,7 @@ class strategy_driver {
   cohort::parameter_set& parameters() { return *workers_.backend().parameters; }
   cohort::gradient_parts& gradients() { return workers_.gradients(); }
 
-  /// Rotates the gradient, so that each step sends other elements than the step before.
+  /// Rotates the gradient, so that each step sends other elements than the preceding step.
   void rotate_gradient(std::int64_t step) {
     auto const distance = static_cast<std::size_t>(7919 * (step + 1)) % drawn_.size();
     std::ranges::rotate_copy(drawn_, drawn_.begin() + static_cast<std::ptrdiff_t>(distance),
@@ -85,7 +86,7 @@ class strategy_driver {
   void find_backward_shares(cohort::graph_view net) {
     double all = 0;
     for (int id = 0; id < net.size(); ++id) all += net.flops(id);
-    int passed = net.size();  // layers from this one on have been passed
+    int passed = net.size();  // layers from this one on are complete
     auto const pass_to = [&](int first) {
       double flops = 0;
       for (int id = first; id < passed; ++id) flops += net.flops(id);

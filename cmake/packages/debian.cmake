@@ -55,7 +55,7 @@ hosts and GPUs. This package contains")
 optimizers, strategies, data and model files. Programs use it by CMake or
 pkg-config.")
   set(onednn DEPENDS "${core}" "libdnnl-dev (>= 3.2)")
-  if(NOT cohort_onednn_is_packaged)  # Debian 12 lacks this version: the package could not be installed
+  if(NOT cohort_onednn_is_packaged)  # not in Debian 12, so the package could not be installed
     set(onednn DEPENDS "${core}" RECOMMENDS "libdnnl-dev (>= 3.2)")
   endif()
   set(onednn_text "the CPU backends by oneDNN.")
@@ -89,12 +89,13 @@ of MNIST and of NumPy's .npz files.")
         SUMMARY "distributed training of neural networks (${component})" TEXT "${about} ${${component}_text}" ${${component}})
     endif()
   endforeach()
-  # A library that is linked with a oneDNN outside the system's folders is of no use on other machines.
+  # A library that is linked with a oneDNN outside the system's folders cannot be used on other machines.
   set(library)
   if(TARGET cohort::c AND cohort_onednn_is_packaged)
     set(library cohort_c)
     get_target_property(abi cohort_c SOVERSION)
-    # Not CPack's own rules for libraries: they call ldconfig in scripts instead of by a trigger.
+    # CPack's own rules for libraries are not used, because they call ldconfig in scripts instead of by a
+    # trigger.
     set(debian "${CMAKE_CURRENT_BINARY_DIR}/debian")
     file(WRITE "${debian}/control" "Source: cohort\n\nPackage: libcohort-c${abi}\nArchitecture: any\n")
     file(WRITE "${debian}/triggers" "activate-noawait ldconfig\n")
@@ -120,7 +121,7 @@ files and predicts.")
 
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGE_NAME cohort)
-  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # CPack would put it before the packages' summaries
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # otherwise CPack puts it before the packages' summaries
   set(CPACK_PACKAGE_CONTACT "${maintainer}")
   set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
   set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")

@@ -24,7 +24,7 @@ function(cohort_pkgconfig component)
     list(TRANSFORM required APPEND " = ${PROJECT_VERSION}")
     list(PREPEND arg_REQUIRES "cohort = ${PROJECT_VERSION}" ${required})
   endif()
-  # The prefix is relative, so an installed folder may be moved.
+  # The prefix is relative, so that an installed folder can be moved.
   cmake_path(ABSOLUTE_PATH arg_DIRECTORY BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE directory)
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${directory}" OUTPUT_VARIABLE prefix)
   list(JOIN arg_REQUIRES ", " requires)
@@ -33,7 +33,7 @@ function(cohort_pkgconfig component)
   get_property(parts GLOBAL PROPERTY cohort_${component}_parts)
   list(TRANSFORM parts PREPEND "\${includedir}/")
   list(JOIN parts " " sources)
-  set(libdir)  # only of the C library: the folder depends on the architecture
+  set(libdir)  # set only for the C library, whose folder depends on the architecture
   if(component STREQUAL "c")
     set(libdir "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\n")
   endif()
@@ -64,7 +64,8 @@ Libs: @libs@
   endforeach()
 endfunction()
 
-# cohort_include_flag(<result> <target>): the flag for a library's include folder, unless compilers search it.
+# cohort_include_flag(<result> <target>): the flag for a library's include folder; empty if compilers search
+# this folder by default.
 function(cohort_include_flag result target)
   get_target_property(folder ${target} INTERFACE_INCLUDE_DIRECTORIES)
   set(${result} PARENT_SCOPE)
