@@ -20,7 +20,7 @@
 
 #include "../plan/trial.hpp"
 
-/// Errors of every activation and its derivative on a backend, over the whole range of x, against
+/// Errors of every activation and its derivative on a backend, over the whole range of x, compared with
 /// reference<double>. Part of the conformance suite: `expect_activation_errors<B>(bounds)`.
 namespace activation_errors {
 
@@ -43,7 +43,7 @@ inline constexpr double normal = 87;
 inline constexpr double edges[]{-110, -normal, -30, -10, -5, -1, -1e-3, 0, 1e-3, 1, 5, 10, 30, normal, 110};
 inline constexpr std::size_t ranges = std::size(edges) - 1;
 
-/// Points of each range; near 0 they are closer together. All are exact in bf16 if `narrow`.
+/// Points of each range; near 0 their distances are smaller. If `narrow`, all points are exact in bf16.
 inline std::vector<float> points(bool narrow) {
   constexpr int each = 400;
   std::vector<float> made;
@@ -61,8 +61,9 @@ struct samples {
   std::vector<double> values, derivatives;
 };
 
-/// Evaluates an activation on a backend, after a factor of 1 per element, which gets the derivative times x
-/// as its gradient. If `narrow`, the factor is a convolution, whose output a backend may store in bf16.
+/// Evaluates an activation on a backend. The input is multiplied by a factor of 1 per element; the gradient
+/// of this factor is the derivative times x. If `narrow`, the factor is a convolution, whose output a backend
+/// may store in bf16.
 template <class B, layer L>
 samples sampled(L const& l, std::vector<float> const& x, bool narrow) {
   using T = typename B::scalar;
@@ -119,7 +120,7 @@ struct row {
   double derivatives[ranges]{};
 };
 
-/// Checks one activation and returns its row. `allowed`: its bounds.
+/// Checks one activation and returns its row of the table. `allowed`: its bounds.
 template <class B, layer L>
 row measured(L const& l, bounds const& allowed, bool narrow) {
   std::vector<float> const x = points(narrow);
@@ -162,7 +163,7 @@ inline void print(std::vector<row> const& rows, char const* what, double (row::*
 }
 
 /// Checks all activations, and prints the table of their errors. `by_name`: bounds of single activations;
-/// `otherwise`: of all others. `narrow`: the backend computes in bf16.
+/// `otherwise`: bounds of all other activations. `narrow`: the backend computes in bf16.
 template <class B>
 void expect_activation_errors(bounds const& otherwise, std::map<std::string, bounds> const& by_name = {},
                               bool narrow = false) {

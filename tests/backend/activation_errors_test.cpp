@@ -5,7 +5,7 @@ namespace activation_errors_test {
 
 using namespace activation_errors;
 
-/// Derivatives that are computed from the output, or are zero at a point, have an absolute error.
+/// Derivatives that are computed from the output, or that are zero at a point, have absolute error bounds.
 TEST(activation_errors, of_the_reference_in_f32_are_within_their_bounds) {
   bounds const usual{.value = {1e-6, 0}, .derivative = {1e-6, 3e-7}};
   expect_activation_errors<reference<float>>(

@@ -17,7 +17,7 @@ namespace ladder {
 
 using oracle = cohort::reference<double>;
 
-/// Allowed error of a tensor: of each element, relative to the largest one, and of the whole tensor, by
+/// Allowed errors of a tensor: for each element, relative to the largest element; for the whole tensor, by
 /// Euclidean norms. A loss is a single number.
 struct closeness {
   double each;

@@ -26,7 +26,7 @@ using gpu = pretended<2, true>;
 struct named : gpu {
   static availability probe() { return {.device = "a machine of four"}; }
 };
-/// Cannot be constructed.
+/// A backend that is not usable; its constructor throws.
 struct broken : pretended<3, false, false> {
   broken() { throw backend_error({.what = "constructed without a call of probe()"}); }
 };
@@ -86,7 +86,7 @@ TEST_F(backend_priority, logs_the_chosen_device) {
 
 TEST_F(backend_priority, orders_backends_by_priorities_from_environment_variables) {
   {
-    with_variable const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
+    with_variable const set("BACKEND_PRIORITY_CPU", "5");  // the default priority of the GPU is 100
     EXPECT_EQ((taken<priority<cpu, gpu>>()), "second");
   }
   {

@@ -189,7 +189,7 @@ TEST(checkpoint_directory, does_not_change_other_files) {
   fs::create_directory_symlink(device_passes.path(), folder / "step-000000000004");
   run.save(1, folder.path(), 5, 1);
   std::ofstream(step_path(folder.path(), 5) + "/notes.txt") << "x";
-  run.save(1, folder.path(), 700, 1);  // another run's, later
+  run.save(1, folder.path(), 700, 1);  // saved later, by another run
   names const others = folder.names();
   for (int step : {6, 7}) run.save(1, folder.path(), step, 1, 1);
   names expected = others;
@@ -225,8 +225,8 @@ TEST(checkpoint_directory, replaces_a_checkpoint_of_the_same_step) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
 }
 
-/// Saves `step` after the steps 1 and 2, keeping two checkpoints; ends the process at every operation in
-/// turn.
+/// Saves `step` after the steps 1 and 2, keeping two checkpoints. In successive runs, the process ends at
+/// each of the operations.
 void cut_everywhere(int ranks, int step) {
   small_run const run;
   scratch_folder before;
@@ -255,7 +255,7 @@ void cut_everywhere(int ranks, int step) {
     EXPECT_EQ(own_value(*newest, ranks - 1), (is_new ? 7000 : 2000) + static_cast<float>(ranks - 1));
     EXPECT_TRUE(is_new || !ended);
 
-    // The next run continues from there.
+    // The next run continues from this checkpoint.
     int const next = newest->position().step < step ? step : step + 1;
     run.save(ranks, folder.path(), next, 8, 2);
     EXPECT_EQ(folder.names(), steps({static_cast<int>(newest->position().step), next}));

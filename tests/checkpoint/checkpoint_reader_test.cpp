@@ -112,7 +112,7 @@ TEST(checkpoint_reader, ignores_folders_with_other_names) {
   fs::create_directory_symlink(saved.newest, step_path(saved.directory, 900));
   EXPECT_EQ(saved.found(), 812);
   EXPECT_TRUE(saved.lines.empty());
-  fs::copy(saved.newest, step_path(saved.directory, 813) + ".old");  // of another step than its name
+  fs::copy(saved.newest, step_path(saved.directory, 813) + ".old");  // its step differs from its name
   EXPECT_EQ(saved.found(), 812);
   EXPECT_EQ(saved.lines, std::vector<std::string>{
                              "checkpoint step-000000000813.old is skipped: the checkpoint is "
@@ -179,7 +179,7 @@ TEST(checkpoint_reader, skips_checkpoints_with_any_damage) {
       },
       "the checkpoint is damaged");
   damaged(
-      "shared.safetensors",  // of another step, but intact
+      "shared.safetensors",  // of another step, but not damaged
       [](std::string const& path) {
         fs::copy_file(fs::path(path).parent_path().parent_path() / "step-000000000008" / "shared.safetensors",
                       path, fs::copy_options::overwrite_existing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// Compares the reader with another one: both must accept the same texts and read the same values from them.
+// Compares the reader with nlohmann's reader: both must accept the same texts and read the same values.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -16,7 +16,7 @@ TEST(process_identity, recognises_this_process_only) {
   EXPECT_EQ(mine, process_identity());
   EXPECT_NE(mine.find(", process " + std::to_string(::getpid()) + ", started "), std::string::npos) << mine;
   EXPECT_TRUE(is_running_here(mine));
-  EXPECT_FALSE(is_running_here(mine + "0"));       // the number was given to another process since
+  EXPECT_FALSE(is_running_here(mine + "0"));       // the process number has been reused since then
   EXPECT_FALSE(is_running_here("other-" + mine));  // on another host
   for (char const* text :
        {"", ", process ", ", process , started ", "x, process 1", ", started 1, process 1"})

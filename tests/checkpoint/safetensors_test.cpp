@@ -44,7 +44,7 @@ std::string refused(std::string const& bytes) {
   std::string file = refusal_of<data_error>([&] { safetensors::load(folder / "m"); });
   for (std::size_t at; (at = file.find(folder / "m")) != std::string::npos;)
     file.replace(at, (folder / "m").size(), "m");
-  // The end is known only for a file. So a file is rejected for more reasons than a stream, and for some of
+  // Only a file has a known end. Therefore a file is rejected for more reasons than a stream, and for some of
   // them earlier.
   EXPECT_FALSE(file.empty() && !stream.empty()) << stream;
   return file;

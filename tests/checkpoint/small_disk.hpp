@@ -4,8 +4,8 @@
 
 #include <csignal>
 
-/// While an object exists, no file can grow beyond some bytes: a write that exceeds them fails as on a full
-/// disk.
+/// While an object exists, no file can grow beyond a number of bytes: a write that exceeds this size fails as
+/// on a full disk.
 class small_disk {
  public:
   explicit small_disk(rlim_t bytes) {

@@ -78,7 +78,7 @@ TEST(threshold_compressor, conserves_the_gradient_up_to_rounding_if_codings_chan
   std::vector<float> r(n);
   double largest = 0;
   for (int step = 0; step < steps; ++step) {
-    // Threshold, its scope, and with them the coding change from message to message.
+    // The threshold and its scope, and therefore the coding, change from message to message.
     threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{std::pow(10.0, -(step % 5))},
                                              .per_tensor = step % 2 == 0});
     std::vector<float> const x = gradient(n, static_cast<std::uint64_t>(step));

@@ -28,7 +28,7 @@ void require_traffic(communicator& world, Act act, std::uint64_t bytes, std::uin
           + std::to_string(bytes) + " in " + std::to_string(messages));
 }
 
-/// Whether `most` bytes are the largest sum of this number of ranks that is halved.
+/// Returns whether `most` bytes are the largest array that recursive halving sums for this number of ranks.
 constexpr bool halves_up_to(std::size_t most, int ranks) {
   return detail::choose_allreduce_algorithm(most, ranks) == detail::allreduce_algorithm::halving
          && detail::choose_allreduce_algorithm(most + 1, ranks) == detail::allreduce_algorithm::ring;
@@ -84,7 +84,7 @@ T sum_in_order(detail::allreduce_algorithm way, int ranks, int part_of_ring, std
   int most = 1;
   while (2 * most <= ranks) most *= 2;
   std::vector<T> sums;
-  for (int r = 0; r < ranks; ++r) {  // the first ones in pairs
+  for (int r = 0; r < ranks; ++r) {  // the first ranks are summed in pairs
     bool const paired = r < 2 * (ranks - most);
     sums.push_back(paired ? detail::sum_of(of_rank(r), of_rank(r + 1)) : of_rank(r));
     r += paired ? 1 : 0;

@@ -122,8 +122,7 @@ inline void supports_many_pending_operations(communicator& world) {
   }
   under_way.push_back(world.start_allgatherv(mine, all));
   under_way.push_back(world.start_barrier());
-  if (world.rank() % 2 == 1)
-    std::reverse(under_way.begin(), under_way.end());  // in which order they are waited for
+  if (world.rank() % 2 == 1) std::reverse(under_way.begin(), under_way.end());  // the order of the waits
   for (pending_operation& one : under_way) {
     one.done();
     one.wait();
@@ -294,7 +293,7 @@ inline void destroys_relatives_in_any_order(communicator& world) {
     numbers all = contributions(element_type::i32, world.rank(), 5000);
     pending_operation under_way = family[order]->start_allreduce(all, reduction::sum);
     family[order].reset();
-    int const left = (order + 1 + world.rank() % 2) % 3;  // not in the same order on all ranks
+    int const left = (order + 1 + world.rank() % 2) % 3;  // ranks use different orders
     require(sum_of_ranks(*family[(order + 1) % 3], 1) == world.size(), "the one");
     require(sum_of_ranks(*family[(order + 2) % 3], 1) == world.size(), "and the other");
     family[left].reset();

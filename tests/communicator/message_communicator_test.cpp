@@ -25,7 +25,7 @@ using namespace cohort;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-/// Both ways of making progress: by the waiting threads, and by a dedicated thread.
+/// Both ways of making progress: by the waiting threads, or by a dedicated thread.
 class message_communicator : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<communicator> make(std::shared_ptr<detail::thread_hub> const& hub, int rank,

@@ -5,8 +5,8 @@
 #include <exception>
 #include <mutex>
 
-/// Runs `body` on ranks that are threads. Rethrows the exception of a rank that failed itself, rather than
-/// that of a rank to which the failure was reported.
+/// Runs `body` on ranks that are threads. Rethrows the exception of a rank that has failed itself. The
+/// exceptions of ranks to which a failure was reported have lower precedence.
 template <class Body>
 void on_ranks(int ranks, Body body) {
   std::mutex mutex;

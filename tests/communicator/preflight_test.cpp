@@ -79,8 +79,8 @@ TEST(preflight, reports_every_obstacle_on_every_rank) {
   });
 }
 
-/// Adds three ranks that need these bytes, the first two on host a and the last on host b, where so many are
-/// available.
+/// Adds three ranks that need these bytes: the first two on host a, the last on host b. On each host, 1.25 GB
+/// are available.
 std::vector<detail::rank_facts> on_two_hosts(preflight_report& report,
                                              std::uint64_t detail::rank_facts::*needs,
                                              std::uint64_t preflight_rank::*has) {
@@ -151,7 +151,7 @@ TEST(preflight, requires_a_folder_on_all_ranks_or_on_none) {
     });
 }
 
-/// Notes whether a folder is empty when all ranks begin to measure pairs.
+/// Records whether a folder is empty when all ranks begin to measure pairs.
 class folder_watch final : public cohort_test::counting_communicator {
  public:
   folder_watch(communicator& world, std::filesystem::path folder)
@@ -244,7 +244,7 @@ TEST(preflight, reads_the_memory_limit_of_a_control_group) {
   EXPECT_EQ(detail::free_memory_of_group(root, "/job/rank"), 0U);
 }
 
-/// Facts of ranks on hosts "a" and "b", two on each.
+/// Facts of ranks on hosts "a" and "b", two ranks per host.
 std::vector<detail::rank_facts> facts_of(preflight_report& report) {
   std::vector<detail::rank_facts> made;
   for (char const* const host : {"a", "a", "b", "b"}) {

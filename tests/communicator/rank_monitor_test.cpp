@@ -32,7 +32,7 @@ struct post {
     std::vector<std::byte> bytes;
   };
   explicit post(int ranks) : boxes(static_cast<std::size_t>(ranks)) {}
-  std::vector<std::deque<message>> boxes;  // of the receivers
+  std::vector<std::deque<message>> boxes;  // by receiver
   std::set<std::pair<int, int>> cut{};     // links whose messages are lost
 };
 
@@ -234,7 +234,7 @@ TEST(failure_report, round_trips_and_tolerates_damaged_bytes) {
 TEST(rank_monitor, ends_once_all_ranks_have_ended) {
   three_ranks ranks(100ms);
   ranks[0].leave();
-  ranks.run(300ms, 0);  // the others expect no heartbeat of rank 0
+  ranks.run(300ms, 0);  // the other ranks expect no heartbeat of rank 0
   EXPECT_FALSE(ranks[1].trouble());
   EXPECT_FALSE(ranks[0].finished());
   EXPECT_TRUE(ranks[1].query_ranks(0ms)[0].ended);

@@ -13,8 +13,8 @@ namespace require_same_test {
 using namespace cohort;
 using facts = std::vector<shared_fact>;
 
-/// Error texts of ranks with these facts: "" or the error, the same on every rank; otherwise "different
-/// sentences".
+/// Returns the error text of ranks with these facts: "" without an error; the error if all ranks have the
+/// same; otherwise "different sentences".
 std::string said(int ranks, std::function<facts(int rank)> const& of) {
   std::vector<std::string> sentences(static_cast<std::size_t>(ranks));
   launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {

@@ -26,7 +26,7 @@ namespace thread_ranks_test {
 using namespace cohort;
 using namespace std::chrono_literals;
 
-/// As launch<threads>, over transports that need a dedicated thread.
+/// Like launch<threads>, over transports that need a dedicated thread.
 struct threads_with_movers {
   template <class Body>
   static void launch(int ranks, Body body) {

@@ -3,7 +3,7 @@
 #ifdef MUST_FAIL
 #define slots
 #else
-// The same program without it.
+// The same program without the macro.
 #endif
 #include <cohort/checkpoint/safetensors.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed run documents: a text is refused by a data_error with its position, or it becomes a document,
-// which is read as it was written, also after a field was set.
+// Malformed run documents: a text is refused by a data_error with its position, or it becomes a document. The
+// document is unchanged after it is written and read again, also after a field was set.
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/configuration_run_document_fuzz some/folder tests/configuration/run_document_fuzz
 #include <algorithm>
@@ -33,7 +33,7 @@ void require_checked(run_document const& run) {
 
 }  // namespace
 
-/// The text up to the first character 0 is a document. Behind it are a path, another character 0 and a value.
+/// The text up to the first character 0 is a document. A path, another character 0 and a value follow.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   std::vector<char> const copy(data, data + size);

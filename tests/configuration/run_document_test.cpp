@@ -538,13 +538,13 @@ int size_at(std::string const& text, std::initializer_list<std::string_view> pat
 TEST(run_document, covers_every_member_of_the_settings) {
   run_document run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
-  // Of training_settings, tune is a flag, and log is missing; of fit_settings, validation, metrics
-  // and listeners are. `optimizer` is an object, which also has plateau.
+  // Members without a field: log of training_settings, whose member tune is a flag; validation, metrics and
+  // listeners of fit_settings. `optimizer` is an object that also has the field plateau.
   EXPECT_EQ(size_at(text, {"optimizer"}) + size_at(text, {"initial"}) + size_at(text, {"training"}),
             members_of<optimizer_settings>() + members_of<training_settings>() - 2
                 + members_of<fit_settings>() - 3);
   EXPECT_EQ(size_at(text, {"normalise"}), members_of<normalisation_settings>());
-  EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding
+  EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding has no field
   EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
   EXPECT_EQ(size_at(text, {"output"}), members_of<output_settings>());
   EXPECT_EQ(size_at(text, {"network"}), members_of<network_source>());
@@ -559,7 +559,7 @@ TEST(run_document, covers_every_member_of_the_settings) {
   EXPECT_EQ(size_at(other, {"training", "blocks"}), members_of<block_shuffle>());
   EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
   EXPECT_EQ(size_at(other, {"data", "table"}),
-            members_of<table_source>() - 1 + members_of<encoder_settings>() - 1);  // log
+            members_of<table_source>() - 1 + members_of<encoder_settings>() - 1);  // log has no field
   // Schemas set optional_columns, may_be_empty and out_of_range_is_text.
   EXPECT_EQ(size_at(other, {"data", "table", "format"}), members_of<table_settings>() - 3);
   io::json_document const parsed = io::parse_json(other);

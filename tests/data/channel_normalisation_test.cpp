@@ -31,7 +31,7 @@ void expect_near(std::vector<float> const& got, std::vector<double> const& wante
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
 }
 
-/// The same data set with get only, normalised.
+/// The same data set, normalised, with get as its only access.
 struct rescaled {
   arrays data;
   data_description what;

@@ -34,7 +34,7 @@ strings notices_of(data_table const& rows, encoder_settings how = {}) {
   return said;
 }
 
-/// A column c of the fields, each in a row of its own, beside a column of different numbers.
+/// A column c of these fields, one per row, beside a column of different numbers.
 data_table column(strings const& fields, table_settings const& how = keep) {
   std::string text = "c,n\n";
   for (std::size_t i = 0; i < fields.size(); ++i) text += fields[i] + ',' + std::to_string(i) + '\n';

@@ -11,7 +11,7 @@ namespace mix_test {
 
 using namespace view_cases;
 
-/// The numbers first … first + count − 1, so that parts can be told apart.
+/// The numbers first … first + count − 1, so that the numbers of different parts differ.
 dataset range(int first, int count) { return select(numbers(first + count), first, count); }
 
 /// How often each number occurs in an epoch.
@@ -51,7 +51,7 @@ TEST(mix, has_as_many_examples_as_its_parts_by_default) {
 }
 
 TEST(mix, draws_every_example_once_before_repeating_any) {
-  // 4 draws of 10 an epoch: 5 epochs are two passes.
+  // Each epoch draws 4 of 10 examples, so 5 epochs are two passes.
   dataset const data = mix({{range(0, 10), 1}, {range(10, 4), 1}}, {.size = 8});
   std::vector<int> total(14);
   for (int epoch = 0; epoch < 5; ++epoch) {

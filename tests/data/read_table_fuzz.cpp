@@ -128,7 +128,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     require_same_when_read_again<double>(*table, how);
   else
     require_same_when_read_again<float>(*table, how);
-  // What is accepted without missing values is the same table under every treatment of them.
+  // A table that is accepted with missing values forbidden has the same rows under every other treatment of
+  // them.
   int const rows = table->rows();
   how.missing = missing_values::keep;
   std::optional<data_table> const kept = parsed(text, how);

@@ -10,8 +10,8 @@ namespace simd_vector_test {
 
 using cohort::isa;
 
-// AdaGrad with h₀ = 0, rate 1 and w = 0 takes the step g / (|g| + ε). This tests √(g²) and the division from
-// outside, on each instruction set, for most exponents of a float.
+// AdaGrad with h₀ = 0, rate 1 and w = 0 makes the step g / (|g| + ε). This step tests √(g²) and the division
+// on each instruction set, for most exponents of a float.
 TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
   cohort::optimizer_rule const rule = cohort::adagrad{.learning_rate = 1, .epsilon = 1e-30, .initial = 0};

@@ -43,8 +43,8 @@ inline onnx_model model_of(std::vector<std::int64_t> const& x, std::vector<detai
   made.outputs.push_back({"y", onnx_type::f32, false, {}});
   return made;
 }
-/// Text of the error that an import throws; empty if it throws nothing. Each error has all parts: the fault,
-/// the place, what was expected, what was found and what to do.
+/// Text of the error that an import throws; empty if it throws nothing. Checks that the error has all parts:
+/// the fault, the place, what was expected, what was found, and a remedy.
 inline std::string refused(onnx_model const& model) {
   try {
     imported(write_onnx_model(model));

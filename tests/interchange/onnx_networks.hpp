@@ -33,7 +33,7 @@ network_case masked(std::string name, L const&... layers) {
   return {std::move(name), [=](builder& b) { (b.masked_input({5, 3}, "x") | ... | layers); }};
 }
 
-/// Padding is −1 at all steps behind the last one.
+/// The padding is −1 at all steps after the last one.
 template <class... L>
 network_case padded(std::string name, L const&... layers) {
   return {std::move(name), [=](builder& b) { (b.padded_input({5, 3}, -1, "x") | ... | layers); }};
@@ -304,7 +304,7 @@ inline void fill_parameters(training& run, std::mt19937& random) {
 struct random_batch {
   static constexpr int count = 3;
   batch_view view{};
-  std::vector<std::vector<std::int32_t>> lengths{};  // of each mask
+  std::vector<std::vector<std::int32_t>> lengths{};  // lengths of each mask
 
   random_batch(graph_view net, std::mt19937& random) {
     view.count = count;

@@ -51,7 +51,7 @@ std::string bytes_of(std::string const& path) {
 struct watched {
   dataset data;
   std::int64_t bad = -1;
-  bool kills = false;  // the process, instead of failing
+  bool kills = false;  // kills the process instead of failing
   std::shared_ptr<std::atomic<int>> requests = std::make_shared<std::atomic<int>>(0);
 
   data_description const& describe() const { return data.describe(); }
@@ -304,7 +304,7 @@ TEST(write_predictions, resumes_with_another_number_of_ranks) {
         *data.requests = 0;
         auto const report = write(4 - ranks, data, path, how);
         EXPECT_TRUE(ranks > 1 || report.resumed == 30) << report.resumed;
-        constexpr int samples = 16;  // of each fingerprint: sharding check and manifest
+        constexpr int samples = 16;  // number of samples in each fingerprint: sharding check and manifest
         int const ranks_now = 4 - ranks;
         EXPECT_EQ(*data.requests, count - report.resumed + ranks_now * samples * (ranks_now > 1 ? 2 : 1));
         ASSERT_EQ(report.files.size(), wanted.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A struct with a table of fields is read, written, described by a schema, listed, and set by flags. A field
-// that the table gains is found in all of them.
+// that is added to the table works in all these uses.
 #include <gtest/gtest.h>
 #include <cohort/io/detail/field_codecs.hpp>
 #include <cohort/io/json.hpp>
@@ -27,7 +27,7 @@ struct standing {
 };
 using movement = std::variant<standing, constant_speed>;
 
-/// As the library's structs were before they gained a field.
+/// A struct without the new field.
 struct small_ship {
   std::string name{};
   int sailors = 3;

@@ -144,7 +144,7 @@ TEST(mask, of_attention_is_the_mask_of_the_queries) {
   });
   graph_view const v = net;
   struct row {
-    int output, kernels;  // the inputs whose masks the output has and the kernels get
+    int output, kernels;  // inputs whose masks the output has, and the kernels get
   };
   row const expected[]{{0, 1}, {-1, 1}, {0, -1}, {0, 0}};
   for (int i = 0; i < 4; ++i) {
@@ -215,8 +215,8 @@ result run(graph const& net, std::vector<std::vector<double>> const& examples, d
   return {mean, t.all_gradients()};
 }
 
-/// The networks whose padding must have no effect. `length`: of the input. If `masked` is false, the input
-/// has no mask.
+/// The networks whose padding must have no effect. `length`: length of the input. If `masked` is false, the
+/// input has no mask.
 using described = tensor (*)(tensor);
 tensor start(builder& b, int length, bool masked) {
   return masked ? b.masked_input({length, 2}) : b.input({length, 2});

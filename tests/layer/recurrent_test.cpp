@@ -34,8 +34,8 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
     EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::abs(wanted[i]))) << what << ' ' << i;
 }
 
-/// Half `which` of the numbers of each row, if a row has `columns` numbers; all numbers if it has as many as
-/// a direction.
+/// Returns half `which` of the numbers of each row of `columns` numbers. If a row has only the numbers of one
+/// direction, returns all numbers.
 std::vector<double> half(std::vector<double> const& rows, std::size_t columns, std::size_t which) {
   if (columns == units) return rows;
   std::vector<double> found;

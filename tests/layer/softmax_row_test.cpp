@@ -29,7 +29,7 @@ struct result {
   std::vector<float> p;
 };
 
-/// The row begins at an address that is no multiple of a vector.
+/// The row begins at an address that is not a multiple of a vector.
 result softmax_of(isa which, std::vector<float> const& logits) {
   std::vector<float> x(1), p(logits.size() + 2, 7.0F);
   x.insert(x.end(), logits.begin(), logits.end());

@@ -162,7 +162,7 @@ struct arrays {
     cohort::apply_update(which, rule, now, w.data() + from, g.data(), static_cast<int>(g.size()), s.data(),
                          n);
   }
-  /// The same with the current norms of all elements, if the rule needs them.
+  /// The same array, with the current norms of all elements if the rule needs them.
   update_scalars with_norms(optimizer_rule const& rule, update_scalars now) {
     std::vector<T const*> g;
     std::vector<T*> s;

@@ -22,8 +22,8 @@ using B = reference<double>;
 
 std::vector<std::string> record;
 
-/// Records when its backward runs, and whether its input gradient is needed: x·scale, with one scale per
-/// element.
+/// The layer x·scale, with one scale per element. Records when its backward runs, and whether its input
+/// gradient is needed.
 struct recorded {
   static constexpr std::string_view kind_name = "recorded";
 

@@ -22,7 +22,8 @@ inline graph convolution_and_norm() {
   });
 }
 
-/// Calls visit(name, network, its steps on a backend that fuses nothing) for every case.
+/// Calls visit(name, network, steps) for every case. `steps`: the network's steps on a backend that fuses
+/// nothing.
 template <class Visit>
 void each_case(Visit visit) {
   visit("a norm behind a convolution", convolution_and_norm(),

@@ -10,7 +10,7 @@ namespace machine_peaks_test {
 using namespace cohort;
 
 /// One thread's peak is within a factor of 4 of the rate that this test measures for the same operations. A
-/// busy machine slows down one of the two, so there are several attempts.
+/// busy machine slows down one of the two measurements, so there are several attempts.
 TEST(machine_peaks, are_within_a_factor_of_4_of_timed_operations) {
   using clock = std::chrono::steady_clock;
   double ratio = 0;

@@ -85,7 +85,7 @@ TEST(parameter_set, frozen_batch_norm_uses_its_running_statistics) {
   for (std::size_t n = 0; n < 3; ++n)
     expected -= std::log(output[n * 5 + static_cast<std::size_t>(held.batch.indices[0][n])]) / 3;
   EXPECT_NEAR(loss, expected, 1e-12);
-  // The gradient of the layer below is that of this loss.
+  // The gradient of the layer below is the derivative of this loss.
   auto const gradient = held.gradient(0);
   auto weights = held.dense(0, held.store->master());
   for (std::size_t i = 0; i < weights.size(); i += 7) {

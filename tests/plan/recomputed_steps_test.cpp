@@ -13,7 +13,7 @@ using detail::step_traffic;
 
 std::vector<char> const none{0, 0, 0}, last{0, 0, 1}, both{0, 1, 1};
 
-/// A convolution, then two cheap steps. Value 0 is the batch's; backward reads the values in `read`.
+/// A convolution, then two cheap steps. Value 0 is the batch; backward reads the values in `read`.
 std::vector<step_traffic> chain(std::vector<int> read, double cost = 1, std::size_t middle = 100) {
   return {{.reads = {0}, .value = 1, .output_bytes = 100},
           {.reads = {1}, .value = 2, .output_bytes = middle, .cost = cost},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed messages of Caffe and CaffeOnSpark. The first byte selects a Datum (even) or the key of a record
 // of CaffeOnSpark (odd).
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/records_caffe_datum_fuzz some/folder tests/records/caffe_datum_fuzz
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/caffe_datum.hpp>
@@ -40,7 +40,7 @@ void read_key(std::span<std::byte const> key) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   if (size == 0) return 0;
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   auto const* const first = reinterpret_cast<std::byte const*>(data);
   std::vector<std::byte> const bytes(first + 1, first + size);
   try {

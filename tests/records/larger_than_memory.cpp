@@ -5,8 +5,8 @@
 //                                        bytes that occur in no other record
 //   train FOLDER COUNT RANKS BATCH STOP  trains an epoch, or until step STOP; resumes from FOLDER/kept
 //
-// The network is a table with one weight per record. An update changes the weights of the records in the
-// batch only, each from 0 to the same number. A record that is read twice has another number.
+// The network is a table with one weight per record. An update changes only the weights of the records in the
+// batch, each from 0 to the same value. If a record is read twice, its weight has another value.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/records/record_dataset.hpp>
@@ -22,7 +22,7 @@
 namespace {
 
 using namespace cohort;
-constexpr std::size_t words = 8192;  // of a record
+constexpr std::size_t words = 8192;  // words per record
 
 /// Fills a record: word 0 is its number, the others are those of splitmix64.
 void fill(std::vector<std::uint64_t>& record, std::uint64_t number) {

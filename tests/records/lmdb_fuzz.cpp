@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed LMDB databases. Mutations repair the meta pages' first fields and the numbers of pages of 512
-// bytes. To run it by hand for any time, with new inputs written to the first folder:
+// bytes. To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/records_lmdb_fuzz some/folder tests/records/lmdb_fuzz
 #include <cohort/records/lmdb.hpp>
 #include "fuzzed_records.hpp"

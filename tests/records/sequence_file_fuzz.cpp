@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed SequenceFiles. Mutations repair the sync marks. In place of zlib, "compressed" bytes begin with
 // the number of times that the rest is repeated, so that mutations reach the content of blocks.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/records_sequence_file_fuzz some/folder tests/records/sequence_file_fuzz
 #include <algorithm>
 #include <cohort/records/caffe_on_spark.hpp>

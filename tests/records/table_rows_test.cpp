@@ -236,7 +236,7 @@ TEST(table_rows, continue_after_a_damaged_block_with_an_error_handler) {
   expect_parts(problems[1], {"damaged.csv:5"});
   expect_parts(refused<data_error>([&] { rows.for_each_block([](data_table const&) {}); }),
                {"damaged.csv:3"});
-  // An error of the caller's function is not one of the block.
+  // An error of the caller's function does not count as an error of the block.
   int calls = 0;
   EXPECT_THROW(rows.for_each_block(
                    [&](data_table const&) {
@@ -338,7 +338,7 @@ TEST(table_rows, refuse_a_text_in_a_column_of_numbers) {
   std::string const whole = refused<data_error>([&] { table_encoder(rows.read(0, 400), {.target = "y"}); });
   expect_parts(whole, {"a column of numbers contains texts (", "odd.csv, column x)",
                        "got 399 numbers and 1 text, the first \"1,234.5\" at ", "odd.csv:7:1"});
-  // Behind the rows from which the encoder has learned, the field is refused when its block is read.
+  // In a row after those from which the encoder has learned, the field is refused when its block is read.
   table_encoder const encoder(rows.read(100, 300), {.target = "y", .regression = true});
   EXPECT_EQ(encoder.feature_names(), (std::vector<std::vector<std::string>>{{"x"}}));
   std::string const later = refused<data_error>([&] { numbers_of(rows.examples(encoder), 5); });

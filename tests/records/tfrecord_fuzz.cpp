@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed TFRecord files, and a tf.train.Example in each record. Mutations repair lengths and checksums.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/records_tfrecord_fuzz some/folder tests/records/tfrecord_fuzz
 #include <algorithm>
 #include <cohort/io/crc32c.hpp>
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   static record_format const format = tfrecord();
   fuzzed_records::read_all(
       format, data, size, [](std::string const& where, std::string const&, std::span<std::byte const> bytes) {
-        // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+        // A copy of exactly this size, so that the address sanitizer detects reads past the end.
         std::vector<std::byte> const message(bytes.begin(), bytes.end());
         for (auto const& [name, feature] : tf_example(message, where)) {
           std::size_t read = name.size() + feature.floats.size() + feature.integers.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed tar archives. Mutations repair the checksums of the headers.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/records_webdataset_fuzz some/folder tests/records/webdataset_fuzz
 #include <algorithm>
 #include <cohort/records/webdataset.hpp>

@@ -206,9 +206,9 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   });
 }
 
-/// Every step of a rank is 2⁻⁴ · (1, 2): the mean absolute error has this gradient far below the target.
-/// Rank 1 sends its fourth message when rank 0 has continued as far as it can, and the next one after rank
-/// 0 has looked.
+/// Every step of a rank is 2⁻⁴ · (1, 2), because the mean absolute error has this gradient far below the
+/// target. Rank 1 sends its fourth message when rank 0 has continued as far as it can. Rank 1 sends its next
+/// message after rank 0 has recorded the applied step.
 TEST(unbounded_sharing, divides_a_late_step_by_its_age_with_slower_if_stale) {
   constexpr int late = 3, due = late + longest_lead, steps = 50;
   struct at_gates final : listener {
@@ -239,7 +239,7 @@ TEST(unbounded_sharing, divides_a_late_step_by_its_age_with_slower_if_stale) {
   dataset const data =
       arrays({{.values = {inputs.data(), {2 * steps, 2}}}}, {{.values = {targets.data(), {2 * steps, 1}}}});
   for (bool const slower : {false, true}) {
-    at_gates watching;  // of both ranks
+    at_gates watching;  // records both ranks
     launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
       threshold_sharing const how{.threshold = threshold::fixed{1e-12},
                                   .settings = {.share = share::update,

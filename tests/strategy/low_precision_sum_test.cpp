@@ -36,7 +36,7 @@ struct account {
 };
 
 /// Runs some steps of one rank among others, bucket by bucket as a strategy does. With `dropped`, one step is
-/// not taken.
+/// skipped.
 template <class T>
 account run(communicator& world, detail::low_precision_sum& sum, parameter_set const& parameters, int steps,
             int dropped = -1) {

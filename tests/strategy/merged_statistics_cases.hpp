@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Running statistics over workers, ranks and micro-batches, against a merge in f64 of the statistics that the
-// backend computes for each part alone.
+// Running statistics over workers, ranks and micro-batches, compared with a merge in f64 of the statistics
+// that the backend computes for each part alone.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>

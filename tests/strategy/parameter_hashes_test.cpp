@@ -37,7 +37,7 @@ TEST(hash_of_bytes, differs_for_each_flipped_bit_and_length) {
     EXPECT_TRUE(seen.insert(detail::hash_of_bytes(std::span(zeros).first(size))).second) << size;
 }
 
-/// Two signs in one lane would cancel out if the words' highest bits did not move.
+/// Two flipped signs in one lane would cancel out if the words' highest bits did not move.
 TEST(hash_of_bytes, differs_for_pairs_of_flipped_signs) {
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.5F;

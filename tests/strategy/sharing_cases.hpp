@@ -25,7 +25,7 @@ inline threshold_sharing update_sharing(route way = route::to_all) {
   return how;
 }
 
-/// Applied two steps late.
+/// Messages are applied two steps late.
 inline threshold_sharing late_sharing(share what = share::update) {
   threshold_sharing how = what == share::update ? update_sharing() : sharing();
   how.settings.max_staleness = 2;
@@ -90,7 +90,7 @@ void sharing_learns_what_dense_learns(communicator& world, Strategy const& how) 
   EXPECT_GE(accuracy(how), accuracy(allreduce{}) - 0.04);
 }
 
-/// A message is passed from rank to rank until all have it, after the sizes.
+/// After the sizes, each message is passed from rank to rank until all ranks have it.
 inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
   struct counting final : listener {
     strategy const* of = nullptr;

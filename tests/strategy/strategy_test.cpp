@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks are sufficient for strategies that the library does not contain: three of them in a few lines
-// each.
+// The hooks are sufficient for strategies that the library does not contain. Three such strategies are
+// written here in a few lines each.
 // covers: plan/replica
 #include <cohort/communicator/launch.hpp>
 #include <cstring>

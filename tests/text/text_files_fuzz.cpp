@@ -38,7 +38,7 @@ void use(tokenizer const& read) {
   for (std::int32_t token = 0; token < std::min(read.size(), 500); ++token) whole += read.text_of(token);
   try {
     require(read.decode(read.encode(text)) == text);
-  } catch (data_error const&) {  // a character that is not a token
+  } catch (data_error const&) {  // a character without a token
   }
 }
 

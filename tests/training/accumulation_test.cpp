@@ -101,7 +101,7 @@ TEST(accumulation, is_refused_if_ranks_use_different_numbers_of_micro_batches) {
   });
 }
 
-/// Packs each bucket when it is announced, and all again at the end.
+/// Packs each bucket when it is announced, and packs all buckets again at the end.
 struct packing final : strategy {
   std::vector<std::vector<double>> packed;
   std::span<bucket const> buckets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule for weights of examples, and advantages as targets, wherever a program trains or evaluates.
+// Tests the rule for example weights, and advantages as targets, in every call that trains or evaluates.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>

@@ -146,7 +146,8 @@ inline std::vector<double> golden(std::string const& name, std::string const& fr
   return {};
 }
 
-/// Compares the first `steps` losses. Rounding errors grow from step to step, so the last losses differ most.
+/// Compares the first `steps` losses. Rounding errors grow from step to step, so the last losses have the
+/// largest errors.
 inline void expect_curve(std::vector<double> const& got, std::string const& name, std::size_t steps,
                          double tolerance) {
   std::vector<double> const wanted = golden(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops that must give the same bits as fit: strategies, networks and one epoch of a loader's batches.
+// Strategies, networks and batches for loops that must give the same bits as fit.
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>

@@ -112,7 +112,7 @@ void repeats_its_bits() {
   }
 }
 
-/// One update of plain sgd, then an average, is one update of the whole batch.
+/// One update of plain sgd per rank, then an average, equals one update with the whole batch.
 template <class B>
 void averages_parameters_by_their_steps(double tolerance) {
   signs const data(24);
@@ -235,7 +235,7 @@ void recomputes_with_the_same_bits() {
   }
 }
 
-/// A frozen layer passes the gradient that it passes in training.
+/// A frozen layer propagates the same gradient as in training.
 template <class B>
 void passes_gradients_if_frozen() {
   trial<B> trained(both_directions(7), {.batch = 9}),

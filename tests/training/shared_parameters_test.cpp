@@ -11,7 +11,8 @@ namespace shared_parameters_test {
 
 using namespace cohort_test;
 
-/// The same layer three times, with shared or separate parameters; the layer below is trained through it.
+/// The same layer three times, with shared or separate parameters, above a layer that is trained through all
+/// three.
 graph chain(bool shared) {
   return graph::build([&](builder& b) {
     auto const again = [&](tensor x) {

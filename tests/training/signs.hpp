@@ -9,8 +9,8 @@ namespace cohort_test {
 
 using namespace cohort;
 
-/// `count` series of 1 to 6 steps of two numbers. A step has class 1 if its numbers have the same sign; a
-/// series has the class of its first step.
+/// `count` series of 1 to 6 steps of two numbers. A step has class 1 if both numbers have the same sign; the
+/// class of a series is that of its first step.
 struct signs {
   std::vector<float> rows;
   std::vector<int> lengths;

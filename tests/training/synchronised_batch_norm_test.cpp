@@ -161,7 +161,7 @@ TEST(synchronised_batch_norm, does_not_wait_if_it_is_frozen) {
   }
 }
 
-/// No loss depends on the first output: its layers run forward only.
+/// No loss depends on the first output. Therefore its layers run forward only.
 TEST(synchronised_batch_norm, does_not_wait_without_a_gradient) {
   graph const sided = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input has no names of its own: a table whose columns have another order, or that the pipeline has not
-// prepared, would be evaluated without an error, for wrong features.
+// The inputs of a network have no column names. Without a check, a table with another order of columns, or
+// without the steps of the pipeline, would be evaluated with wrong features and without an error.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>

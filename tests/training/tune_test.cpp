@@ -24,7 +24,7 @@ using wide = reference<double>;
 class tune_in_a_folder : public testing::Test {
  protected:
   using ways = std::vector<std::string>;
-  /// The choice if the candidates take these seconds; `timed` records which ones were timed.
+  /// The choice if the candidates take these seconds. `timed` records the candidates that were timed.
   std::size_t chosen(std::string const& what, ways const& names, std::vector<double> const& seconds) {
     timed.assign(names.size(), 0);
     return tune<wide>({.folder = folder})->choose(what, names, [&](std::size_t way) {

@@ -30,7 +30,7 @@ using narrow = reference<float>;
 constexpr auto tiny =
     network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
 
-/// Examples with the given weights, whose inputs are ±size. Without weight an example has the zeros of a
+/// Examples with the given weights, whose inputs are ±size. An example of weight 0 consists of zeros, like a
 /// damaged record.
 class weighted {
  public:
@@ -98,7 +98,7 @@ TEST(weightless_epoch, of_validation_data_ends_fit_on_all_ranks) {
   });
 }
 
-/// One rank's shard is damaged as a whole; the others train on.
+/// All examples of one rank's shard are damaged; the other ranks continue to train.
 TEST(weightless_epoch, on_one_rank_does_not_end_fit) {
   launch<threads>(2, [](communicator& world) {
     auto const train = [&](auto how) {
@@ -214,7 +214,7 @@ TEST(weightless_epoch, is_accepted_if_its_steps_were_skipped_as_non_finite) {
 TEST(weightless_epoch, does_not_end_find_learning_rate) {
   training run = trainer<narrow>(tiny);
   std::vector<float> weights(400, 1.0F);
-  for (std::size_t i = 0; i < 100; ++i) weights[4 * i] = 0;  // a batch of one has weight 0 now and then
+  for (std::size_t i = 0; i < 100; ++i) weights[4 * i] = 0;  // some batches of one example have weight 0
   EXPECT_GT(find_learning_rate(run, examples(weights), {.steps = 60, .batch = 1}).rows.size(), 20U);
 }
 

@@ -533,7 +533,7 @@ TEST(fitted_pipeline, refuses_learned_values_that_do_not_match) {
                {"learned"});
 }
 
-// Properties: a row, a file, pieces and the parts of ranks have the same results.
+// Properties: rows, files, pieces and the parts of ranks give the same results.
 
 std::string drawn_rows(std::mt19937_64& random, int rows) {
   std::string text = "age,income,city,size\n";

@@ -125,7 +125,7 @@ TEST(keyed_sequences, become_examples_with_masks) {
   EXPECT_EQ((std::vector<float>{x.begin(), x.begin() + 4}), (std::vector<float>{12, 3, 0, 0}));
   auto const labels = made.target(0).as<std::int32_t>();
   EXPECT_EQ((std::vector<std::int32_t>{labels.begin(), labels.end()}),
-            (std::vector<std::int32_t>{1, 0, 1, 1}));  // of the last row
+            (std::vector<std::int32_t>{1, 0, 1, 1}));  // class of each last row
   EXPECT_EQ(made.mask(0).as<std::uint8_t>()[1], 0);
 }
 

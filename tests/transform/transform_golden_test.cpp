@@ -30,8 +30,8 @@ golden_case const& expected(std::string const& name) {
   return cases.at(name);
 }
 
-/// Statistics are summed without rounding, so numbers agree up to the rounding errors of the other library:
-/// those of scikit-learn's variance of numbers near 1e9 are the largest.
+/// Statistics are summed without rounding, so numbers agree up to the rounding errors of the other library.
+/// The largest of these is the error of scikit-learn's variance of numbers near 1e9.
 void expect_close(std::vector<double> const& made, std::vector<double> const& wanted,
                   std::string const& what) {
   ASSERT_EQ(made.size(), wanted.size()) << what;

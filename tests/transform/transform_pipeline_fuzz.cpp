@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed pipelines and expressions: a text is refused by an error with its position, or it becomes a
-// pipeline, which is read as it was written, and which fits and transforms rows.
-// To run it by hand for any time, with new inputs written to the first folder:
+// pipeline. The pipeline is unchanged after it is written and read again; it fits and transforms rows.
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/transform_transform_pipeline_fuzz some/folder tests/transform/transform_pipeline_fuzz
 #include <algorithm>
 #include <cmath>
@@ -97,9 +97,9 @@ void parse_expression(std::string_view text) {
 
 }  // namespace
 
-/// The text up to the first character 0 is a pipeline, fitted or not. Behind it is an expression.
+/// The text up to the first character 0 is a pipeline, fitted or not. An expression follows.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   std::vector<char> const copy(data, data + size);
   std::string_view const all(copy.data(), copy.size());
   std::size_t const end = std::min(all.find('\0'), all.size());

@@ -93,7 +93,7 @@ static void test_describes_a_model(void) {
   CODE(cohort_close(model), cohort_ok);
 }
 
-/// Whether the processor computes in bf16. If it does not, the backend is an error of C as of C++.
+/// Returns whether the processor computes in bf16. If not, the backend is an error in C and in C++.
 static int has_bf16(void) {
   float expected[5];
   cohort_model* model = NULL;
@@ -485,7 +485,7 @@ static void test_refuses_wrong_arguments(void) {
   CODE(cohort_close(model), cohort_ok);
 }
 
-/// Each byte of a model file is changed, and the file truncated: an error, never a crash.
+/// Changes each byte of a model file, and truncates the file. The result is an error, never a crash.
 static void test_refuses_damaged_files(void) {
   static char bytes[1 << 16];
   char damaged[4096];
@@ -505,7 +505,7 @@ static void test_refuses_damaged_files(void) {
     int32_t const code = cohort_open(damaged, "reference", 1, &model);
     refused += code == cohort_data_error;
     texts += strstr(cohort_last_error(), damaged) != NULL;
-    if (code == cohort_ok) {  // a change of the header that has no meaning, such as of padding
+    if (code == cohort_ok) {  // a change without a meaning, such as in the header's padding
       CODE(cohort_close(model), cohort_ok);
     } else {
       TRUE(model == NULL);
@@ -528,7 +528,7 @@ static void* call(void* argument) {
   cohort_input const input = {image, sizeof image};
   cohort_output const output = {classes, sizeof classes};
   for (int i = 0; i < 100; ++i) {
-    if (own->number == 0 && i % 2 == 0) {  // an error of one thread is not seen by the others
+    if (own->number == 0 && i % 2 == 0) {  // another thread's error has no effect here
       own->wrong += cohort_predict(own->model, 3, &input, 1, NULL, 0, &output, 1) != cohort_shape_error;
       own->wrong += cohort_last_error()[0] == '\0';
       continue;

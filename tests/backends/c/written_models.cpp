@@ -20,7 +20,7 @@ void save(graph net, std::string const& path, bool normalises) {
   training run = trainer<reference<float>>(std::move(net), {.seed = 7});
   if (normalises) {
     std::vector<int> const inputs = run.network().with_role(layer_role::input);
-    normalisation scaled;  // of the channels or columns of the first input
+    normalisation scaled;  // for the channels or columns of the first input
     scaled.inputs.resize(inputs.size());
     shape const first = run.network()[inputs[0]].output;
     auto const features = static_cast<std::size_t>(first[channel_axis(first)]);
@@ -34,7 +34,7 @@ template <class Choice>
 void predict(std::string const& path, int count, bool masked, float* outputs) {
   training const run = load_trained<Choice>(path);
   graph_view const net = run.network();
-  constexpr int most = 64 * 36;  // elements of any input
+  constexpr int most = 64 * 36;  // largest number of elements of an input
   std::vector<float> numbers;
   std::vector<std::int32_t> indices;
   std::vector<std::uint8_t> mask;

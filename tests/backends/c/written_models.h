@@ -13,8 +13,8 @@ extern "C" {
 int write_models(char const* folder);
 
 /// Computes `outputs` (count × all outputs, one output after another) for inputs whose elements i are
-/// input_number(i), on the backend `reference`, `onednn` or `onednn_bf16`. A mask leaves the first 3 of 5
-/// steps.  Returns 0, or 1 after an error.
+/// input_number(i), on the backend `reference`, `onednn` or `onednn_bf16`. In a mask, only the first 3 of 5
+/// steps are unmasked.  Returns 0, or 1 after an error.
 int expected_outputs(char const* folder, char const* model, char const* backend, int count, int masked, float* outputs);
 
 /// Element i of every input; indices are input_index(i).

@@ -122,14 +122,14 @@ TEST_F(autotuned_choice, is_reused_in_the_next_run) {
   EXPECT_GT(with_timing, without);
 }
 
-/// An older GPU does not have the engine that the newer one has chosen.
+/// An older GPU does not support the engine that was chosen for the newer GPU.
 TEST_F(autotuned_choice, is_cached_separately_for_each_gpu) {
   scratch_folder const choices;
   fake_dnn::now.fallback.clear();
   auto const engines = [&](char const* name, int capability, std::int64_t fails) {
     machine.name = name;
     fake_dnn::now.capability = capability;
-    fake_dnn::now.fails = fails;  // and is not chosen
+    fake_dnn::now.fails = fails;  // this engine fails and is not chosen
     auto const by = tune<pretended_cudnn>({.batch = 2, .folder = choices.path()});
     trial<pretended_cudnn> const made(graph(cudnn_cases::normed), {.batch = 2, .tune = by.get()});
     std::set<std::string> found;

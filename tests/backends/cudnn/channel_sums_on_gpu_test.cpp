@@ -11,7 +11,7 @@ namespace cudnn_channel_sums_on_gpu_test {
 
 using namespace cohort;
 
-/// A tensor, and the blocks of the two steps of its sums.
+/// A tensor, and the numbers of blocks in the two steps of its sums.
 struct row {
   shape dims;
   bool last;
@@ -30,7 +30,7 @@ class channel_sums_on_gpu : public testing::TestWithParam<std::tuple<row, int>> 
     return std::vector<double>(sums.scratch_bytes(per_channel) / sizeof(double) + 1, 77);
   }
 
-  /// `allowed`: error of a variance.
+  /// `allowed`: allowed error of a variance.
   void expect_statistics(double allowed) {
     std::vector<double> chunks = scratch(2), mean(channels), variance(channels);
     auto const count = static_cast<double>(sums.elements_per_channel());

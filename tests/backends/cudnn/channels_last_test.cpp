@@ -11,8 +11,8 @@ namespace cudnn_channels_last_test {
 
 using namespace cohort;
 
-/// This cuDNN supports channels last only, so f32 images are channels last too and must give the reference's
-/// results.
+/// This cuDNN supports channels last only. Therefore f32 images are also channels last, and must give the
+/// reference's results.
 class channels_last : public testing::Test {
  protected:
   channels_last() {

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for,
                                                         : std::vector{75, 100}),
                          [](auto const& it) { return "sm_" + std::to_string(it.param); });
 
-/// GPUs that execute f64 at 1/32 or less of the rate of f32.
+/// GPUs that execute f64 at 1/32 of the rate of f32 or less.
 TEST(compile_kernels, splits_sums_for_gpus_with_few_f64_units) {
   for (int const capability : {75, 80, 86, 87, 89, 90, 100, 103, 120}) {
     std::vector<std::string> const options = detail::kernel_options(capability);

@@ -104,8 +104,8 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
   EXPECT_TRUE(machine.memory.empty());
 }
 
-/// The source of an upload may change at once, although the GPU reads the copy later. Uploads block only when
-/// the staging memory is full.
+/// The source of an upload may change after the call, although the GPU reads the copy later. Uploads block
+/// only when the staging memory is full.
 TEST(compute_stream, uploads_without_blocking_while_the_staging_buffer_has_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
@@ -192,7 +192,7 @@ TEST(compute_stream, does_not_overwrite_uploads_enqueued_during_a_wait) {
   stream.deallocate(to);
 }
 
-/// A thread that waits for a download does not prevent other threads from uploading, and keeps its piece.
+/// While a thread waits for a download, other threads can upload, and the waiting thread keeps its piece.
 TEST(compute_stream, uploads_while_another_thread_downloads) {
   fake_machine machine;
   static std::atomic<bool> asked;

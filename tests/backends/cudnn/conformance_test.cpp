@@ -17,7 +17,7 @@ namespace conformance_test {
 using namespace cohort;
 
 bool const ready = pretended_gpu::stands();
-/// Simulates a cuDNN that supports channels last only, so that f32 images are channels last too.
+/// Simulates a cuDNN that supports channels last only, so that f32 images are also channels last.
 struct rung_channels_last : ladder::rung<cudnn_ladder::shared<pretended_cudnn>> {
   using ladder::rung<cudnn_ladder::shared<pretended_cudnn>>::rung;
   void SetUp() override { fake_dnn::now.takes_channels_first = false; }

@@ -117,8 +117,8 @@ TEST_F(engine_of_a_convolution, depends_on_the_shapes) {
                                      .columns = {0, 0}};
     return convolution_engine(dnn, convolution_pass::output, made, detail::product_precision::tf32).number();
   };
-  EXPECT_EQ(number(4, 8, 3), 3);  // tensor cores and Winograd
-  EXPECT_EQ(number(3, 8, 3), 6);  // neither suits
+  EXPECT_EQ(number(4, 8, 3), 3);  // the shape suits tensor cores and Winograd
+  EXPECT_EQ(number(3, 8, 3), 6);  // the shape suits neither of them
   EXPECT_EQ(number(4, 8, 5), 6);
 }
 

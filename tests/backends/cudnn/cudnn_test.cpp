@@ -116,8 +116,8 @@ TEST_F(cudnn_backend, is_skipped_if_the_gpu_has_no_tf32) {
   EXPECT_EQ(pretended_cudnn_tf32::probe().reason, "");
 }
 
-/// Batches, losses and numbers of examples are copied while the processor continues. At the end of a step it
-/// waits for the check of the gradient, and once more for norms of all parameters.
+/// Batches, losses and numbers of examples are copied while the processor continues. At the end of a step,
+/// the processor waits for the check of the gradient, and once more for norms of all parameters.
 TEST_F(cudnn_backend, waits_for_the_gpu_once_per_step) {
   auto const waits = [&](graph const& net, dataset const& examples, gradient_normalisation const& how = {}) {
     training made = trainer<pretended_cudnn>(net, {.optimizer = {.rule = adam{}, .normalisation = how}});
@@ -162,7 +162,7 @@ TEST_F(cudnn_backend, runs_only_the_chosen_engine) {
             (std::map<std::int64_t, int>{{6, 5}}));  // the first layer's input has no gradient
 }
 
-/// Steps of a plan, without the passes.
+/// Names of the steps of a plan, without reorders and without the names of passes.
 std::set<std::string> steps_of(bool training) {
   std::set<std::string> found;
   for (plan_row const& row :

@@ -52,7 +52,7 @@ struct planned_convolution {
   int batch;
 };
 
-/// The convolutions of a network, without those whose windows and batch are in `known`.
+/// The convolutions of a network, except those whose windows and batch are in `known`.
 void add_convolutions(graph_view net, std::string const& of, int batch, std::set<std::string>& known,
                       std::vector<planned_convolution>& to) {
   for (int id = 0; id < net.size(); ++id) {
@@ -141,10 +141,10 @@ TEST_F(deviceless_planning, finds_a_plan_for_every_convolution_on_every_gpu) {
     auto const handle = std::make_shared<detail::dnn_on_gpu const>(stream);
     for (product_precision const products :
          {product_precision::f32, product_precision::tf32, product_precision::bf16}) {
-      if (gpu.capability < 80 && products != product_precision::f32) continue;  // probe refuses it
+      if (gpu.capability < 80 && products != product_precision::f32) continue;  // probe rejects it
       detail::gpu_target const where{.stream = stream, .blas = nullptr, .dnn = handle, .products = products};
-      std::map<std::pair<bool, product_precision>, int> plans;  // by variant
-      std::size_t most_scratch = 0;                             // of ResNet-50's convolutions
+      std::map<std::pair<bool, product_precision>, int> plans;  // number of plans per variant
+      std::size_t most_scratch = 0;                             // scratch memory of ResNet-50's convolutions
       int of_resnet50 = 0;
       for (planned_convolution const& one : all) {
         bool any = false;
@@ -206,7 +206,7 @@ TEST(cublaslt, accepts_the_descriptions_of_products) {
       EXPECT_NO_THROW(detail::matrix_product(
           blas, {.m = 8, .n = 16, .k = 24, .transposes_a = true, .has_bias = has_bias}, products))
           << name_of(products);
-  // A wrong size is refused, so the calls above check sizes.
+  // A wrong size is rejected, so the calls above check sizes.
   cublasLtMatmulDesc_t product = nullptr;
   ASSERT_EQ(real.create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
   char const byte = 0;

@@ -103,7 +103,7 @@ struct fake_blas {
                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t one,
                      int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
       preference const& of = *reinterpret_cast<preference const*>(one);
-      // other schemes add partial sums in the result's type, or in any order
+      // other schemes add partial sums in the result's type, or in an undefined order
       bool const any = has_algorithms && of.reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
       *count = any ? std::min(wanted, 3) : 0;
       for (int i = 0; i < *count; ++i) {
@@ -112,7 +112,7 @@ struct fake_blas {
         found[i].algo.data[1] =
             std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
       }
-      // the real one also returns algorithms that the GPU does not support
+      // the real library also returns algorithms that the GPU does not support
       if (*count == 3) found[2].state = CUBLAS_STATUS_NOT_SUPPORTED;
       return CUBLAS_STATUS_SUCCESS;
     };

@@ -6,7 +6,7 @@
 
 #include "fake_description.hpp"
 
-/// Products of a convolution.
+/// Sizes and strides of the loops over the products of a convolution.
 struct fake_convolution_loops {
   std::int64_t batch, channels, rows, columns, filters, depth, high, wide, down, along;
   std::int64_t step[2], dilation[2], before[2];

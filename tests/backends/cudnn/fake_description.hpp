@@ -13,7 +13,7 @@ struct fake_engine {
   std::vector<cudnnBackendNumericalNote_t> notes{};
   bool can_plan = true;
   std::int64_t workspace = 0;
-  int from_capability = 0;  // of the GPU: 90 for 9.0
+  int from_capability = 0;  // lowest compute capability: 90 for 9.0
 };
 
 /// An attribute and its number of elements.
@@ -94,8 +94,8 @@ struct fake_description {
   std::map<cudnnBackendAttributeName_t, std::vector<std::int64_t>> numbers{};
   std::map<cudnnBackendAttributeName_t, std::vector<void*>> pointers{};
   std::map<cudnnBackendAttributeName_t, float> scalars{};
-  fake_engine chosen{};               // of an engine, a configuration or a plan
-  fake_description* graph = nullptr;  // of an engine, a configuration or a plan
+  fake_engine chosen{};               // for an engine, a configuration or a plan
+  fake_description* graph = nullptr;  // for an engine, a configuration or a plan
 
   cudnnStatus_t set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as, std::int64_t count,
                     void const* values) {

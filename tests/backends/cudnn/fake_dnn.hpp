@@ -26,12 +26,12 @@ struct fake_choices {
       {5, {}, false},
       {6, {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, true, 1000},
       {7, {}}};
-  std::vector<fake_engine> second{};  ///< of mode B
+  std::vector<fake_engine> second{};  ///< engines of mode B
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
-  std::set<std::int64_t> failing_modes{};  ///< of the heuristics
-  int capability = 90;                     ///< of the GPU
-  /// Whether engines with tensor cores need a multiple of 4 (f32) or 8 channels, and those by Winograd 3×3
-  /// kernels with stride 1.
+  std::set<std::int64_t> failing_modes{};  ///< modes of the heuristics that fail
+  int capability = 90;                     ///< compute capability of the GPU
+  /// Whether engines with tensor cores require a multiple of 4 (f32) or 8 channels, and Winograd engines
+  /// require 3×3 kernels with stride 1.
   bool varies_with_shape = true;
   bool pads_each_side = true;  ///< false: no engines for paddings that differ per side
   bool takes_narrow = true;
@@ -52,7 +52,7 @@ struct fake_dnn {
   using engine = fake_engine;
   static inline fake_choices now{};
   static inline std::map<std::int64_t, int> runs{};  ///< per engine
-  static inline std::atomic<int> handles = 0;        ///< created and not destroyed
+  static inline std::atomic<int> handles = 0;        ///< handles created and not destroyed
   static int descriptions() { return static_cast<int>(alive().size()); }
 
   struct settings {

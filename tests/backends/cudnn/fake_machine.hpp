@@ -52,22 +52,22 @@ struct fake_machine : fake_compiler {
   std::size_t cudnn_version = 91900;
   std::size_t cudnn_cuda_version = 13000;
 
-  std::vector<std::string> opened{};        // in this order
-  std::atomic<int> contexts = 0;            // currently retained
+  std::vector<std::string> opened{};        // libraries in the order of opening
+  std::atomic<int> contexts = 0;            // contexts currently retained
   guarded_memory memory{};                  // allocated GPU memory
-  std::size_t room = std::size_t{1} << 30;  // of one allocation
-  std::atomic<int> allocations_left = -1;   // until one fails, of GPU or page-locked memory; −1: none fails
-  std::atomic<int> queries_left = -1;       // of streams, until the GPU is lost; −1: it is not lost
-  std::atomic<int> identities = 0;          // number of identifiers returned
-  std::set<fake_stream*> streams{};         // created
+  std::size_t room = std::size_t{1} << 30;  // largest allocation
+  std::atomic<int> allocations_left = -1;  // GPU or page-locked allocations until one fails; −1: none fails
+  std::atomic<int> queries_left = -1;      // stream queries until the GPU is lost; −1: it is not lost
+  std::atomic<int> identities = 0;         // number of identifiers returned
+  std::set<fake_stream*> streams{};        // existing streams
   static constexpr int greatest_priority = -5;
   std::atomic<int> prioritised = 0;  // streams that were created with the greatest priority
-  std::atomic<int> events = 0;       // created
+  std::atomic<int> events = 0;       // existing events
   std::atomic<int> event_queries = 0;
-  std::atomic<int> modules = 0;          // loaded
-  std::vector<unsigned> blocks{};        // of each launch
+  std::atomic<int> modules = 0;          // loaded modules
+  std::vector<unsigned> blocks{};        // blocks of each launch
   std::atomic<std::size_t> crossed = 0;  // bytes copied between the processor and the GPU
-  std::atomic<int> waits = 0;            // for a stream with pending work
+  std::atomic<int> waits = 0;            // waits for a stream with pending work
   std::atomic<int> graphs = 0;           // graphs of recorded work that can be launched
   std::atomic<int> graph_launches = 0;
   std::atomic<int> broken_graphs = 0;                     // failed recordings
@@ -396,7 +396,7 @@ struct fake_machine : fake_compiler {
     return CUDA_SUCCESS;
   }
   static bool fails_to_allocate() { return now->allocations_left >= 0 && now->allocations_left-- == 0; }
-  /// Whether this thread is recording; it must not allocate memory then.
+  /// Returns whether this thread is recording; a recording thread must not allocate memory.
   static bool records() {
     std::lock_guard const in_turn(now->among_streams);
     return std::ranges::any_of(now->streams, &fake_stream::is_recorded_here);

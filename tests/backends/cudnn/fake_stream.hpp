@@ -21,7 +21,7 @@ using fake_graph = std::vector<std::function<void()>>;
 struct fake_stream {
   explicit fake_stream(guarded_memory& gpu) : gpu_(gpu) {}
 
-  std::atomic<int> work = 0;                                // enqueued by any thread
+  std::atomic<int> work = 0;                                // work enqueued by any thread
   std::map<fake_stream const*, int> waits_for{};            // work of other streams
   std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether NCCL's last operation is done
 
@@ -45,14 +45,14 @@ struct fake_stream {
     whole_ = whole_ && !here;
     return here;
   }
-  /// Returns nothing if another thread enqueued work or waited meanwhile.
+  /// Returns nothing if another thread enqueued work or waited during the recording.
   std::optional<fake_graph> recorded() {
     std::lock_guard const in_turn(mutex_);
     records_ = false;
     fake_graph made = std::exchange(graph_, {});
     return whole_ ? std::optional(std::move(made)) : std::nullopt;
   }
-  /// Returns whether a thread that waits for it would have waited; nothing while it records.
+  /// Runs the pending work. Returns whether a waiting thread would have blocked; nothing during a recording.
   std::optional<bool> finish() {
     std::lock_guard const in_turn(mutex_);
     if (records_) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-/// Tests with the label gpu. They are skipped if the driver is missing or reports no GPU. If anything else is
+/// Tests with the label gpu are skipped if the driver is missing or reports no GPU. If anything else is
 /// missing, they fail.
 namespace gpu_here {
 

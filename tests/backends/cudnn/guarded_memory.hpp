@@ -12,9 +12,9 @@
 namespace cohort {
 
 /// Memory of a simulated GPU. The processor cannot access it, except while work of the GPU runs (class
-/// access). Pages that are never accessible enclose each piece, so that an access behind its end (rounded up
-/// to 256 bytes) or after its release ends the program. With the address sanitizer, which checks bounds
-/// itself, all pieces stay accessible.
+/// access). Each piece is enclosed by inaccessible pages, so that an access beyond its end (rounded up to 256
+/// bytes) or after its release ends the program. With the address sanitizer, which checks bounds itself, all
+/// pieces stay accessible.
 class guarded_memory {
  public:
   guarded_memory() = default;

@@ -73,7 +73,7 @@ detail::kernels::random_examples drawn() {
   return {numbers.data(), &constants, detail::purpose_of("layer", "one")};
 }
 
-/// The largest error of both types relative to the sum of magnitudes, of sums and of sums of squares.
+/// Largest errors of sums and of sums of squares, relative to the sum of magnitudes, for both types.
 template <class Sum>
 double relative_error(std::vector<float> const& terms) {
   Sum sum, squares;
@@ -100,7 +100,7 @@ TEST(kernels, sums_have_at_most_the_documented_error) {
       auto const terms_count = static_cast<double>(n);
       EXPECT_LE(relative_error<detail::kernels::wide_sum>(one), terms_count * 0x1p-53) << n;
       EXPECT_LE(relative_error<detail::kernels::split_sum>(one), terms_count * 0x1p-46) << n;
-      // Those of ordinary terms are far below the bound.
+      // The errors of ordinary terms are far below the bound.
       EXPECT_LE(relative_error<detail::kernels::split_sum>(one), 0x1p-38) << n;
     }
   }
@@ -255,7 +255,7 @@ class warp_of_threads {
   struct state {
     std::array<std::array<std::byte, 16>, 32> values{};
 
-    /// Returns when all lanes have called it.
+    /// Blocks until all lanes have called it.
     void meet() {
       std::unique_lock lock(mutex_);
       int const own = round_;

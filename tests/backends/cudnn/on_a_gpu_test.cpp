@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: gpu slow
-// Runs the cases of the simulated GPU on a real one. Without a GPU they are skipped, which only tests with
-// this label may be.
+// Runs the cases of the simulated GPU on a real GPU. Without a GPU they are skipped; only tests with this
+// label may be skipped.
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/training/own_backend.hpp>
@@ -78,7 +78,7 @@ TEST_F(on_a_gpu, work_is_recorded_and_replayed) {
   on->download(x.data(), &got, sizeof got);
   EXPECT_EQ(got, 9);
 }
-/// Work that cuDNN and cuBLASLt enqueue is recorded too.
+/// Work that cuDNN and cuBLASLt enqueue is also recorded.
 TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
   static std::shared_ptr<detail::compute_stream> on;
   on = machine_under_test().stream();

@@ -38,7 +38,7 @@ class passes_on_gpu : public testing::Test {
 
   static constexpr std::size_t n = 2 * arena_passes::chunk + 160, begin = 32, room = begin + n + 16;
 
-  /// Adds an arena to both: to gpu_arenas and host_arenas.
+  /// Adds equal arenas to gpu_arenas and to host_arenas.
   void add_arena(numbers const& values) {
     buffer& on_gpu = memory.emplace_back(room * sizeof(float), gpu->space());
     gpu->upload(reinterpret_cast<std::byte const*>(values.data()), on_gpu.data(), room * sizeof(float));

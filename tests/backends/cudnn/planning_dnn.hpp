@@ -42,7 +42,7 @@ struct planning_dnn {
     made.create = fake.create;
     made.destroy = fake.destroy;
     made.set_stream = fake.set_stream;
-    // Where a handle identifies the GPU, its description takes the handle's place.
+    // Replaces each handle that identifies the GPU by the description of the GPU.
     made.set_attribute = [](cudnnBackendDescriptor_t one, cudnnBackendAttributeName_t name,
                             cudnnBackendAttributeType_t type, std::int64_t count, void const* values) {
       if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE) return CUDNN_STATUS_SUCCESS;

@@ -7,7 +7,8 @@
 
 #include "fake_machine.hpp"
 
-/// A GPU backend on a simulated machine. Plan, memory, layouts, descriptors and launches are the real ones.
+/// A GPU backend on a simulated machine. Its plans, memory, layouts, descriptors and launches are those of
+/// cudnn.
 ///
 /// Before    a machine exists.
 struct pretended_gpu {

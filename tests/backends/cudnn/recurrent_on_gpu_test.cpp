@@ -152,8 +152,8 @@ TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
   EXPECT_NE(outputs(&states), fresh);
 }
 
-/// Weights move masks and targets in the block that is uploaded; a recorded pass would read the old
-/// addresses.
+/// Example weights change the positions of masks and targets in the uploaded block; a recorded pass would
+/// read the old addresses.
 TEST_F(recurrent_on_gpu, does_not_replay_recorded_passes_after_addresses_have_changed) {
   trial<pretended_cudnn> one(classifier(), {.batch = 4});
   auto const loss = [&](std::span<float const> weights) {

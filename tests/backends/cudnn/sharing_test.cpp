@@ -20,7 +20,7 @@
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
 
-// Compares threshold sharing whose gradients stay on a GPU with the same GPU and the processor's codec.
+// Compares threshold sharing in GPU memory with threshold sharing on the same GPU by the processor's codec.
 namespace cudnn_sharing_test {
 
 using namespace cohort;

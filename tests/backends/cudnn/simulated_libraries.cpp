@@ -22,7 +22,7 @@ struct simulation {
   library_source of_machine{}, of_nccl = nccl.source();
 
   simulation() {
-    // No real NVRTC has this version, so no program reads the cached kernels of this one.
+    // No real NVRTC has this version, so no other program reads the kernels that this NVRTC has cached.
     machine.nvrtc.version = [](int* major, int* minor) {
       *major = 13, *minor = 999;
       return NVRTC_SUCCESS;
@@ -41,8 +41,8 @@ simulation& simulated() {
   return made;
 }
 
-/// The system's function of this name. It must be called as the last action of its replacement, and this file
-/// be compiled with -O2, so that the call keeps the return address, by which the loader finds the calling
+/// The system's function of this name. The replacement must call it as its last action, and this file must be
+/// compiled with -O2. The call then keeps the return address, by which the loader identifies the calling
 /// library.
 template <class Function>
 Function* of_system(char const* name) {

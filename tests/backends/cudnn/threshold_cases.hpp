@@ -66,7 +66,7 @@ struct both {
   both(shared_gpu const& on, tensor_table table, threshold_compression how, numbers const& r)
       : gpu(on_gpu(on, table, how)), host(std::move(table), how), gpu_residual(on, r), residual(r) {}
 
-  /// The message of r + x if both write the same bytes; empty otherwise.
+  /// The message of r + x if both codecs write the same bytes; empty otherwise.
   message_bytes encoded(shared_gpu const& on, message_stamp const& stamp, numbers const& x) {
     gpu_numbers const there(on, x);
     message_bytes const got = kept(gpu.encode(stamp, gpu_residual.span(), there.span()));
@@ -226,8 +226,8 @@ inline void reads_messages_of_the_gpu_and_of_the_host(shared_gpu const& on) {
   decoded(one, on, kept(one.host.nothing({})));
 }
 
-/// Decodes a message with both codecs, which must add equal values. Returns their error text, which must be
-/// equal too; empty without an error.
+/// Decodes a message with both codecs, which must add equal values. Returns their common error text; empty
+/// without an error.
 inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes const& message) {
   auto const said = [&](threshold_compressor& codec, std::span<float> dense) {
     try {
@@ -265,8 +265,7 @@ inline void refuses_the_same_messages_as_the_host(shared_gpu const& on) {
   EXPECT_LT(refused, bits);
 }
 
-/// The ends of ranges are at any position in words, groups and blocks, and elements beyond 2^16 thresholds
-/// are among those sent.
+/// Ranges end at any position in words, groups and blocks. Some of the sent elements exceed 2^16 thresholds.
 inline void counts_the_entries_sent_per_threshold(shared_gpu const& on) {
   std::vector<std::uint64_t> const ends{1, 31, 33, 64, 1'000, 1'024, 1'500, 65'536, 65'537, 131'072, 140'000};
   std::vector<bf16> const t(ends.size(), bf16::nearest(1.F));

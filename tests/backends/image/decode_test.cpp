@@ -151,7 +151,7 @@ TEST(decode, names_other_kinds_of_files_and_how_to_convert_them) {
 }
 
 TEST(decode, converts_cmyk_to_rgb_as_pillow_does) {
-  // Lossless for constant colours: stored numbers 200, 100, 50 and 180, as of Adobe's programs.
+  // JPEG stores constant colours without loss. Stored values: 200, 100, 50 and 180, as by Adobe's programs.
   std::vector<std::uint8_t> pixels;
   for (int i = 0; i < 8 * 8; ++i) pixels.insert(pixels.end(), {200, 100, 50, 180});
   file_bytes const file = jpeg_bytes(pixels, 8, 8, TJPF_CMYK, TJSAMP_444, 100);
@@ -189,7 +189,7 @@ TEST(decode, refuses_jpegs_whose_later_scans_or_intervals_are_skipped) {
   damaged[scan] = {};
   expect_parts(refusal_of(damaged), {"extraneous bytes before marker 0xd9"});
   EXPECT_EQ(decoded(damaged, "x", {.salvage = true}).dims, (cohort::shape{3, 20, 20}));
-  // A file that says that it has marks in its scan.
+  // A file whose header declares restart marks.
   file_bytes intervals = jpeg_of(picture(3, 20, 20));
   intervals.insert(intervals.end() - 2, 5, std::byte{7});
   EXPECT_EQ(decoded(intervals, "x").dims, (cohort::shape{3, 20, 20}));

@@ -93,7 +93,7 @@ TEST(image_records, refuse_records_without_image_or_class) {
                {"got cls"});
 }
 
-/// A Datum of `planes` bytes, or an encoded image.
+/// A Datum with `planes` as bytes, or with an encoded image.
 std::string datum(shape const& extents, std::string const& data, int label, bool encoded = false) {
   detail::protobuf_writer to;
   for (std::uint32_t axis = 0; axis < 3; ++axis) to.integer(axis + 1, extents[static_cast<int>(axis)]);

@@ -61,7 +61,7 @@ examples epoch_of(D const& data, std::int64_t epoch, int ranks = 1, int readers 
   return seen;
 }
 
-/// The distribution of a class label and of another one.
+/// The class distribution of a mixture of two labels.
 std::vector<float> shares(std::int64_t own, std::int64_t other, double share) {
   std::vector<float> made(classes, 0);
   made[static_cast<std::size_t>(own % classes)] = static_cast<float>(share);

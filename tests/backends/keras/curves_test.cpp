@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of 20 steps of imported models, beside Keras' in golden/keras/curves.txt.
+// Losses of 20 steps of imported models, compared with Keras' losses in golden/keras/curves.txt.
 // covers: keras
 #include <gtest/gtest.h>
 

@@ -224,7 +224,7 @@ struct kernel_in_file {
     extents = static_cast<std::size_t>(std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end())
                                        - bytes.begin());
     for (std::size_t at = extents - 16;;
-         at += 8 + number(at + 2, 2)) {  // the message before has a head of 8 bytes
+         at += 8 + number(at + 2, 2)) {  // the preceding message has a header of 8 bytes
       if (number(at, 2) == 3) type = at + 8;
       if (number(at, 2) == 8) layout = at + 8;
       if (layout != 0) break;
@@ -474,7 +474,7 @@ TEST(keras_configurations, that_are_mutated_are_refused_or_imported) {
       std::string text = one.config;
       static constexpr std::string_view replacements[]{"0",  "-1",   "null",  "1000000", "[]",
                                                        "{}", "true", "\"x\"", "9",       ","};
-      // A digit or a name becomes something else.
+      // Changes a digit or a name.
       std::size_t const at = text.find_first_of("0123456789tfn\"", draw(text.size()));
       if (at == std::string::npos) continue;
       text.replace(at, 1, replacements[draw(std::size(replacements))]);

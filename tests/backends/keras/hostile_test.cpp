@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations that are small and cost much, and numbers that overflow.
+// Small configurations that would need much time or memory, and numbers that overflow.
 // covers: keras
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ std::string repeated(int depth, int count, std::string const& class_name) {
     std::string const x = "x" + std::to_string(i);
     std::vector<std::string> from{x};
     for (int call = 0; call + 1 < count; ++call) from.push_back(name + '/' + std::to_string(call));
-    // Files count the calls of a nested model from 1, where the outputs of a model are named.
+    // In the names of a model's outputs, files count the calls of a nested model from 1.
     std::string const last = std::to_string(i == 0 ? count - 1 : count);
     std::string const called =
         child.substr(0, child.size() - 1) + R"(, "inbound_nodes": )" + calls(from) + '}';

@@ -3,8 +3,8 @@
 // Malformed Keras models: a configuration is refused by data_error, or it becomes a network. An archive is
 // refused by data_error, or its entries are inside the archive. An HDF5 file is refused by data_error, or it
 // becomes a network. The first byte selects a configuration (0: to train, 1: to predict), the archive of a
-// .keras file (2) or an HDF5 file (3). To run it by hand for any time, with new inputs written to the first
-// folder:
+// .keras file (2) or an HDF5 file (3).
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_keras_import_keras_fuzz some/folder tests/backends/keras/import_keras_fuzz
 #include <cohort/error/exceptions.hpp>
 #include <cohort/keras.hpp>

@@ -171,8 +171,8 @@ struct keras_batch {
   keras_batch& operator=(keras_batch const&) = delete;
 };
 
-/// Differences between an output and that of Keras; empty if there are none. `mask`: steps that are compared;
-/// empty: all.
+/// Returns the differences between an output and Keras' output; empty if there are none. `mask`: steps to
+/// compare; empty: all.
 inline std::string compare_output(cohort::predictions const& made, keras_tensor const& wanted,
                                   std::vector<std::uint8_t> const& mask = {}, double tolerance = 1e-5) {
   cohort::shape const dims = made.example.batched(made.count());
@@ -191,7 +191,7 @@ inline std::string compare_output(cohort::predictions const& made, keras_tensor 
 }
 
 /// Compares the outputs of a run with those of a case, by the names of the outputs and in the network's
-/// order. If the batch has a mask, steps that are masked are not compared.
+/// order. If the batch has a mask, masked steps are not compared.
 inline std::string compare_outputs(cohort::training const& run, cohort::imported_model const& model,
                                    keras_case const& one, double tolerance = 1e-5) {
   keras_batch const batch(one);

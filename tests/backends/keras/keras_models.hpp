@@ -45,7 +45,7 @@ inline std::string functional(std::vector<std::string> const& layers, std::strin
          + rest + '}';
 }
 
-/// The message of an importer's error, which has all parts, without the last one: what to do.
+/// Returns the message of an importer's error without its last part, the remedy. Checks that all parts exist.
 inline std::string without_remedy(std::string const& message) {
   if (!message.starts_with("cannot import the Keras model: ")) return message;
   std::size_t const expected = message.find("): expected "), got = message.find(", got ", expected),

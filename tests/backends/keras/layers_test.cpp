@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every class of keras.layers, in the cases of golden/keras/layers.txt: with Keras' outputs, or refused.
+// Each class of keras.layers in golden/keras/layers.txt has the outputs of Keras, or is refused.
 // covers: keras
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using keras_models::without_remedy;
 
 namespace {
 
-/// Differences between the outputs of a case and those of Keras; empty if there are none.
+/// Returns the differences between the outputs of a case and Keras' outputs; empty if there are none.
 std::string layer_differences(keras_case const& one, keras_options const& how = {}) {
   try {
     named_waves const weights;

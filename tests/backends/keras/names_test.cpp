@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of a name of a Keras model equals the output of its layer in Keras, with the masks that Keras
-// passes, drops or computes: golden/keras/names.txt and masks.txt.
+// The output that has a name of a Keras model equals the output of the layer with this name in Keras. Masks
+// are passed, dropped or computed as in Keras: golden/keras/names.txt and masks.txt.
 // covers: keras
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the meaning of the options of Keras models, and that no option is dropped.
+// Tests the effects of the options of Keras models, and that no option is ignored.
 // covers: keras
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ TEST(keras_normalization, requires_one_mean_per_channel) {
                                                  ", layer n", ": expected axis -1, got other axes"));
 }
 
-// ---- options that were dropped ---------------------------------------------------------------------------
+// ---- options that must not be ignored ---------------------------------------------------------------------
 
 std::string keras_1(std::string const& class_name, std::string const& config) {
   return R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [{"class_name": ")" + class_name

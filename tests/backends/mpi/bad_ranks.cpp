@@ -24,7 +24,7 @@ void waste(std::chrono::milliseconds time) {
   while (std::chrono::steady_clock::now() < end) ::sched_yield();
 }
 
-/// Misbehaves. Returns whether the loop is to end.
+/// Misbehaves. Returns whether the loop must end.
 bool misbehave(std::string const& deed, cohort::communicator& world) {
   std::puts("now");
   std::fflush(stdout);

@@ -11,7 +11,7 @@
 
 namespace {
 
-MPI_Request* receive_from_last = nullptr;  // that of rank 0
+MPI_Request* receive_from_last = nullptr;  // the request of rank 0
 bool refuses = false;
 
 int rank_of_this() {
@@ -52,7 +52,7 @@ TEST(mpi_control, reports_mpi_errors_to_all_ranks_and_continues) {
     EXPECT_TRUE(control.another_rank_failed());
     EXPECT_TRUE(control.query_ranks(heartbeat)[0].answers);
   }
-  auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // during which the others send queries
+  auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // the others send queries meanwhile
   while (std::chrono::steady_clock::now() < end) control.make_progress();
 }
 

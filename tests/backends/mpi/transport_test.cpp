@@ -186,7 +186,7 @@ TEST(mpi_transport, reports_all_ranks_that_are_lost_together) {
                         : "rank 0 is cut off from ranks 1, 2, or they are lost: no heartbeat for 0."))
         << text;
   }
-  MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
+  MPI_Barrier(MPI_COMM_WORLD);  // the other ranks send nothing
 }
 
 TEST(mpi_transport, reports_ended_ranks_and_their_last_progress) {

@@ -23,13 +23,13 @@ struct fake_nccl {
   static constexpr int none = -2;
   int version_number = 22809;
   bool is_there = true;
-  int asynchronous_error_at = none;  // the sum after whose start rank 0 gets this error
-  int silent_at = none;              // the sum that never ends
+  int asynchronous_error_at = none;  // index of the sum at which rank 0 gets this error
+  int silent_at = none;              // index of the sum that never ends
   bool joins = true;                 // false: joining never returns
-  std::atomic<int> ranks = 0;        // joined and not destroyed or aborted
+  std::atomic<int> ranks = 0;        // ranks that have joined and are not destroyed or aborted
   std::atomic<int> aborted = 0;
-  std::atomic<int> too_early = 0;  // destroyed before all ranks had finalised
-  std::atomic<int> sums = 0;       // of all ranks
+  std::atomic<int> too_early = 0;  // ranks destroyed before all ranks had finalised
+  std::atomic<int> sums = 0;       // number of sums of all ranks
 
   fake_nccl() {
     now = this;
@@ -74,7 +74,7 @@ struct fake_nccl {
     ring* in = nullptr;
     int rank = 0;
     std::size_t started = 0;
-    int asked = 0;          // number of queries since then
+    int asked = 0;          // number of queries since the last operation
     bool settling = false;  // the last operation is not in its stream yet
     bool ended = false;
     fake_stream* stream = nullptr;

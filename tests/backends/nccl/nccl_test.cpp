@@ -85,8 +85,8 @@ TEST_F(nccl_between_pretended_gpus, conforms_as_a_communicator) {
 
 struct outcome {
   std::vector<float> parameters{};
-  std::vector<std::string> lines{};  // of rank 0
-  std::size_t crossed = 0;           // bytes between processor and GPUs
+  std::vector<std::string> lines{};  // log lines of rank 0
+  std::size_t crossed = 0;           // bytes copied between processor and GPUs
 };
 
 /// Rank 0's parameters after training. `Rest`: the backend of the other ranks.

@@ -3,7 +3,7 @@
 // label: gpu slow
 // ranks: 1 2
 // Sums, split communicators and training with the real NCCL, between as many GPUs as there are ranks. With
-// fewer GPUs they are skipped, which only tests with this label may be.
+// fewer GPUs they are skipped; only tests with this label may be skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_F(between_gpus, sums_device_memory) {
 }
 
 TEST_F(between_gpus, split_communicators_sum_and_are_destroyed_in_any_order) {
-  if (world->size() % 2 != 0) return;  // their halves are of equal size
+  if (world->size() % 2 != 0) return;  // each half needs the same number of ranks
   on_every_rank(*world, [] {
     nccl over(*world);
     relatives_sum_and_go_in_any_order(over, stream());

@@ -19,8 +19,8 @@ TEST(batch_statistics, of_onednn_in_bf16_are_merged_like_f64) {
   merge_like_f64<onednn_bf16, batch_norm>({1e3, 1e6});
 }
 
-/// Errors of a backend's own statistics of one batch, for a deviation of 1: of the mean in deviations, and of
-/// the variance, which is 1. Elements are exact in the type of the tensors.
+/// Errors of the statistics that a backend computes for one batch with a deviation of 1: error of the mean in
+/// deviations, and error of the variance, which is 1. Elements are exact in the type of the tensors.
 struct whole_error {
   double mean = 0, variance = 0, least = 0;
 };

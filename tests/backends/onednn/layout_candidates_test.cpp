@@ -88,9 +88,9 @@ void all_candidates_agree(double tolerance) {
 /// The candidates add the same products in f32, in other orders: 3e-7 on AVX2 and AVX-512.
 TEST(layout_candidates, agree_in_f32) { all_candidates_agree<onednn>(3e-6); }
 
-/// Sums in f32 that differ in their last bits may be rounded to neighbouring bf16 numbers, 2⁻⁸ apart: 4e-8
-/// on AVX-512, where nearly all are rounded to the same. Another layer's weights or another row would give
-/// about 1.
+/// Sums in f32 that differ in their last bits may be rounded to neighbouring bf16 numbers, 2⁻⁸ apart. The
+/// error is 4e-8 on AVX-512, where nearly all sums are rounded to the same number. Another layer's weights or
+/// another row would give about 1.
 TEST(layout_candidates, agree_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   all_candidates_agree<onednn_bf16>(0.01);

@@ -80,7 +80,7 @@ TEST(onednn, reports_the_reorders_that_copy_gradients_of_a_join) {
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows()) {
     if (row.direction != plan_pass::backward || !row.implementation.starts_with(said)) continue;
     EXPECT_GT(row.implementation.size(), said.size()) << row.step;
-    EXPECT_NE(row.step, "add_1");  // its gradient is passed on
+    EXPECT_NE(row.step, "add_1");  // its gradient is forwarded
     parts += row.step == "concatenate_1";
   }
   EXPECT_EQ(parts, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
-// Layers that are updated during the next forward, with working copies of their weights: in other layouts, or
-// in bf16 and written by the update.
+// Layers that are updated during the next forward, with working copies of their weights. The copies have
+// other layouts, or are bf16 and written by the update.
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/onednn.hpp>

@@ -56,7 +56,7 @@ TEST_F(rounding, is_bitwise_equal_to_a_reorder) {
 }
 
 /// The first layer's weights have the same layout in oneDNN's forward and in their gradient, and no input
-/// gradient is needed. So its only working copy is written by the update.
+/// gradient is needed. Therefore the layer has one working copy, which the update writes.
 constexpr auto net = network<[](builder& b) {
   return b.input({1, 28, 28}) | dense{.units = 48} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();

@@ -25,7 +25,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// The events of a receiver, and how many receives have ended.
+/// Receives the events of a receiver, and counts the receives that have ended.
 struct counted final : detail::tcp_receiver::events {
   void received(std::uint64_t one, std::uint64_t) override {
     require(one >= 1 && one <= begun);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running job under connections of processes that are no ranks. COHORT_HOSTILE_CONNECTIONS: how many.
+// A running job that receives connections from processes that are not ranks. COHORT_HOSTILE_CONNECTIONS:
+// their number.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -28,7 +29,8 @@ int connections() {
   return given ? std::atoi(given) : 200;
 }
 
-/// Connects, and sends bytes as a stranger: without TLS, or with TLS and a wrong or the right secret.
+/// A process that is not a rank. It connects and sends bytes: without TLS, or with TLS and a wrong or the
+/// right secret.
 class stranger {
  public:
   stranger(detail::endpoint to, detail::tls_identity const& identity)
@@ -65,7 +67,7 @@ class stranger {
 std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random) {
   detail::greeting hello{.token = job.members.token, .from = 1, .to = 0, .size = 2};
   if (kind == 1) hello.token[3] ^= std::byte{1};  // forged
-  if (kind == 2) hello.token = {};                // of an earlier start
+  if (kind == 2) hello.token = {};                // token of an earlier start
   if (kind == 3) hello.from = 77;
   if (kind == 4) hello.to = 1;
   auto const greeting = hello.encoded();  // kind 0: replayed, rank 1 is connected
@@ -92,13 +94,13 @@ TEST(hostile_connections, are_refused_while_the_job_continues) {
     rusage before{}, after{};
     ::getrusage(RUSAGE_SELF, &before);
     std::thread attackers([&] {
-      while (!begins) ::poll(nullptr, 0, 1);  // a stranger that knows the secret may come before a rank
+      while (!begins) ::poll(nullptr, 0, 1);  // a stranger that knows the secret may connect before a rank
       detail::job_key wrong_key{};
       wrong_key[5] = std::byte{1};
       detail::tls_identity const wrong =
           encrypts ? detail::tls_identity(wrong_key, "test") : detail::tls_identity();
       std::mt19937 random(1);
-      std::vector<stranger> slow;  // connections that stay
+      std::vector<stranger> slow;  // connections that are kept open
       int const count = connections();
       for (int k = 0; k < count; ++k) {
         int const kind = k % 8, key = k / 8 % 3;
@@ -157,8 +159,8 @@ TEST(hostile_connections, that_are_idle_are_closed_for_newer_connections) {
   std::thread attackers([&] {
     std::vector<stranger> idle;
     for (int k = 0; k < 300; ++k) idle.emplace_back(target, detail::tls_identity());
-    // The ranks accept 64 and 4 per rank at once, then 100 per second. On a busy machine, connections reach
-    // them in another order than these were made in.
+    // The ranks accept 64 and 4 per rank at once, then 100 per second. On a busy machine, connections may
+    // arrive in another order than the order in which they were opened.
     int closed = 0;
     for (auto const end = std::chrono::steady_clock::now() + 30s;
          closed < 44 && std::chrono::steady_clock::now() < end;) {
@@ -180,7 +182,7 @@ TEST(hostile_connections, that_are_idle_are_closed_for_newer_connections) {
   attackers.join();
 }
 
-/// Processes that hold idle connections, and connect again when they are closed.
+/// Processes that hold idle connections, and reconnect when these are closed.
 class flood {
  public:
   flood(std::vector<detail::endpoint> const& targets, int connections)
@@ -213,7 +215,7 @@ class flood {
       for (std::size_t k = 0; k < all.size(); ++k) {
         if (!all[k].is_open()) try {
             all[k] = detail::tcp_socket::connecting(targets[k % targets.size()]);
-          } catch (communicator_error const&) {  // nobody listens yet
+          } catch (communicator_error const&) {  // no process listens yet
           }
         events[k] = {all[k].descriptor(), static_cast<short>(is_open[k] ? POLLIN : POLLOUT), 0};
       }

@@ -164,7 +164,7 @@ TEST(rendezvous, reports_differing_numbers_of_ranks_to_all_processes) {
   std::string const of_second = at.misfit(at.member(3, "b", 1));
   std::string const of_late = at.misfit(at.member(2, "c", 1));
   auto const begin = std::chrono::steady_clock::now();
-  at.service.reset();  // the process that runs the service ends: others may come a little later
+  at.service.reset();  // the process that runs the service ends: others may register later
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 1s);
   for (std::string const& one : {first.answer().text, of_second, of_late})
     expect_parts(one,
@@ -206,7 +206,7 @@ TEST(rendezvous, refuses_a_second_registration_on_the_same_connection) {
   EXPECT_EQ(first.answer().text, "it has registered twice on one connection");
 }
 
-/// The service of another job, or of an earlier start of this one, may end a little later.
+/// The service of another job, or of an earlier start of this job, may still run for a short time.
 TEST(rendezvous, is_retried_until_the_service_of_another_job_has_ended) {
   for (bool const encrypts : {false, true}) {
     std::optional<meeting> earlier(std::in_place, 2, encrypts ? shared_key() : detail::tls_identity());
@@ -228,7 +228,7 @@ TEST(rendezvous, is_retried_until_the_service_of_another_job_has_ended) {
   }
 }
 
-/// cohort-run names a restart "job 1". A further restart helps: the service of "job" ends by itself.
+/// cohort-run names a restart "job 1". A further restart succeeds, because the service of "job" ends by then.
 TEST(rendezvous, throws_communicator_error_if_only_an_earlier_start_answers) {
   for (bool const encrypts : {false, true}) {
     detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();
@@ -322,7 +322,7 @@ TEST(rendezvous, refuses_processes_without_the_secret) {
   auto const join = [&](detail::tls_identity const& with) {
     return [&] { detail::join_rendezvous(at.where, with, at.member(2), 300ms); };
   };
-  // A restart does not help, so these are no communicator_error.
+  // A restart would not help, so these errors are not communicator_error.
   expect_parts(
       refused<setting_error>(join({})),
       {"the ranks differ in their encryption", "encrypts, and this process does not", "COHORT_ENCRYPTION"});
@@ -433,7 +433,7 @@ TEST(rendezvous, reports_missing_processes_although_the_service_has_ended) {
   detail::host_and_port const where = at->where;
   registration const mine{.job = "job", .host = "h", .ranks = 3, .addresses = {loopback()}};
   std::jthread const ends([&] {
-    bool both = false;  // whether both processes have heard of each other
+    bool both = false;  // whether each process was notified of the other one
     for (int tries = 0; tries < 10 && !both; ++tries)
       both = refused<communicator_error>([&] {
                detail::join_rendezvous(where, {}, mine, 400ms);
@@ -497,7 +497,7 @@ TEST(rendezvous, counts_a_repeated_registration_once) {
     for (int k = 0; k < 1000 && !made.is_flushed(); ++k) made.advance();
     return made;
   };
-  registers();  // and gives up: the service finds both connections, and the end of the first one
+  registers();  // and disconnects: the service finds both connections, the first one closed
   detail::message_stream second = registers();
   detail::rendezvous_service const service(std::move(listening), {}, "job", 2, sink());
   detail::tcp_membership const other = detail::join_rendezvous({"127.0.0.1", at.port()}, {}, mine, 20s);

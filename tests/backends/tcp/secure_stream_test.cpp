@@ -25,7 +25,7 @@ using detail::secure_stream;
 using detail::tls_identity;
 using progress = secure_stream::progress;
 
-/// A key and a certificate: signed by an authority, or by itself.
+/// A key and a certificate, which is signed by an authority or self-signed.
 class certificate {
  public:
   explicit certificate(certificate const* authority = nullptr)
@@ -162,7 +162,7 @@ class rogue_server {
     thread_.join();
   }
   detail::endpoint address() const { return listening_.local(); }
-  /// Bytes of the application that clients have sent.
+  /// Bytes that clients have sent after the handshake.
   std::int64_t received() const { return received_; }
   bool has_met_a_client() const { return met_; }
 
@@ -246,7 +246,7 @@ TEST(secure_stream, requires_certificates_of_the_authority_on_both_sides) {
     EXPECT_EQ(both.pass(many_bytes()), many_bytes());
   }
   for (tls_identity const& bad : {wrong, shared_key(), tls_identity()}) {
-    // The side that refuses may find out after the other side's handshake has ended.
+    // The refusing side may detect the error after the other side's handshake has ended.
     connected to_server(bad, right);
     EXPECT_FALSE(to_server.is_ready() && to_server.pass(many_bytes()) == many_bytes());
     connected to_client(right, bad);

@@ -19,17 +19,17 @@
 
 namespace tcp_simulation {
 
-/// What happens to a job.
+/// Faults that a job must survive or report.
 enum class fault {
   none,
-  kill,        // a rank, as by SIGKILL
-  stop,        // a rank, as by SIGSTOP
-  cut,         // all links of a rank
-  cut_link,    // one link
-  short_stop,  // a stop or cut for less than the heartbeat
+  kill,        // ends a rank, as by SIGKILL
+  stop,        // stops a rank, as by SIGSTOP
+  cut,         // cuts all links of a rank
+  cut_link,    // cuts one link
+  short_stop,  // shorter than the heartbeat, like the next two
   short_cut,
   short_cut_link,
-  delay,  // all links of a rank are slow for some time
+  delay,  // slows down all links of a rank for some time
   flood,  // another host opens connections to a rank, and sends nothing
   kinds
 };
@@ -42,11 +42,11 @@ struct scenario {
   bool encrypts = false;
   int ranks = 2;
   fault what = fault::none;
-  int victim = 0, other = 1;  // other: of a link
+  int victim = 0, other = 1;  // other: the second end of a link
   std::chrono::microseconds begin{}, length{};
   std::size_t elements = 1;
   int steps = 0;
-  std::chrono::microseconds longest_latency{500};  // of a link
+  std::chrono::microseconds longest_latency{500};  // largest latency of a link
 
   static constexpr auto heartbeat = 1000ms;
 
@@ -66,7 +66,7 @@ struct scenario {
     made.elements = sizes[number(0, 3)];
     made.steps = number(40, 80);
     if (number(0, 2) == 0) {
-      made.longest_latency = 50ms;  // connections open slowly, too: after two round trips, with TLS three
+      made.longest_latency = 50ms;  // opening a connection takes two of these round trips, with TLS three
       made.length = made.length * (encrypts ? 6 : 8) / 10;
       made.steps /= 3;
     }
@@ -85,14 +85,14 @@ struct scenario {
 
 /// How a rank has ended.
 struct outcome {
-  bool is_complete = false;  // all steps, with the right sums
-  bool is_wrong = false;     // a wrong sum
-  bool leaves = false;       // after the last step
+  bool is_complete = false;  // has made all steps, with the right sums
+  bool is_wrong = false;     // has received a wrong sum
+  bool leaves = false;       // has begun to leave after the last step
   std::string error{};
   clock::time_point at{};
 };
 
-/// The ranks that a message names: those with which a clause of it begins.
+/// The ranks that a message reports: the ranks at the beginning of its clauses.
 inline std::set<int> named_in(std::string const& text) {
   static std::regex const clause(
       "(^|; )ranks? ([0-9, ]*[0-9]( and [0-9]+)?) (has|have|cannot|does|do|is|are|was)");
@@ -129,11 +129,11 @@ class simulated_job {
             std::chrono::microseconds(number(20, static_cast<int>(what.longest_latency.count())));
     }
     for (int r = 0; r < what.ranks; ++r) net_.host(r).start([this, r] { run_rank(r); });
-    net_.add_host();  // a stranger's
+    net_.add_host();  // host of a process that is not a rank
     net_.at(net_.now() + what.begin, [this] { begin_fault(); });
   }
 
-  /// Runs to the end. Returns what contradicts the oracle; empty: nothing.
+  /// Runs the job to its end. Returns a contradiction to the oracle; empty if there is none.
   std::string run() {
     bool const ended = net_.run(clock::time_point(200s)) || all_ended();
     std::string const wrong = ended ? verdict() : "not all ranks have ended";
@@ -254,14 +254,14 @@ class simulated_job {
         return;
     }
   }
-  /// The stranger opens a connection, and soon the next one.
+  /// Another process opens a connection, and the next one after a short time.
   void open_connections(int count) {
     simulated_host& stranger = net_.host(what_.ranks);
     stranger.connect(stranger.open(AF_INET), members_.ranks[static_cast<std::size_t>(what_.victim)].front());
     if (count > 1) net_.at(net_.now() + 1ms, [this, count] { open_connections(count - 1); });
   }
 
-  /// The oracle.
+  /// The oracle: returns a description of the first error; empty if there is none.
   std::string verdict() {
     bool const ends_victim = what_.what == fault::kill || what_.what == fault::stop;
     bool const lasts = ends_victim || what_.what == fault::cut || what_.what == fault::cut_link;
@@ -280,7 +280,7 @@ class simulated_job {
       is_named = is_named || !named.empty();
       if (named == right) continue;
       right.insert(r);
-      bool const has_witnesses = std::ranges::none_of(outcomes_, &outcome::is_complete);  // who have not left
+      bool const has_witnesses = std::ranges::none_of(outcomes_, &outcome::is_complete);  // no rank has left
       bool const plausible = r == what_.victim || std::ranges::includes(right, named);
       if (has_witnesses || named.empty() || !plausible)
         return "rank " + std::to_string(r) + " names the wrong ranks";
@@ -292,8 +292,8 @@ class simulated_job {
   detail::tls_identity identity_{};
   detail::tcp_membership members_;
   std::vector<outcome> outcomes_;
-  std::string waits_for_itself_;  // a line of a log
-  bool is_needed_ = false;        // the victim of a kill or stop, by the others
+  std::string waits_for_itself_;  // a log line
+  bool is_needed_ = false;        // other ranks need the victim of a kill or stop
   simulated_network net_;
   std::vector<detail::tcp_socket> listening_;
 };
@@ -312,7 +312,7 @@ inline seed_range given_seeds(seed_range all) {
   return {first, dash == text.npos ? first : std::stoull(text.substr(dash + 1))};
 }
 
-/// Runs jobs with these seeds, as many as the time allows, and prints how many these were.
+/// Runs jobs with as many of these seeds as the time allows, and prints their number.
 inline void run_seeds(seed_range all, bool encrypts, std::chrono::duration<double> time, unsigned threads) {
   auto const begin = clock::now();
   std::atomic<std::uint64_t> next = all.first, done = 0, failed = 0;

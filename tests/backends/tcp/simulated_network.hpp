@@ -32,7 +32,8 @@ using namespace cohort;
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// A function with a stack of its own, which a scheduler resumes and which yields to it.
+/// A coroutine with a separate stack: a scheduler resumes the function, and the function yields to the
+/// scheduler.
 class fiber {
  public:
   explicit fiber(std::function<void()> body) : body_(std::move(body)), memory_(stack_bytes) {
@@ -54,7 +55,7 @@ class fiber {
     exchange(scheduler_.context, own_.context);
     arrive(scheduler_, own_);
   }
-  /// Called by the function.
+  /// Returns to the scheduler. Only the function may call it.
   void yield() {
     announce(own_, scheduler_);
     exchange(own_.context, scheduler_.context);
@@ -72,7 +73,7 @@ class fiber {
     void* of_sanitizer = nullptr;
   };
 
-  /// Tell the address sanitizer that the next exchange leaves a stack for another one, and that it is back.
+  /// Notify the address sanitizer before a switch to another stack, and after it.
   void announce([[maybe_unused]] stack& from, [[maybe_unused]] stack const& to) {
 #ifdef __SANITIZE_ADDRESS__
     ::__sanitizer_start_switch_fiber(has_ended_ ? nullptr : &from.of_sanitizer, to.begin, to.bytes);
@@ -84,7 +85,7 @@ class fiber {
 #endif
   }
 
-  /// Each stack has exceptions of its own, which the C++ library keeps per thread.
+  /// The C++ library stores the state of exceptions per thread; here each stack has a separate state.
   static void exchange(ucontext_t& from, ucontext_t& to) {
     std::array<std::byte, 16> exceptions;
     std::memcpy(exceptions.data(), abi::__cxa_get_globals(), exceptions.size());
@@ -117,10 +118,11 @@ class simulated_host;
 ///           Simplifications: no fast retransmission (links lose bytes only while they are cut), no
 ///           congestion window.
 ///           An attempt to connect over a cut link fails after three times the first timeout of a SYN.
-/// Exact     depends on the seed and on the hosts' programs only.
+/// Exact     the result depends only on the seed and on the programs of the hosts.
 class simulated_network {
  public:
-  /// `retransmission`: the first timeout. `connecting`: that of a SYN.
+  /// `retransmission`: first retransmission timeout of data. `connecting`: first retransmission timeout of a
+  /// SYN.
   simulated_network(std::uint64_t seed, clock::duration retransmission, clock::duration connecting)
       : random(seed), first_timeout(retransmission), first_connecting_timeout(connecting) {}
 
@@ -147,7 +149,7 @@ class simulated_network {
       if (from == to || !between(from, to).is_cut) deliver();
     });
   }
-  /// Runs until nothing is left to do, or until `end`. Returns whether nothing is left.
+  /// Runs until no event is pending, or until `end`. Returns whether no event is pending.
   bool run(clock::time_point end) {
     while (time_.has_events() && time_.next_time() <= end) time_.next()();
     return !time_.has_events();
@@ -160,16 +162,16 @@ class simulated_network {
  private:
   detail::virtual_time<clock::time_point, std::function<void()>> time_;
   std::map<std::pair<int, int>, link> links_;
-  std::vector<std::unique_ptr<simulated_host>> hosts_;  // last: their ends use the others
+  std::vector<std::unique_ptr<simulated_host>> hosts_;  // last: their destructors use the others
 };
 
-/// A socket: that listens, or an end of a connection.
+/// A socket that listens, or one end of a connection.
 class simulated_socket : public std::enable_shared_from_this<simulated_socket> {
  public:
   explicit simulated_socket(simulated_host& home) : home_(home) {}
 
   bool listens = false;
-  std::deque<std::shared_ptr<simulated_socket>> accepted;  // and not given to the process yet
+  std::deque<std::shared_ptr<simulated_socket>> accepted;  // not yet returned to the process
   detail::endpoint local{}, remote{};
   bool is_connected = false;
   int error = 0;
@@ -182,7 +184,7 @@ class simulated_socket : public std::enable_shared_from_this<simulated_socket> {
   void connect(detail::endpoint const& to);
   ssize_t write(std::span<std::byte const> bytes);
   ssize_t read(std::span<std::byte> bytes);
-  /// The process has closed the descriptor, or has ended.
+  /// Called when the process has closed the descriptor or has ended.
   void close();
 
  private:
@@ -208,7 +210,7 @@ class simulated_socket : public std::enable_shared_from_this<simulated_socket> {
 
   simulated_host& home_;
   std::weak_ptr<simulated_socket> peer_;
-  bool has_peer_ = false, is_closed_ = false;  // has_peer_: at some time. is_closed_: by the process
+  bool has_peer_ = false, is_closed_ = false;  // has_peer_: has had a peer. is_closed_: by the process
   // What it sends: from sent_ on, out_ has the bytes from number acknowledged_ on.
   std::vector<std::byte> out_;
   std::size_t sent_ = 0;
@@ -259,13 +261,13 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
       if (std::exchange(is_due_, false)) resume();
     });
   }
-  /// Ends the process, as SIGKILL does. Its function runs to its end: from now on all calls fail, and time
-  /// passes for it alone, so that its memory is freed.
+  /// Ends the process, as SIGKILL does. To free its memory, its function runs to its end: all further calls
+  /// fail, and time passes only for this process.
   void kill() {
     exit();
     if (process_ && !process_->has_ended()) process_->resume();
   }
-  /// As kill, called by the process.
+  /// Like kill, but called by the process.
   void exit() {
     if (std::exchange(is_dead_, true)) return;
     time_after_death_ = net_.now();
@@ -440,7 +442,7 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
   std::map<int, std::shared_ptr<simulated_socket>> descriptors_;
   std::map<std::uint16_t, std::weak_ptr<simulated_socket>> listeners_;
   std::uint16_t next_port_ = 20'000;
-  watched* waits_ = nullptr;  // for one of its events
+  watched* waits_ = nullptr;  // the events that the process awaits
   bool is_dead_ = false, is_stopped_ = false, is_due_ = false;
   int stops_ = 0;
   std::uint64_t turn_ = 0;
@@ -466,7 +468,7 @@ inline void simulated_socket::changed() {
   if (!is_closed_) home_.notify(*this);
 }
 
-/// Sends a packet to the other end. If that end does not exist any more, its host resets this one.
+/// Sends a packet to the other end. If the other end no longer exists, its host resets the connection.
 inline void simulated_socket::to_peer(std::function<void(simulated_socket&)> what) {
   net().send(
       here(), there(),
@@ -514,7 +516,7 @@ inline void simulated_socket::arrive_at_listener(int port) {
     one.timeout_ = one.net().first_timeout;
     one.changed();
   };
-  if (has_peer_) return answer(accepts);  // again: the answer was lost
+  if (has_peer_) return answer(accepts);  // a repeated SYN: the answer was lost
   auto const listener = net().host(there()).listener(static_cast<std::uint16_t>(port));
   if (!listener) return answer([](simulated_socket& one) { one.fail(ECONNREFUSED); });
   if (listener->accepted.size() >= longest_queue) return;
@@ -622,7 +624,7 @@ inline void simulated_socket::timeout() {
   next_ = acknowledged_;
   end_is_sent_ = false;
   probes_ = true;
-  if (next_ < end() && next_ >= edge_)  // asks for the window
+  if (next_ < end() && next_ >= edge_)  // probes the window
     to_peer([from = next_](simulated_socket& peer) { peer.receive(from, {}, false); });
   push();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow long
 // alone: runs for an hour
-// As simulation_test.cpp, with more seeds.
+// Like simulation_test.cpp, with more seeds.
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// The TCP code over simulated hosts, links and time, under faults drawn from seeds: as many as fit into a
-// minute, or those of COHORT_SIMULATION_SEEDS (FIRST-LAST, or one).
+// Runs the TCP code over simulated hosts, links and time, with faults drawn from seeds: as many seeds as fit
+// into a minute, or those of COHORT_SIMULATION_SEEDS (FIRST-LAST, or one seed).
 #include "simulated_job.hpp"
 
 namespace tcp_simulation {

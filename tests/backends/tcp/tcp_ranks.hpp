@@ -51,8 +51,8 @@ struct tcp_job {
   detail::tcp_membership members;
 };
 
-/// Runs `body` on ranks that are threads, over TCP. Rethrows the exception of a rank that failed itself,
-/// rather than that of a rank to which the failure was reported.
+/// Runs `body` on ranks that are threads, over TCP. Rethrows the exception of a rank that has failed itself.
+/// The exceptions of ranks to which a failure was reported have lower precedence.
 inline void on_tcp_ranks(tcp_job& job, communicator_settings const& how,
                          std::function<void(communicator&)> const& body) {
   std::mutex mutex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank connects to another one.
+// Connecting a rank to another rank.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ namespace tcp_sender_test {
 using namespace tcp_test;
 using detail::tcp_socket;
 
-/// An address at which nobody listens.
+/// An address at which no process listens.
 detail::endpoint refusing() { return tcp_socket::listening(loopback(), {}).local(); }
 
 void sum_on_two_ranks(communicator& world) {
@@ -61,7 +61,7 @@ TEST(tcp_sender, gives_up_before_the_deadline_if_nobody_answers) {
       {"rank 1 cannot be reached (connecting to 127.0.0.1:", "no answer, in attempt 2 after 3600 ms"});
 }
 
-/// The other rank closes four connections, as if it had too many connections of strangers.
+/// The other rank closes four connections, as if it had too many unauthenticated connections.
 TEST(tcp_sender, reconnects_if_it_is_refused) {
   for (bool const encrypts : {false, true}) {
     tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());

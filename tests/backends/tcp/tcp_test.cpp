@@ -24,7 +24,7 @@ namespace tcp_test_of_processes {
 
 using namespace tcp_test;
 
-/// A port of the loopback interface on which nobody listens.
+/// A port of the loopback interface on which no process listens.
 std::string free_address() {
   return "127.0.0.1:" + std::to_string(detail::tcp_socket::listening(loopback(), {}).local().port());
 }
@@ -108,7 +108,7 @@ TEST(tcp, listens_only_on_addresses_that_the_system_allows) {
                {"cannot listen", "192.0.2.1", "Cannot assign requested address"});
 }
 
-/// A process of the previous start may have the port.
+/// A process of the previous start may still use the port.
 TEST(tcp, listens_on_a_port_that_becomes_free) {
   std::optional<detail::tcp_socket> other = detail::tcp_socket::listening(loopback(), {});
   std::uint16_t const port = other->local().port();
@@ -333,8 +333,8 @@ TEST(tcp, reads_the_variables_of_launchers) {
   refuses({{"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}, {"MASTER_PORT", "1 to 65535", "70000"});
 }
 
-/// Runs `body` in processes that meet at an address. Returns their exit statuses. Kills a process that stops,
-/// after those before it have ended.
+/// Runs `body` in processes that meet at an address. Returns their exit statuses. Kills a stopped process
+/// after the preceding processes have ended.
 std::vector<int> statuses(int ranks, std::function<void(communicator&)> const& body,
                           communicator_settings const& how = {.deadline = 20s}) {
   std::string const join = free_address();
@@ -381,7 +381,7 @@ TEST(launch_of_tcp, exits_on_every_rank_with_the_status_of_the_first_failure) {
                        try {
                          world.barrier();
                        } catch (communicator_error const& first) {
-                         throw std::runtime_error(first.what());  // as an error of its own
+                         throw std::runtime_error(first.what());  // as a new error of this rank
                        }
                      }),
             (std::vector{75, 75, 75}));
@@ -446,7 +446,7 @@ TEST(tcp, fails_before_the_deadline_if_all_other_ranks_have_ended) {
   tcp_job job(3);
   try {
     on_tcp_ranks(job, {.deadline = 60s}, [](communicator& world) {
-      world.barrier();  // connects all ranks; a rank that ends without a connection says no farewell
+      world.barrier();  // connects all ranks: without a connection, an ending rank sends no farewell
       if (world.rank() == 1) world.barrier();
     });
     FAIL() << "nothing thrown";

@@ -32,7 +32,7 @@ TEST(tcp_transport, closes_connections_and_ports_after_a_failure) {
     });
     return ports;
   };
-  fail_once(false);  // makes what exists once
+  fail_once(false);  // creates objects that exist once per process
   auto const before = descriptors();
   for (bool const shares_memory : {false, true})
     for (detail::endpoint const& port : fail_once(shares_memory))
@@ -70,7 +70,7 @@ TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
         } else {
           while (!has_sent) ::poll(nullptr, 0, 10);
           std::vector<std::byte> got(bytes);
-          for (int k = messages; k-- > 0;) {  // the last one first: the others are before it
+          for (int k = messages; k-- > 0;) {  // receives the last message first: the others precede it
             world.receive(std::span(got), 0, k);
             EXPECT_EQ(got, all[static_cast<std::size_t>(k)]);
           }
@@ -121,10 +121,10 @@ TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
   });
 }
 
-/// Rank 1 closes the connection of rank 0. The next connection of rank 0, from rank 2, has its descriptor.
+/// Rank 1 closes the connection of rank 0. The next connection of rank 0, from rank 2, reuses the descriptor.
 TEST(tcp_transport, reads_a_connection_that_reuses_the_descriptor_of_a_failed_connection) {
   using tcp_simulation::simulated_host;
-  constexpr int descriptor = 1;  // 0 listens
+  constexpr int descriptor = 1;  // descriptor 0 listens
   tcp_simulation::simulated_network net(1, 20ms, 100ms);
   detail::tcp_membership members;
   std::vector<detail::tcp_socket> listening;
@@ -170,7 +170,7 @@ TEST(tcp_transport, reads_a_connection_that_reuses_the_descriptor_of_a_failed_co
   });
   net.host(1).start([&] {
     net.host(1).let_pass(12ms);
-    EXPECT_TRUE(listening[1].accept());  // and closes
+    EXPECT_TRUE(listening[1].accept());  // the temporary closes the connection
   });
   net.host(2).start([&] {
     net.host(2).let_pass(22ms);

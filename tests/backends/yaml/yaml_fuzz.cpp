@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: yaml
 // Malformed YAML: a text is refused by a data_error with its position, or it becomes JSON values within the
-// limits, and perhaps a run document, which is read as it was written.
+// limits. If the values are a run document, the document is unchanged after it is written and read again.
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_yaml_yaml_fuzz some/folder tests/backends/yaml/yaml_fuzz
 #include <cohort/configuration/run_document.hpp>

@@ -136,7 +136,7 @@ TEST(npz, refuses_or_ignores_changed_bytes_outside_the_data) {
       bytes const file = changed(whole, at, std::to_integer<std::uint32_t>(whole[at]) ^ bit, 1);
       if (std::string const text = refused(file); text.empty()) {
         npz_file const read = parse(file);
-        EXPECT_EQ(read.tensors().size(), 3U);  // a time, a version or a name
+        EXPECT_EQ(read.tensors().size(), 3U);  // the change is in a time, a version or a name
       }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-defined types link against the implementation. Static libraries have the program's copy of it; shared
-// libraries with hidden symbols have their own, and share the state of the process.
+// User-defined types link against the implementation. Static libraries use the program's copy of the
+// implementation. Shared libraries with hidden symbols have separate copies, and share the state of the
+// process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/training/own_backend.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that the optimiser inlines from the library causes no warnings in a program: this one is compiled with
-// -O3 and warnings as errors. The code is in `main`, because compilers inline other calls there.
+// Code that the optimiser inlines from the library causes no warnings in a program: this program is compiled
+// with -O3 and warnings as errors. The code is in `main`, because compilers inline other calls there.
 #include <cohort/cohort.hpp>
 #include <string>
 
