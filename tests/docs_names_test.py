@@ -10,7 +10,8 @@ import docs_test
 import headers_test
 
 COMPONENTS = ("core", "cudnn", "image", "keras", "onednn", "zlib")
-# The compilers' errors for a using-declaration of a class member. They do not say whether the member exists.
+# The compilers' errors for a using-declaration of a class member. They do not contain whether the member
+# exists.
 OF_MEMBERS = ("using-declaration for member at non-class scope", "using declaration cannot refer to class member")
 
 

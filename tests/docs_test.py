@@ -113,9 +113,9 @@ class docs_pages(unittest.TestCase):
         for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
         flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / "benchmarks/scaling_simulator.cpp").read_text(encoding="utf-8")))
-        flags |= set(re.findall(r"--([a-z][\w-]*)", (ROOT / "examples/launchers/slurm.sbatch").read_text(encoding="utf-8")))  # sbatch's
+        flags |= set(re.findall(r"--([a-z][\w-]*)", (ROOT / "examples/launchers/slurm.sbatch").read_text(encoding="utf-8")))  # flags of sbatch
         flags |= set(re.findall(r"^    --([\w-]+)\)", (ROOT / "cmake/setup.sh").read_text(encoding="utf-8"), re.MULTILINE))
-        flags |= {"logdir", "variable"}  # of tensorboard and pkg-config
+        flags |= {"logdir", "variable"}  # flags of tensorboard and pkg-config
         for page, text in PAGES.items():
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
                 self.assertIn(flag, flags, page)

@@ -21,8 +21,8 @@ LONGEST = 280  # seconds a header may take
 
 
 # Sets of headers that many others include, from the smallest to the largest. A header that includes all of a
-# set is compiled with the largest such set precompiled, and after another header that it includes: what it
-# sees is the same as if it were compiled alone.
+# set is compiled with the largest such set precompiled, and after another header that it includes. The
+# compiler then reads the same declarations as if the header were compiled alone.
 PRECOMPILED = (("string_view",), ("string",), ("string", "vector"), ("span", "string", "vector"),
                ("algorithm", "string", "vector"), ("memory", "string", "vector"), ("functional", "string", "vector"),
                ("functional", "memory", "string", "vector"),

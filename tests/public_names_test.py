@@ -10,7 +10,7 @@ import unittest
 
 import layering_test
 
-# Names that both have, and the reasons why programs can use them nevertheless.
+# Names that both libraries have, and the reasons why programs can use them nevertheless.
 SHARED = {"fill": "functions, overloaded", "to_string": "functions, overloaded", "select": "functions, overloaded",
           "launch": "std::launch needs <future>, which no header of Cohort includes",
           "error": "::error needs <error.h>, glibc's way to end a program"}

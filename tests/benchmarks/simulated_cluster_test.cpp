@@ -141,7 +141,7 @@ TEST(simulated_cluster, passes_sizes_then_contributions_of_an_allgatherv_around_
   EXPECT_NEAR(all.seconds, 3 * (1e-3 + 8e-6) + 3 * (1e-3 + 1e-3), 1e-9);
 }
 
-TEST(simulated_cluster, a_straggler_sets_the_speed_and_rare_exchanges_average_random_delays) {
+TEST(simulated_cluster, a_straggler_limits_the_speed_and_rare_exchanges_average_random_delays) {
   auto const time = [](int every, speeds const& speed) {
     return run(std::vector<schedule>(4, training(0.1, 4000, every)), plain, speed, 10 / every).seconds;
   };

@@ -112,7 +112,7 @@ TEST(roc, agrees_with_pair_counting_for_each_class_against_the_rest) {
   }
 }
 
-TEST(roc, merges_any_shards_bitwise_to_the_whole) {
+TEST(roc, merges_any_shards_to_bitwise_the_same_report) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     int const columns = 1 + static_cast<int>(seed % 3), count = static_cast<int>(500 * seed);

@@ -191,7 +191,8 @@ class cohort_run(unittest.TestCase):
         self.assertEqual(self.alive(numbers), [])
 
     def test_ends_the_processes_if_it_is_killed(self):
-        # The second process of each rank is its child; those of rank 1 ignore SIGTERM.
+        # The second process of each rank is a child of the first one; both processes of rank 1 ignore
+        # SIGTERM.
         script = ('[ $COHORT_RANK = 0 ] || trap "" TERM; echo "$COHORT_SECRET_FILE" > secret.$COHORT_RANK; '
                   'sleep 60 & echo $$ $! > pid.$COHORT_RANK; echo ready; wait')
         for flags in ((), self.remote("--hosts", "a,b")):

@@ -96,7 +96,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual((made["checksum"], made["epochs"]), (first["checksum"], 0))
         made, _ = self.report(sgd, "--set", "training.epochs=1")
         self.assertEqual((made["steps"], made["epochs"]), (4, 1))
-        # The schedule begins again: without a schedule, the rate of epoch 0 gives the same bits.
+        # The schedule begins again, so a fixed rate that equals the rate of epoch 0 gives the same bits.
         fixed, _ = self.report({**from_model, "optimizer": {"rule": {"sgd": {"learning_rate": 0.5}}}}, "--set", "training.epochs=1")
         self.assertEqual(made["checksum"], fixed["checksum"])
 
@@ -200,7 +200,8 @@ class cohort_train(unittest.TestCase):
         adults = sum(1 for line in open(file) if line[0].isdigit() and int(line.split(",")[0]) >= 18)
         self.assertEqual((made["removed_rows"], made["skipped_rows"]), (300 - adults, 0))
         self.assertIn(f"rows: 300 read, {300 - adults} removed by filters, 0 skipped", done.stdout)
-        # The model prepares other rows by what it has learned, also if the document has no pipeline.
+        # The model prepares other rows by the steps that it has learned, also if the document has no
+        # pipeline.
         second = self.people("second.csv", seed=2)
         data = {"table": {"file": second, "target": "answer", "test_fraction": 0}}
         known, _ = self.report(self.prepared(second, network={"model": model}, data=data), "--set", "training.epochs=1")

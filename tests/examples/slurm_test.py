@@ -15,7 +15,7 @@ import unittest
 
 SCRIPT = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/launchers/slurm.sbatch"
 # Starts SLURM_NTASKS processes, or one for the flag --ntasks-per-node. Ends with the highest status, and
-# passes SIGTERM on.
+# forwards SIGTERM.
 SRUN = """#!/bin/bash
 tasks=$SLURM_NTASKS
 while case "$1" in --*) true ;; *) false ;; esac; do [ "${1%=*}" = --ntasks-per-node ] && tasks=1; shift; done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs a program with its libraries, as docs/guide/deployment.md describes, and runs it where the
-# libraries of the machine that built it cannot be found: cmake -P deployed.cmake <build folder> <program>
+# Installs a program with its libraries, as docs/guide/deployment.md describes, and runs it where it cannot
+# find the libraries of the build machine: cmake -P deployed.cmake <build folder> <program>
 set(build "${CMAKE_ARGV3}")
 set(program "${CMAKE_ARGV4}")
 set(folder "${build}/deployed")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -P old_files.cmake BUILD SOURCE FOLDER OPTION...: checks a prefix that contains more, or less, than
-# this version installs, and whose path has brackets. OPTIONs configure consumers.
+# cmake -P old_files.cmake BUILD SOURCE FOLDER OPTION...: checks an installation prefix that contains more or
+# fewer files than this version installs, and whose path has brackets. OPTIONs configure consumers.
 set(build "${CMAKE_ARGV3}")
 set(source "${CMAKE_ARGV4}")
 set(folder "${CMAKE_ARGV5}")

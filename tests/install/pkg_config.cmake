@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles and runs programs with the flags of pkg-config:
 #   cmake -P pkg_config.cmake PKG_CONFIG COMPILER PREFIX SOURCE FOLDER MODULE...
-# A source of this folder is compiled with the parts of the first module that it needs; the other modules are
-# linked by an empty program.
+# A source of this folder is compiled with the parts of the first module that it needs. An empty program links
+# the other modules.
 set(pkg_config "${CMAKE_ARGV3}")
 set(compiler "${CMAKE_ARGV4}")
 set(prefix "${CMAKE_ARGV5}")

@@ -440,7 +440,7 @@ TEST(onnx_inputs, with_open_extents_get_those_of_the_settings) {
             std::string::npos);
 }
 
-TEST(onnx_computed_constants, of_slices_with_steps_are_right) {
+TEST(onnx_computed_constants, of_slices_with_steps_are_correct) {
   // The last two of (0, 1, 2, 3), backwards, are the starts of a slice of x.
   auto const ints = [](char const* name, std::vector<std::int64_t> values) {
     return onnx_tensor::of(name, std::move(values));

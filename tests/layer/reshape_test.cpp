@@ -71,7 +71,7 @@ TEST(permute, of_one_element_copies_it) {
   EXPECT_EQ(run.differentiate({5, 6}), (list{5, 6}));
 }
 
-TEST(permute, of_all_orders_of_six_axes_reads_the_axes_of_the_view) {
+TEST(permute, reads_the_axes_of_the_view_in_any_order_of_six_axes) {
   shape const view{2, 3, 2, 1, 3, 2};
   list numbers(static_cast<std::size_t>(view.elements()));
   std::iota(numbers.begin(), numbers.end(), 0);

@@ -44,7 +44,7 @@ TEST(bucket, starts_with_the_last_layer) {
   EXPECT_EQ(numbers, (std::vector<int>{2, 2, 1, 1, 0, 0}));
 }
 
-TEST(bucket, is_closed_when_a_size_bound_is_reached_and_the_first_bucket_earlier) {
+TEST(bucket, ends_at_a_size_bound_that_is_smaller_for_the_first_bucket) {
   auto table = layers({{10}, {10}, {10}, {10}, {10}, {10}, {10}});
   auto const buckets = make_buckets(table, 4, 40, 120);  // 1 layer, then 3 at a time
   ASSERT_EQ(buckets.size(), 3U);

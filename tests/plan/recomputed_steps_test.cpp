@@ -55,7 +55,7 @@ TEST(recomputed_steps, also_save_the_memory_of_their_workspaces) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, none);
 }
 
-TEST(recomputed_steps, are_false_at_every_index_of_an_empty_choice) {
+TEST(recomputed_steps, are_false_at_every_index_if_no_step_is_recomputed) {
   EXPECT_FALSE(recomputed_steps{}[7]);
   EXPECT_TRUE((recomputed_steps{.recomputed = {0, 1}}[1]));
 }

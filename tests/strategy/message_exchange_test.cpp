@@ -117,7 +117,7 @@ TEST_P(message_exchange, is_deterministic) {
 }
 
 /// Pairs of ranks, of which the last may be a single rank; or all ranks as one group.
-TEST(one_message_exchange, conserves_the_gradient_sum_of_groups) {
+TEST(group_message_exchange, conserves_the_gradient_sum_of_groups) {
   for (route const way : {route::to_all, route::merged})
     for (int const ranks : {2, 3, 6})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -129,7 +129,7 @@ TEST(one_message_exchange, conserves_the_gradient_sum_of_groups) {
 
 /// Pending messages that are not applied are returned to the residuals completely, as gradients are at an
 /// epoch's end.
-TEST(one_message_exchange, returns_a_skipped_message_to_the_residual) {
+TEST(group_message_exchange, returns_a_skipped_message_to_the_residual) {
   constexpr int late = 3;
   launch<threads>(3, [&](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{0.1}}),
@@ -159,7 +159,7 @@ TEST(one_message_exchange, returns_a_skipped_message_to_the_residual) {
   });
 }
 
-TEST(one_message_exchange, of_groups_preserves_the_weight_of_a_residual) {
+TEST(group_message_exchange, preserves_the_weight_of_a_residual) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1e-6}});
@@ -182,7 +182,7 @@ TEST(one_message_exchange, of_groups_preserves_the_weight_of_a_residual) {
 }
 
 /// A checkpoint of three ranks that sent separate messages is restored by one group.
-TEST(one_message_exchange, of_groups_restores_residuals_of_single_ranks) {
+TEST(group_message_exchange, restores_residuals_of_single_ranks) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
@@ -209,7 +209,7 @@ TEST(one_message_exchange, of_groups_restores_residuals_of_single_ranks) {
   });
 }
 
-TEST(one_message_exchange, does_not_deliver_votes_of_a_run_that_has_ended) {
+TEST(group_message_exchange, does_not_deliver_votes_of_a_run_that_has_ended) {
   launch<threads>(2, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
@@ -239,7 +239,7 @@ TEST(one_message_exchange, does_not_deliver_votes_of_a_run_that_has_ended) {
   });
 }
 
-TEST(one_message_exchange, refuses_a_residual_of_another_size) {
+TEST(group_message_exchange, refuses_a_residual_of_another_size) {
   launch<self>([](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors), route::to_all, combination::sum, 1);
     EXPECT_THROW(made.restore(std::vector<float>(n - 1), made.state()), data_error);

@@ -44,7 +44,7 @@ std::string refused(std::vector<float> const& given, sampling const& rules) {
 
 TEST(sampling, draws_in_proportion_to_the_probabilities) { expect_shares({}, {0.1, 0.5, 0.15, 0.25}); }
 
-TEST(sampling, sharpens_by_temperature) {
+TEST(sampling, sharpens_the_distribution_at_temperatures_below_1) {
   double const a = 0.01, b = 0.25, c = 0.0225, d = 0.0625, sum = a + b + c + d;  // squares
   expect_shares({.temperature = 0.5}, {a / sum, b / sum, c / sum, d / sum});
   expect_shares({.temperature = 0}, {0, 1, 0, 0});

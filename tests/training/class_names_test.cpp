@@ -51,7 +51,7 @@ TEST(class_names, of_validation_data_must_equal_the_names_of_the_training_data) 
   EXPECT_EQ(run.step(), 1);
 }
 
-TEST(class_labels, that_begin_at_1_are_named_as_the_cause) {
+TEST(class_labels, that_begin_at_1_are_reported_as_a_possible_cause) {
   std::vector<float> const x{1, 2, 3};
   std::vector<std::int32_t> const labels{1, 2, 3};
   training run = classifier(3);

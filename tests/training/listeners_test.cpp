@@ -232,7 +232,7 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
              "line: epoch 2 of 3: loss 0.2500, 40 examples in 1.0 s, 40 samples/s, learning rate 0.1"}));
 }
 
-TEST_F(listeners, progress_says_that_a_signal_stops_the_run) {
+TEST_F(listeners, progress_prints_that_a_signal_stops_the_run) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}});
   stop_on_signal const signals;

@@ -16,14 +16,14 @@ import tempfile
 import unittest
 
 ALL_CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
-# The long tests measure all of them, other tests one with few units for f64 and one with many.
+# The long tests measure all capabilities; other tests measure one with few f64 units and one with many.
 CAPABILITIES = ALL_CAPABILITIES if os.environ.get("COHORT_LONG_TESTS") == "1" else (89, 90)
 
 # Kernels that read or write whole images: instructions per element. Of the loops that load from memory, the
-# one with the most instructions `marker` processes (number of markers) / `per_element` elements. All branches
-# of the loop are counted, for f32 and bf16, so fewer instructions are executed. For kernels that walk over
-# channels, the instructions outside the loop are added, once per thread, for the norms of ResNet-50. A kernel
-# without a marker has no such loop: one call processes `per_element` elements.
+# loop with the most instructions `marker` is measured; it processes (number of markers) / `per_element`
+# elements. All branches of the loop are counted, for f32 and bf16, so fewer instructions are executed. For
+# kernels that walk over channels, the instructions outside the loop are added, once per thread, for the norms
+# of ResNet-50. A kernel without a marker has no such loop: one call processes `per_element` elements.
 BUDGETS = [
     # kernel, marker, per element, most instructions
     ("run_channel_sums_1_",           r"DADD",    1,           30),
@@ -41,7 +41,7 @@ BUDGETS = [
     ("run_reorder_0_",                None,       8,           40),
     ("run_reorder_1_",                None,       8,           40),
 ]
-# The same for GPUs with few units for f64, whose threads add in pairs of f32 numbers.
+# The same for GPUs with few f64 units, whose threads sum in pairs of f32 numbers.
 FEW_F64 = (75, 86, 89, 120)
 BUDGETS_OF_SPLIT_SUMS = [
     ("run_channel_sums_1_",           r"FADD",    10,          40),
@@ -51,13 +51,13 @@ BUDGETS_OF_SPLIT_SUMS = [
     ("run_norm_gradient_sums_1_",     r"FADD",    22,          60),
     ("run_norm_gradient_sums_8_",     r"FADD",    22,          50),
 ]
-# Kernels whose threads add up in this way.
+# Kernels whose threads sum in this way.
 SPLIT_SUMS = ("run_channel_sums_", "run_channel_statistics_", "run_channel_product_sums", "run_norm_gradient_sums_",
               "run_place_gradient_sums")
-# Of every kernel.
+# Limits for every kernel.
 MOST_REGISTERS = 128
-# Bytes of stack: a few scalars that the compiler spills, and the memory in which sine and cosine of a double
-# reduce large arguments.
+# Bytes of stack: a few scalars that the compiler spills, and the memory that sine and cosine of a double need
+# to reduce large arguments.
 MOST_STACK = 16
 STACK = {"run_add_noise": 64}
 

@@ -72,7 +72,7 @@ TEST(image_folder, lists_classes_and_files_in_the_order_of_their_names) {
   EXPECT_EQ(example_of(data, 6).label, 2);
 }
 
-TEST(image_folder, scales_pixels_of_batches_to_0_to_1) {
+TEST(image_folder, scales_pixels_of_batches_to_the_range_0_to_1) {
   scratch_folder const at;
   fill(at);
   cohort::loader loader(image_folder(at.path(), {.channels = 1}),

@@ -16,7 +16,7 @@ import unittest
 PROGRAM = os.environ.get("COHORT_PROGRAM")
 PYTHON = os.environ.get("COHORT_KERAS_PYTHON")
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent.parent / "golden" / "keras"
-# Trained variables of Keras, and of Cohort: the same numbers.
+# Networks and the extents of their images.
 NETWORKS = {"ResNet50": (64, 64, 3), "MobileNet": (64, 64, 3), "VGG16": (32, 32, 3), "DenseNet121": (64, 64, 3)}
 SCRIPT = """
 import sys, numpy, keras
@@ -63,8 +63,9 @@ class applications(unittest.TestCase):
                     made = numpy.fromfile(folder + "/made", dtype="float32")
                     single, double = (numpy.fromfile(f"{folder}/{one}", dtype="float64") for one in ("single", "double"))
                     self.assertEqual(made.size, double.size)
-                    # Logits: a softmax of random weights is 0 or 1, whatever the layers before it compute.
-                    # Statistics of two images amplify rounding: that of Keras bounds that of Cohort.
+                    # Compares logits, because a softmax of random weights is 0 or 1, whatever the preceding
+                    # layers compute. Statistics of two images amplify rounding, so the bound is relative to
+                    # Keras' error in single precision.
                     largest = abs(double).max()
                     of_cohort, of_keras = float(abs(made - double).max() / largest), float(abs(single - double).max() / largest)
                     print(f"{name}: {done.stdout.strip()}; logits up to {largest:.3g}; from double precision, relative to it: "

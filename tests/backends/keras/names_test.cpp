@@ -74,7 +74,7 @@ TEST(keras_names, of_layers_have_precedence_over_equal_derived_names) {
 }
 
 /// The loss computes the softmax of the last layer of the nested model, and has its name.
-TEST(keras_names, of_an_activation_in_the_loss_is_that_of_the_layer_in_the_nested_model) {
+TEST(keras_names, of_an_activation_in_the_loss_belong_to_the_layer_of_the_nested_model) {
   using namespace keras_models;
   std::string const nested = R"({"class_name": "Sequential", "config": {"name": "head", "layers": [)"
                              + layer_json("probs", "Dense", R"("units": 3, "activation": "softmax")") + "]}}";

@@ -469,7 +469,7 @@ TEST(keras_weights, are_read_from_a_separate_file_for_a_json_configuration_only)
                 + " bytes");
 }
 
-TEST(keras_options, constants_must_lie_along_the_channel_axis) {
+TEST(keras_options, constants_may_vary_along_the_channel_axis_only) {
   // x * constant, where x has 4 steps and 4 channels.
   auto const product = [](std::string const& constant) {
     return R"({"class_name": "Functional", "config": {"name": "m", "layers": [

@@ -172,7 +172,7 @@ TEST_F(bf16_backend, learns_like_f32) {
   EXPECT_NEAR(narrow, wide, 0.03);
 }
 
-TEST(bf16, gives_a_reason_only_if_it_is_not_usable) {
+TEST(bf16, probe_returns_a_reason_only_if_the_backend_is_not_usable) {
   availability const found = onednn_bf16::probe();
   EXPECT_EQ(found.usable, found.reason.empty());
   EXPECT_TRUE(registered);

@@ -61,7 +61,7 @@ constexpr auto net = network<[](builder& b) {
   return b.input({1, 28, 28}) | dense{.units = 48} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-TEST_F(rounding, in_the_update_writes_the_bf16_copy_and_other_changes_make_it_stale) {
+TEST_F(rounding, in_the_update_writes_the_bf16_copy_and_other_changes_invalidate_the_copy) {
   trial<onednn_bf16> t(net, {.batch = 16});
   if (!t.store->has_update_copy(0)) GTEST_SKIP() << "this oneDNN reads these weights in another order";
   EXPECT_FALSE(t.store->has_update_copy(1)) << "a bias has no copy";

@@ -68,7 +68,7 @@ void damage_rings() {
   ASSERT_GT(changed, 0);
 }
 
-TEST(damaged_memory, ends_the_job_with_an_error) {
+TEST(damaged_shared_memory, ends_the_job_with_an_error) {
   std::string const said = refused<communicator_error>([] {
     on_tcp_ranks(
         2,
