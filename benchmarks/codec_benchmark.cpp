@@ -184,7 +184,7 @@ void encode_on_gpu(benchmark::State& state, std::size_t n, double density) {
 /// Rank 0's work in a step of `ranks` ranks: it merges messages at every level, then decodes the result.
 struct step_of_ranks {
   std::size_t n;
-  std::vector<std::vector<std::byte>> messages;  // rank 0's message, and those that it receives
+  std::vector<std::vector<std::byte>> messages;  // rank 0's message and the received messages
   std::vector<float> before, r, dense;
   threshold_compressor codec;
 

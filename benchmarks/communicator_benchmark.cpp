@@ -3,8 +3,8 @@
 //
 // The allreduce is interleaved with the bare work: the same sums and copies without messages (each thread
 // adds the others' parts to its own part, then copies their results). The time is the median of one
-// allreduce. bytes_per_second counts the array once. ratio is the time of the bare work divided by that of
-// the allreduce.
+// allreduce. bytes_per_second counts the array once. ratio is the time of the bare work divided by the time
+// of the allreduce.
 #include "context.hpp"
 #include "stopwatch.hpp"
 

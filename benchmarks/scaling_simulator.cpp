@@ -9,7 +9,7 @@
 // step; it sleeps instead of computing.
 // STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
 // BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds.
-// FLAGS: docs/scaling.md lists them.
+// FLAGS: see docs/scaling.md.
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/launch.hpp>

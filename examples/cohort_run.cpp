@@ -399,7 +399,7 @@ class run {
                                                                {"COHORT_RANKS", std::to_string(given_.ranks)},
                                                                {"COHORT_LOCAL_RANK", std::to_string(local)},
                                                                {"COHORT_RESTARTS", std::to_string(restart_)}};
-    // Processes of an earlier start must not join this one.
+    // Processes of an earlier start must not join this start.
     char const* const job = std::getenv("COHORT_JOB");
     if (job || restart_ > 0)
       variables.emplace_back(

@@ -256,7 +256,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   return out.end_object().end_object().text();
 }
 
-/// Prints what a pipeline has done with the rows of a table.
+/// Prints the numbers of rows that a pipeline has read, removed and skipped.
 void print_rows(cohort::transform_report const& rows) {
   for (std::string const& problem : rows.problems) std::fprintf(stderr, "skipped: %s\n", problem.c_str());
   std::printf("rows: %lld read, %lld removed by filters, %lld skipped\n", static_cast<long long>(rows.rows),

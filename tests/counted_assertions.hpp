@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Included before every test: counts the assertions that run, so that main.cpp can fail a case that has
-// checked nothing, for example because it loops over an empty list.
+// Included before every test: counts the assertions that run, so that main.cpp can report a case that has
+// checked nothing, for example because of a loop over an empty list.
 #include <gtest/gtest.h>
 #include <atomic>
 

@@ -292,7 +292,7 @@ struct model {
     return nb::tuple(all);
   }
 
-  /// Reads the arrays of all inputs, and those of the masks if they are given. `sequences`: number of
+  /// Reads the arrays of all inputs, and the arrays of the masks if masks are given. `sequences`: number of
   /// sequences of a stream, which may have any number of steps; −1: predict.
   void read(arguments& arrays, arguments& masks, nb::handle given, nb::handle given_masks,
             std::int64_t sequences) const {

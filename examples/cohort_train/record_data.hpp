@@ -199,7 +199,7 @@ class number_decoder {
   std::size_t label_ = 0;
 };
 
-/// Returns reports of damaged examples: `skipped` counts them, and the first 20 are logged.
+/// Returns reports of damaged examples: `skipped` counts the damaged examples; the first 20 are logged.
 inline cohort::damage_reports reports_of(std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
   constexpr std::int64_t most_lines = 20;
   // skip_damaged calls the log in one thread at a time.

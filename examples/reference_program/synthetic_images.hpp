@@ -10,7 +10,7 @@
 namespace reference_program {
 
 /// Synthetic images, used if the data set is missing: each class is a pattern of 4 × 4 coloured fields, with
-/// noise. Do not use them to judge accuracy.
+/// noise. Their accuracy has no meaning.
 ///
 /// Order     examples [first, first + count) of the seed; the classes alternate.
 inline cohort::arrays synthetic_images(int count, cohort::shape extents, int classes, std::uint64_t seed,

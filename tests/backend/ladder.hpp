@@ -12,7 +12,7 @@
 #include "operations.hpp"
 
 /// Conformance of a backend to reference<double>: one test (rung) per operation, from simple to composed. A
-/// new backend passes them in this order. `bool const registered = register_ladder<B>("conformance");`
+/// new backend passes the tests in this order. `bool const registered = register_ladder<B>("conformance");`
 namespace ladder {
 
 using oracle = cohort::reference<double>;

@@ -29,7 +29,7 @@ simulated run(std::vector<schedule> const& all, fabric const& how, speeds const&
   simulated_cluster cluster(static_cast<int>(all.size()), how, speed);
   return cluster.run([&](int r) -> schedule const& { return all[static_cast<std::size_t>(r)]; }, repeats);
 }
-/// Steps of compute; after every `every` of them an allreduce.
+/// Steps of compute, with an allreduce after every `every` steps.
 schedule training(double compute, std::size_t bytes, int every) {
   schedule made;
   for (int step = 0; step < every; ++step) {
@@ -98,7 +98,7 @@ TEST(simulated_cluster, an_oversubscribed_uplink_limits_the_flows_between_racks)
   double const full = run(flows, how).seconds;
   how.oversubscription = 4;  // 0.5 MB/s for both flows
   EXPECT_NEAR(run(flows, how).seconds, 1e-3 + 8000 / 0.5e6, 1e-12);
-  EXPECT_NEAR(full, 1e-3 + 4e-3 + 2e-3, 1e-12);  // the uplink transfers one message after the other
+  EXPECT_NEAR(full, 1e-3 + 4e-3 + 2e-3, 1e-12);  // the uplink transfers the messages one after another
 }
 
 TEST(simulated_cluster, matches_the_closed_form_cost_of_a_ring_allreduce) {
@@ -182,7 +182,7 @@ TEST(recorder, records_starts_and_waits_of_operations) {
   EXPECT_EQ(actions[1].what, kind::start);
   EXPECT_EQ(actions[2].what, kind::wait);
   EXPECT_EQ(actions[2].operation + actions[3].operation, 0 + 1);  // in either order
-  // The halves use the link in turn: only the first message and the last one wait for the latency.
+  // The halves use the link alternately: only the first and the last message wait for the latency.
   double const transfer = 2 * 3.0 / 4 * (2 << 20) / 1e6;
   double const replayed = run(std::vector<schedule>(4, actions), plain).seconds;
   EXPECT_GE(replayed, transfer);

@@ -23,7 +23,7 @@
 #include "small_disk.hpp"
 #include "small_run.hpp"
 
-// Operations that change the disk are intercepted here, so that a process can end at each of them, as in a
+// Operations that change the disk are intercepted here, so that a process can end at each operation, as in a
 // power failure.
 namespace {
 std::atomic<int> operations{0};

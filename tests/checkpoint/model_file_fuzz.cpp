@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed model files and their texts: a file or a text is refused by an error that names it, or it is
+// Malformed model files and their texts: a file or a text is refused by an error with its name, or it is
 // read. The first byte selects a file (0), a network (1), settings of an optimizer (2), normalisations (3)
 // or the manifest of a checkpoint (4).
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):

@@ -187,7 +187,7 @@ TEST(safetensors, refuses_shapes_that_overflow) {
 }
 
 TEST(safetensors, refuses_sizes_beyond_the_data_without_allocating_them) {
-  // The header claims nine exabytes; neither the file nor the stream has any of them.
+  // The header claims nine exabytes; neither the file nor the stream contains any data.
   std::string const liar = file_of(
       R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]}})",
       "12");

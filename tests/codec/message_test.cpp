@@ -176,7 +176,7 @@ TEST(message, with_invalid_codes_is_refused_and_changes_nothing) {
     for (std::uint64_t round = 0; round < 200; ++round) {
       random_stream const stream(round, "damage");
       message_bytes damaged = message;
-      for (std::uint64_t k = 0; k < 20; ++k)  // also those of the last block, and their neighbours
+      for (std::uint64_t k = 0; k < 20; ++k)  // also bits of the last block and their neighbours
         damaged[codes + stream.below(2 * k, damaged.size() - codes - 16)] =
             static_cast<std::byte>(stream.bits(2 * k + 1));
       damaged = resealed(damaged);

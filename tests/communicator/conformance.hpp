@@ -19,7 +19,7 @@
 #include "numbers.hpp"
 
 /// Requirements on every communicator. Each case runs on every rank at once, with a separate oracle on each
-/// rank. A failure is thrown, so that no other rank waits for this one.
+/// rank. A failure is thrown, so that no other rank waits for the failed rank.
 namespace conformance {
 
 inline std::vector<std::size_t> sizes_for(communicator const& world) {

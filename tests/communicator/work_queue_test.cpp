@@ -33,7 +33,7 @@ TEST(work_queue, assigns_the_items_of_a_slow_rank_to_the_others) {
   launch<threads>(3, [&](communicator& world) {
     work_queue queue(world, 20);
     while (queue.next()) {
-      if (world.rank() == 2)  // works on its first item until the others have done all the rest
+      if (world.rank() == 2)  // works on its first item until the others have finished all other items
         while (queue.make_progress() && done < 19) std::this_thread::yield();
       of_rank_2 += world.rank() == 2;
       ++done;

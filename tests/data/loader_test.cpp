@@ -139,7 +139,7 @@ TEST(loader, has_the_same_batches_with_any_number_of_readers) {
     }
 }
 
-/// Every reader has to read an example of the batch before any of them returns one.
+/// Every reader has to begin to read an example of the batch before any reader returns an example.
 class meeting : public numbers {
  public:
   meeting(int size, int readers) : numbers(size), readers_(readers) {}
@@ -167,8 +167,8 @@ TEST(loader, reads_examples_in_parallel) {
     }
 }
 
-/// Three examples of the third batch fail. The first one waits until a later one has failed, if another
-/// thread reads that one.
+/// Three examples of the third batch fail. If another thread reads a later failing example, the first failing
+/// example waits until that example has failed.
 class failing : public numbers {
  public:
   explicit failing(int readers) : numbers(40), readers_(readers) {}
@@ -204,7 +204,7 @@ TEST(loader, rethrows_the_exception_of_the_first_bad_example_of_any_reader) {
     }
 }
 
-/// Hangs for readers other than the first one, which waits until one of them hangs.
+/// Every reader except the first one hangs; the first reader waits until another reader hangs.
 class hanging_reader : public numbers {
  public:
   explicit hanging_reader(std::shared_ptr<closed_gate const> gate) : numbers(40), gate_(std::move(gate)) {}

@@ -26,7 +26,7 @@ namespace normalisation_test {
 using namespace cohort;
 using detail::channel_statistics;
 
-/// Rows of three features of different size, the last one constant, and one number to predict.
+/// Rows of three features of different size and one number to predict; the last feature is constant.
 struct houses {
   std::vector<float> features, prices;
 
@@ -250,7 +250,7 @@ TEST(channel_statistics, of_parts_merge_to_the_statistics_of_the_whole) {
   EXPECT_NEAR(parts.targets[0][0].scale, whole.targets[0][0].scale, 1e-12 * whole.targets[0][0].scale);
 }
 
-/// Examples {i, 2i}; those with an odd number have weight 0 and extreme values.
+/// Examples {i, 2i}; examples with an odd number have weight 0 and extreme values.
 struct half_weighted {
   data_description const& describe() const { return what; }
   std::int64_t size() const { return 10; }

@@ -12,7 +12,7 @@ namespace binary_counts_test {
 using cohort::binary_counts;
 
 TEST(binary_counts, computes_precision_recall_and_derived_metrics) {
-  // Of 8 examples predicted as positive 6 are positive; of 10 positive ones 6 were found; 18 others are true
+  // 8 examples are predicted as positive, 6 of them correctly; 10 examples are positive; 18 examples are true
   // negatives.
   binary_counts const c{.true_positive = 6, .false_positive = 2, .false_negative = 4, .true_negative = 18};
   EXPECT_EQ(c.precision(), 0.75);

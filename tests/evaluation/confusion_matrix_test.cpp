@@ -75,7 +75,7 @@ TEST(confusion_matrix, computes_the_matthews_correlation_coefficient) {
 std::vector<std::vector<int>> const with_empty_classes{
     {2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
 
-/// The means are those of scikit-learn 1.9: precision_recall_fscore_support(…, zero_division=0).
+/// The means equal those of scikit-learn 1.9: precision_recall_fscore_support(…, zero_division=0).
 TEST(confusion_matrix, counts_undefined_ratios_as_0_in_means) {
   auto const m = matrix_of(with_empty_classes);
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0 + 0) / 4);

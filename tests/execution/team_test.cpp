@@ -57,7 +57,7 @@ TEST(team, makes_stores_before_a_barrier_visible_after_it) {
 }
 
 TEST(team, runs_after_workers_have_slept) {
-  // Worker 0 delays the others until they must be in the blocking part of their wait.
+  // Worker 0 arrives so late that the other workers have reached the blocking part of their wait.
   team crew(3);
   for (int run = 0; run < 3; ++run) {
     std::atomic<int> passed{0};

@@ -218,8 +218,8 @@ TEST(builder, stores_the_initialisers_of_each_layer) {
 }
 
 TEST(builder, refuses_a_name_that_sorting_generates_for_another_layer) {
-  // As written, the named layer is the second dense layer; after sorting, the third, because the other one is
-  // called dense_2.
+  // As written, the named layer is the second dense layer. After sorting it is the third one, because another
+  // layer has the name dense_2.
   EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {
                  auto const a = net.input({4}) | cohort::dense{.units = 4};
                  auto const named = a | cohort::dense{.units = 4, .name = "dense_2"};

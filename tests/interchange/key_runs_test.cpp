@@ -64,7 +64,7 @@ TEST(key_runs, are_merged_with_any_limit_of_open_files) {
       EXPECT_EQ(one.offset, static_cast<std::uint64_t>(3 * one.row));
     }
     EXPECT_EQ(at, all.size());
-    // The given runs remain, and of the merged files those that are used.
+    // The given runs remain, and so do the merged files that are used.
     std::size_t const used = static_cast<std::size_t>(std::ranges::count_if(
         remaining, [](std::string const& path) { return path.find("merge") != path.npos; }));
     EXPECT_EQ(io::list_folder(folder.path())->size(), runs.size() + used);

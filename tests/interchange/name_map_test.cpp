@@ -276,7 +276,7 @@ void compare(std::string const& name, graph const& net, name_map const& map, std
     EXPECT_NEAR(made.values[i], expected[i], 1e-7 * std::abs(expected[i]) + 1e-12) << i;
 }
 
-/// The names and outputs are those of torchvision's ResNet, and the map is that of the program resnet50.
+/// The names and outputs are from torchvision's ResNet; the map is the map of the program resnet50.
 TEST(name_map, reproduces_the_outputs_of_a_torchvision_resnet) {
   compare("resnet", reference_program::resnet({32, 5, {2, 1, 1, 1}}),
           name_map::load(COHORT_SOURCE_DIR "/examples/torchvision_resnet.map"), 20);

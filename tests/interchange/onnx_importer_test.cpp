@@ -307,7 +307,8 @@ TEST(onnx_names, of_fused_nodes_are_the_name_of_the_last_node) {
 }
 
 TEST(onnx_names, of_transpose_and_split_nodes_are_not_used) {
-  // A transposed sequence is convolved as it is, so the layer's output is the transposed value of the file.
+  // A transposed sequence is convolved without a transposition, so the layer's output is the transposed value
+  // of the file.
   onnx_tensor const kernel = onnx_tensor::of("k", {2, 3, 1}, {1, 2, 3, 4, -1, 0});
   std::vector<onnx_attribute> const swap{list("perm", {0, 2, 1})};
   EXPECT_EQ(names_of(with_names(model_of({4, 3},

@@ -2,7 +2,7 @@
 // Imports the cases of ONNX's own tests and compares the outputs:
 //   onnx_nodes FOLDER...    each with folders of model.onnx and test_data_set_0/{input,output}_N.pb
 // Prints "passed|refused|failed FOLDER/CASE: reason" for each case. An operator's parameters are inputs in
-// these files. They become constants if Cohort cannot import them as inputs.
+// these files. The parameters become constants if Cohort cannot import them as inputs.
 #include <algorithm>
 #include <cmath>
 #include <cohort/backend/reference.hpp>

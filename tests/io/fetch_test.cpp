@@ -65,7 +65,7 @@ TEST(fetch, accepts_the_longest_deadline) {
 
 TEST(fetch, gives_every_command_a_different_temporary_file) {
   remote const far;
-  // Each command writes to a file of its own: the first call fails, the second writes its own file's name.
+  // Each command writes to a separate file: the first call fails, the second writes the name of its file.
   std::string const names = far.here / "names";
   EXPECT_THROW(fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\"; exit 1")), file_error);
   fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\""));

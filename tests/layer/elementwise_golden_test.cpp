@@ -27,7 +27,7 @@ void expect_near(std::vector<double> const& got, golden_tensor const& wanted, st
     EXPECT_NEAR(got[i], wanted.values[i], tolerance) << what << ' ' << i;
 }
 
-/// Cases of the file, and which of them have been compared.
+/// Cases of the file, and the names of the compared cases.
 class golden {
  public:
   explicit golden(std::string const& file) : cases_(read_golden_cases(file)) {}

@@ -89,7 +89,7 @@ static_assert(!detail::fields_match_members<left_out<bool, true>>()
 static_assert(!detail::fields_match_members<left_out<int, 2>>()
               && !detail::fields_match_members<left_out<int, 3>>());
 
-/// A member that fields() omits follows those that it lists.
+/// A member that fields() omits follows the members that fields() lists.
 struct left_out_last {
   static constexpr std::string_view kind_name = "left_out_last";
   int listed = 1;

@@ -21,7 +21,7 @@ using numbers = std::vector<double>;
 
 constexpr int batch = 3, steps = 10, features = 2, units = 3;
 
-/// PyTorch computes each case in double too. The numbers of the file have 13 digits.
+/// PyTorch also computes each case in double. The numbers of the file have 13 digits.
 constexpr double tolerance = 1e-11;
 
 void expect_near(numbers const& got, numbers const& wanted, std::string const& what) {

@@ -25,7 +25,7 @@ using enum recurrent_activation;
 
 constexpr int batch = 3, steps = 10, features = 2, units = 3;
 
-/// PyTorch computes each case in double too. The numbers of the file have 13 digits.
+/// PyTorch also computes each case in double. The numbers of the file have 13 digits.
 constexpr double tolerance = 1e-11;
 
 void expect_near(std::vector<double> const& got, std::vector<double> const& wanted, std::string const& what) {
@@ -45,8 +45,8 @@ std::vector<double> half(std::vector<double> const& rows, std::size_t columns, s
   return found;
 }
 
-/// Compares a layer with the case of the file that has its name, in each direction of the case: outputs at
-/// unmasked steps, the last states and all gradients.
+/// Compares a layer with the case of the file that has the layer's name, in each direction of the case.
+/// Compares outputs at unmasked steps, the last states and all gradients.
 template <layer L>
 void compare(std::string const& name, L l) {
   SCOPED_TRACE(name);
@@ -126,7 +126,7 @@ TEST(recurrent, a_masked_step_resets_the_state_with_resets_masked) {
 }
 
 /// Compares the gradients of inputs and parameters with difference quotients of the sum of output ·
-/// diff_output, in which masked steps count, too.
+/// diff_output. The sum includes masked steps.
 template <layer L>
 void compare_with_differences(L l) {
   masked_steps const mask({1, 0, 0, 1, 1, 0, 1, 1, 0, 0,  //

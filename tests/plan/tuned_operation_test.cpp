@@ -18,8 +18,8 @@ namespace tuned_operation_test {
 
 using namespace cohort;
 
-/// The reference backend with four candidates for dense layers: the default one ("rule"), an equal one, one
-/// that cannot be prepared, and one whose implementation has another name.
+/// The reference backend with four candidates for dense layers: the default ("rule"), an equal candidate, a
+/// candidate that cannot be prepared, and a candidate whose implementation has another name.
 struct several_ways : reference<float> {
   static constexpr std::string_view name = "several ways";
   static inline int prepared = 0;
@@ -42,7 +42,7 @@ struct several_ways : reference<float> {
 };
 static_assert(detail::has_candidates<several_ways> && !detail::has_candidates<reference<float>>);
 
-/// Selects a candidate by name, times the requested ones, and records the descriptions.
+/// Selects a candidate by name, times the requested candidates, and records the descriptions.
 struct told final : tuning, step_autotuner_for<several_ways> {
   std::string way = "rule";
   bool times = false;

@@ -24,7 +24,7 @@ std::string text(record_set const& records, std::int64_t record, std::string_vie
   return {reinterpret_cast<char const*>(found.data()), found.size()};
 }
 
-/// Archives with 3, 0 and 2 records; the last one has other fields.
+/// Archives with 3, 0 and 2 records; the last archive has other fields.
 std::vector<std::string> three_archives() {
   std::vector<std::string> const paths{fresh_path("0.tar"), fresh_path("1.tar"), fresh_path("2.tar")};
   tar_bytes::write(paths[0], member("0.a", "zero") + member("1.a", "one") + member("2.a", "two") + end());

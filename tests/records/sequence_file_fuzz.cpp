@@ -22,18 +22,18 @@ std::uint64_t repeat(std::span<std::byte const> packed, std::span<std::byte> to,
   return bytes;
 }
 
-/// Returns the byte behind a text whose length is one byte.
+/// Returns the byte after a text whose length is stored in one byte.
 std::size_t after_text(std::uint8_t const* data, std::size_t size, std::size_t at) {
   return at < size && data[at] < 0x80 ? at + 1 + data[at] : size;
 }
 
-/// Copies the sync mark of the head behind each length −1.
+/// Copies the sync mark of the header after each length −1.
 void repair(std::uint8_t* data, std::size_t size) {
   std::size_t at = after_text(data, size, after_text(data, size, 4));
   if (at + 2 > size) return;
   bool const compressed = data[at] != 0;
   at = compressed ? after_text(data, size, at + 2) : at + 2;
-  std::size_t const mark = at + 4;  // behind the number of pairs of the metadata, which is 0
+  std::size_t const mark = at + 4;  // after the number of metadata pairs, which is 0
   for (std::size_t k = mark + 16; k + 20 <= size; ++k)
     if (std::all_of(data + k, data + k + 4, [](std::uint8_t one) { return one == 0xff; }))
       std::memmove(data + k + 4, data + mark, 16);

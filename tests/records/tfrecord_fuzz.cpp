@@ -17,7 +17,7 @@ void write_checksum(std::uint8_t* at, std::uint8_t const* bytes, std::size_t siz
   std::memcpy(at, &masked, sizeof masked);
 }
 
-/// Writes the checksums. A record that is longer than the rest of the file becomes the last one.
+/// Writes the checksums. A record that is longer than the rest of the file becomes the last record.
 void repair(std::uint8_t* data, std::size_t size) {
   for (std::size_t at = 0; at + 16 <= size;) {
     std::uint64_t bytes = 0;

@@ -122,8 +122,8 @@ TEST_P(asynchronous_exchange, delivers_votes_after_all_ranks_have_sent_the_step)
   });
 }
 
-/// One of two ranks continues after a synchronisation as soon as it can, while the other may still be
-/// receiving messages sent before the synchronisation.
+/// One of two ranks continues immediately after a synchronisation. The other rank may still be receiving
+/// messages that were sent before the synchronisation.
 TEST(asynchronous_exchange, applies_later_messages_only_after_the_synchronisation) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);

@@ -175,8 +175,8 @@ TEST(unbounded_sharing, resumes_from_a_checkpoint_after_a_failed_training) {
   });
 }
 
-/// One rank pauses after its third step until the others have continued as far as they can. All end with the
-/// same result.
+/// One rank pauses after its third step until the other ranks have continued as far as the bound allows. All
+/// end with the same result.
 TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   struct at_a_gate final : listener {
     std::counting_semaphore<>* gate = nullptr;
@@ -207,8 +207,8 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
 }
 
 /// Every step of a rank is 2⁻⁴ · (1, 2), because the mean absolute error has this gradient far below the
-/// target. Rank 1 sends its fourth message when rank 0 has continued as far as it can. Rank 1 sends its next
-/// message after rank 0 has recorded the applied step.
+/// target. Rank 1 sends its fourth message when rank 0 has continued as far as the bound allows. Rank 1 sends
+/// its next message after rank 0 has recorded the applied step.
 TEST(unbounded_sharing, divides_a_late_step_by_its_age_with_slower_if_stale) {
   constexpr int late = 3, due = late + longest_lead, steps = 50;
   struct at_gates final : listener {
@@ -293,8 +293,8 @@ TEST(unbounded_sharing, reports_a_stalled_rank_and_step) {
   EXPECT_THROW(launch<threads>(2, {.deadline = seconds(2)}, run), communicator_error);
 }
 
-/// If a listener ends a rank within an epoch, that rank does not wait for the others to synchronise; the
-/// others are notified of the reason at once.
+/// If a listener ends a rank within an epoch, that rank does not wait until the other ranks synchronise. The
+/// other ranks are notified of the reason at once.
 TEST(unbounded_sharing, reports_at_once_the_error_of_a_failed_rank) {
   struct ending final : listener {
     void on_step(training& run, step_report const& done) override {

@@ -156,8 +156,8 @@ class comparison {
   }
 
  private:
-  /// The statistics that the backend computes for a part alone: what one step with momentum 0 stores. The
-  /// statistics of a synchronised norm are those of the whole step.
+  /// The statistics that the backend computes for a part alone: one step with momentum 0 stores them. A
+  /// synchronised norm has the statistics of the whole step.
   statistics const& of_part(index_slice const& rows) {
     auto const found = parts_.find({rows.first, rows.count});
     if (found != parts_.end()) return found->second;

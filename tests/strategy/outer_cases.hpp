@@ -52,8 +52,8 @@ inline outer_rule mean_by_hand() {
   return [](numbers_of_all const&, numbers_of_all const& mean) { return mean; };
 }
 
-/// Simulates all ranks on this one: each trains on its own part of each batch. The ranks average their
-/// parameters after every second step.
+/// Simulates all ranks on this rank: each simulated rank trains on a separate part of each batch. The ranks
+/// average their parameters after every second step.
 struct ranks_by_hand {
   ranks_by_hand(int ranks, bright_thirds const& on)
       : examples(on), alone(single_rank<wide>(small, plain_sgd())) {

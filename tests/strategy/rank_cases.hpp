@@ -172,8 +172,8 @@ class weighted_thirds {
   data_description what_;
 };
 
-/// Examples have the same weight in a mean of parameters as in a mean of gradients, also if all of a rank's
-/// examples in a step have weight 0.
+/// Examples have the same weight in a mean of parameters as in a mean of gradients, also if all examples of a
+/// rank in a step have weight 0.
 inline void averaging_each_step_weighs_as_allreduce_does(communicator& world) {
   auto const data = std::make_shared<weighted_thirds const>(
       103, [](std::int64_t i) { return i < 24 ? 0.0F : static_cast<float>(1 + i % 5); });
@@ -216,7 +216,7 @@ void a_step_without_weight_is_left_out(communicator& world, Strategy const& how)
 }
 
 /// Whatever the period, an epoch of a stream has as many steps as the rank with the most examples. Listeners
-/// are called for exactly these steps, and schedules use them.
+/// are called for exactly these steps, and schedules count them.
 template <class Strategy>
 void steps_without_examples_do_not_count(communicator& world, Strategy const& how) {
   if (world.size() == 1) return;

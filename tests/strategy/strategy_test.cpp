@@ -115,7 +115,7 @@ class delayed_averaging_sketch final : public strategy {
   int applied = 0;
 
  private:
-  /// w += mean − sent w: steps taken meanwhile are kept.
+  /// w += mean − sent w: steps made since the start of the averaging are kept.
   void apply(replica const& mine) {
     if (!std::exchange(waits_, false)) return;
     under_way_.wait();

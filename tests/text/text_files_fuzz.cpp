@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed files of words and tokens: a file is refused by a data_error with its path, or it is read and
 // used. The first byte selects word vectors as text (0) or binary (1), a tokenizer (2), or GPT-2's vocabulary
-// and merges, with a character 0 between them (3).
+// and merges, separated by a character 0 (3).
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/text_text_files_fuzz some/folder tests/text/text_files_fuzz
 #include <algorithm>

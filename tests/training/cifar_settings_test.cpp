@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the page's
-// network with relu and drop probability 0.2 is built, and the first update of a reduced network on small
-// images equals the formulas. examples/cifar10_original_test.py tests the page's network itself.
+// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers. Builds the page's
+// network with relu and drop probability 0.2. The first update of a reduced network on small images must
+// equal the formulas. examples/cifar10_original_test.py tests the page's network itself.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>

@@ -95,7 +95,7 @@ inline double drawn(std::uint32_t tensor, std::size_t element) {
   return hashed(tensor, element) / 65536.0 - 0.5;
 }
 
-/// All parameters except those of norms, which start at 1 and 0.
+/// All parameters except those of norms; the parameters of norms start at 1 and 0.
 template <class T>
 void draw_parameters(parameter_set& all) {
   std::vector<T> values;

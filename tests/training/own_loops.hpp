@@ -23,7 +23,7 @@ inline constexpr auto with_everything = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// Calls step(batch) for the batches of `epochs` epochs, as fit orders them, and ends each epoch.
+/// Calls step(batch) for the batches of `epochs` epochs, in the order of fit, and ends each epoch.
 template <class Step>
 void for_each_batch(training& run, dataset const& data, int batch_size, int epochs, Step step) {
   loader batches(data, {.batch = batch_size,

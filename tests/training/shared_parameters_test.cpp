@@ -89,7 +89,7 @@ TEST(shared_parameters, train_equally_over_ranks_workers_and_micro_batches) {
   }
 }
 
-/// A language model whose embedding is its output layer, too. Token 3 is not predicted.
+/// A language model whose embedding is also its output layer. Token 3 is not predicted.
 graph language_model() {
   return graph::build([](builder& b) {
     return b.input({6}) | embedding{.vocabulary = 9, .width = 8, .name = "words"} | dense{.units = 8}

@@ -101,7 +101,7 @@ TEST(synchronised_batch_norm, does_not_wait_for_ranks_with_fewer_examples) {
 }
 
 /// A non-finite loss is detected after its micro-batch by a worker of a single rank, and before its backward
-/// if gradients are exchanged. In both cases the worker takes part in as many sums as the others.
+/// if gradients are exchanged. In both cases, this worker takes part in as many sums as the other workers.
 TEST(synchronised_batch_norm, continues_if_the_loss_of_another_worker_is_not_finite) {
   graph const numbers = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2}

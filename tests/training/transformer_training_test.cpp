@@ -82,7 +82,7 @@ std::vector<double> losses(training_settings const& settings) {
 }
 
 /// Compares the losses of the first steps with a case of the file: rounding errors grow with each step,
-/// tenfold at the last ones.
+/// tenfold in each of the last steps.
 void expect_golden(std::vector<double> const& got, std::string const& name, std::size_t steps,
                    double tolerance) {
   std::vector<double> const wanted = numbers_of(read_golden_cases("transformer.txt").at(name), "losses");

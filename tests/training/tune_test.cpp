@@ -205,7 +205,8 @@ TEST_F(workers_by_calibration, need_an_autotuner) {
   }
 }
 
-/// Losses on numbers, inputs of several kinds, sums over the batch: generated examples suit all of them.
+/// Losses on numbers, inputs of several kinds, sums over the batch: generated examples suit all these
+/// networks.
 TEST_F(workers_by_calibration, accept_any_network) {
   graph const several = graph::build([](builder& net) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};

@@ -166,7 +166,7 @@ TEST(fitted_pipeline, encodes_categories) {
       fitted({pipeline::categories{.columns = {"city"}}, pipeline::one_hot{{"city"}}}).apply(training());
   EXPECT_EQ(numbers(strict, "city=Rome"), (values{1, 0, -1, 0, 1}));
   EXPECT_EQ(strict.columns().size(), 6u);
-  // A category loses the values that do not occur; `other` may be one of those that do.
+  // A category loses the values that do not occur; `other` may be a value that occurs.
   fitted_pipeline const small = fitted({pipeline::categories{.columns = {"size"}, .other = "small"}},
                                        parsed("age,income,city,size\n1,1,x,small\n"));
   EXPECT_EQ(small.learned(0)[0].values, (strings{"small"}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface, from C99: outputs are those of training::predict, and each mistake is a code with its text.
+// The C interface, called from C99: outputs equal those of training::predict; a mistake returns a code and text.
 #include <cohort/cohort.h>
 #include <pthread.h>
 #include <sched.h>

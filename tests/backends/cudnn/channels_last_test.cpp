@@ -50,7 +50,7 @@ TEST_F(channels_last, layers_of_images_agree_with_the_reference) {
   EXPECT_GT(last, 20);
 }
 
-/// The input has one channel and the output is a vector, so both orders of axes are equal for them.
+/// The input has one channel and the output is a vector, so both orders of axes are equal for these tensors.
 TEST_F(channels_last, needs_no_reorder_within_an_image_network) {
   int reorders = 0;
   for (plan_row const& row : trial<pretended_cudnn>(graph(cudnn_cases::normed), {.batch = 4}).plan->rows())

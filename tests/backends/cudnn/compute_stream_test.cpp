@@ -147,7 +147,7 @@ TEST(compute_stream, transfers_arrays_larger_than_the_staging_buffer) {
   stream.deallocate(to);
 }
 
-/// While the GPU reads one half of the staging memory, the other is filled.
+/// While the GPU reads one half of the staging memory, the processor fills the other half.
 TEST(compute_stream, uploads_large_arrays_in_two_alternating_halves) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");

@@ -46,8 +46,8 @@ struct fake_choices {
 /// descriptors used before they are finalized or after they are destroyed, and operands in another layout
 /// than described.
 ///
-/// Order     all machines share its state: a test that changes it first creates a `settings`
-///           object, which restores it.
+/// Order     all machines share this state. A test that changes the state first creates a `settings` object,
+///           which restores the state.
 struct fake_dnn {
   using engine = fake_engine;
   static inline fake_choices now{};

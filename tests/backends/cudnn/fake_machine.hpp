@@ -119,7 +119,7 @@ struct fake_machine : fake_compiler {
   static inline fake_machine* now = nullptr;
   static inline thread_local CUcontext current = nullptr;
   std::mutex among_streams;
-  std::vector<std::unique_ptr<fake_graph>> executables{};  // those of a lost GPU are never destroyed
+  std::vector<std::unique_ptr<fake_graph>> executables{};  // graphs of a lost GPU are never destroyed
   static bool in_context() { return now && current == reinterpret_cast<CUcontext>(now); }
 
   /// Fills the functions that no test calls but every library must have.

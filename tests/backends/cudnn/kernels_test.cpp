@@ -320,7 +320,7 @@ class warp_of_threads {
   }
 };
 
-/// More blocks than a warp has lanes, the last one shorter than the others.
+/// More blocks than a warp has lanes; the last block is shorter than the others.
 TEST(kernels, by_warps_encode_the_same_sent_elements_as_single_threads) {
   constexpr std::size_t elements = 66 * detail::kernels::block_size + 12'345;
   std::vector<unsigned> sent((elements + 31) / 32), negative(sent.size());

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-/// The installed cuDNN, which plans for a GPU that a text in JSON describes. No GPU is needed. Handles are
-/// those of the simulated machine, and nothing can be executed.
+/// The installed cuDNN, which plans for a GPU that a text in JSON describes. No GPU is needed. The handles
+/// belong to the simulated machine, and nothing can be executed.
 ///
 /// Order     one GPU at a time: cuDNN's functions have no argument that identifies the object.
 /// Source    NVIDIA, cuDNN documentation: deviceless ahead-of-time compilation. cuDNN 9.8 or newer.

@@ -132,7 +132,7 @@ TEST_F(recurrent_on_gpu, does_not_reorder_sequences_between_layers) {
   for (plan_row const& row : one.plan->rows()) EXPECT_NE(row.implementation, "reorder") << row.step;
 }
 
-/// A pass that was recorded without states would neither read nor write them.
+/// A pass that was recorded without states would neither read nor write states.
 TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
   constexpr int units = 3, batch = 2;
   graph const net = graph::build([](builder& b) {

@@ -52,7 +52,7 @@ struct outcome {
   std::vector<std::pair<std::string, double>> report{};
 };
 
-/// Rank 0's parameters after training. By default rank 0 uses a GPU and the others processors.
+/// Rank 0's parameters after training. By default, rank 0 uses a GPU and the other ranks use processors.
 template <class First = pretended_cudnn, class Strategy>
 outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2) {
   bright_thirds const examples(61);

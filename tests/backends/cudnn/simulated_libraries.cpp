@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library for LD_PRELOAD: programs that open NVIDIA's driver and libraries get those of a simulated machine
-// with one GPU. Their kernels and the work of the libraries run on the processor. Libraries must be opened by
+// A library for LD_PRELOAD: programs that open NVIDIA's driver and libraries get replacements, which simulate
+// one GPU. Their kernels and the work of the libraries run on the processor. Libraries must be opened by
 // one thread at a time.
 #include <dlfcn.h>
 

@@ -287,7 +287,7 @@ struct scene {
 };
 
 /// Requires that each plane of each moved part equals the first plane of the input. Returns the number of
-/// examples whose planes are not those of the data set.
+/// examples whose planes differ from the data set's.
 template <class T>
 int require_equal_planes(cohort::augmentation const& how) {
   scene<T> const from;

@@ -211,7 +211,7 @@ TEST(decode, refuses_files_truncated_anywhere) {
     for (std::size_t n = 3; n < whole.size(); ++n) {
       try {
         ASSERT_EQ(decoded(cut(whole, n), "cats/7.jpg"), decoded(whole, "x")) << n;
-        EXPECT_LE(whole.size(), n + 4);  // only bytes behind the last pixel are missing
+        EXPECT_LE(whole.size(), n + 4);  // only bytes after the last pixel are missing
       } catch (cohort::data_error const& why) {
         expect_parts(why.what(), {"the JPEG (cats/7.jpg", "expected an undamaged file"});
       }

@@ -263,7 +263,7 @@ TEST(image_folder, is_read_by_several_threads_concurrently) {
   for (auto const& mine : seen) EXPECT_EQ(mine, seen[0]);
 }
 
-/// 12,000 images of CIFAR-10 as JPEG files, if $COHORT_DATA has them.
+/// 12,000 images of CIFAR-10 as JPEG files; skipped if they are not in $COHORT_DATA.
 TEST(image_folder, reads_cifar10) {
   char const* const data = std::getenv("COHORT_DATA");
   std::string const packed = std::string(data != nullptr ? data : "") + "/cifar10/cifar10_12k_jpeg.tar.xz";

@@ -134,7 +134,7 @@ struct zip_entry {
   std::string name;
   std::string content;
   int method = 0;
-  std::uint64_t bytes = 0;  // 0: those of the content
+  std::uint64_t bytes = 0;  // 0: size of the content
 };
 
 /// An archive whose CRC-32 are 0.

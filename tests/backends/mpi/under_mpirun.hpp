@@ -16,8 +16,8 @@ inline int run_tests_on_every_rank(int rank) {
   return RUN_ALL_TESTS();
 }
 
-/// Runs a test's body. An exception, or a check that ends the body, is announced to the other ranks, which
-/// would otherwise wait for this rank.
+/// Runs a test's body. An exception, or a check that ends the body, is announced to the other ranks.
+/// Otherwise they would wait for this rank.
 template <class Body>
 void on_every_rank(cohort::communicator& world, Body body) {
   try {

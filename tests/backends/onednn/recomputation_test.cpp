@@ -17,8 +17,8 @@ namespace onednn_recomputation_test {
 
 using namespace recomputation_cases;
 
-/// In-place tanh that stores its output twice for backward: recomputing it from the input is cheaper than
-/// keeping it.
+/// In-place tanh that stores its output twice for backward: recomputing the output from the input is cheaper
+/// than keeping it.
 struct noting {
   static constexpr std::string_view kind_name = "noting";
   static constexpr bool in_place = true;

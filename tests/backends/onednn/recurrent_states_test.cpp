@@ -19,7 +19,7 @@ TEST(recurrent_states, continue_sequences_in_parts_up_to_rounding) {
   EXPECT_LE(difference<onednn>(true), 1e-5);
 }
 
-/// Elements are rounded to 8 bits; another order of summation may round some of them differently.
+/// Elements are rounded to 8 bits; another order of summation may round some elements differently.
 TEST(recurrent_states, continue_sequences_in_parts_up_to_rounding_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   EXPECT_LE(difference<onednn_bf16>(false), 0.05);

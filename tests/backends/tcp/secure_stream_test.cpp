@@ -99,7 +99,7 @@ struct connected {
     }
     return a == progress::ready && b == progress::ready;
   }
-  /// Sends bytes from the client to the server. Returns what has arrived.
+  /// Sends bytes from the client to the server. Returns the bytes that have arrived.
   std::vector<std::byte> pass(std::span<std::byte const> bytes) {
     std::vector<std::byte> got, piece(50'000);
     std::size_t const wanted = bytes.size();

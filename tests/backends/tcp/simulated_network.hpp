@@ -113,8 +113,8 @@ class simulated_host;
 ///
 /// TCP       go-back-N with cumulative acknowledgements and windows. A lost segment is sent again after the
 ///           retransmission timeout, which doubles each time until an acknowledgement arrives; then one
-///           segment is in flight at first. SYNs are sent again in the same way. A socket that is closed with
-///           unread bytes resets the connection, and so do bytes for a process that has ended.
+///           segment is in flight at first. SYNs are sent again in the same way. A connection is reset if a
+///           socket is closed with unread bytes, or if bytes arrive for a process that has ended.
 ///           Simplifications: no fast retransmission (links lose bytes only while they are cut), no
 ///           congestion window.
 ///           An attempt to connect over a cut link fails after three times the first timeout of a SYN.

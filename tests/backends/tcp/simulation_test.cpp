@@ -23,7 +23,8 @@ TEST(tcp_simulation, is_reproducible_from_the_seed) {
   EXPECT_EQ(courses.size(), 3U);
 }
 
-/// A rank sends a megabyte to another one; their link is cut meanwhile. Returns when the last byte arrives.
+/// A rank sends a megabyte to another rank; their link is cut during the transfer. Returns when the last byte
+/// arrives.
 clock::time_point arrival(clock::duration begin, clock::duration length) {
   simulated_network net(1, 20ms, 100ms);
   simulated_host &from = net.add_host(), &to = net.add_host();

@@ -38,7 +38,7 @@ TEST(tcp_sender, uses_another_address_if_the_first_refuses_or_is_silent) {
     }
 }
 
-/// Rank 1 does not exist. Returns what rank 0 reports.
+/// Rank 1 does not exist. Returns the report of rank 0.
 std::string report_of_rank_0(std::vector<detail::endpoint> addresses, communicator_settings const& how) {
   tcp_job job(2);
   job.members.ranks[1] = std::move(addresses);

@@ -40,7 +40,7 @@ TEST(tcp_transport, closes_connections_and_ports_after_a_failure) {
   EXPECT_EQ(descriptors(), before);
 }
 
-/// A message that a rank sends before the other one has begun to receive it.
+/// A message that a rank sends before the other rank has begun to receive it.
 TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
   constexpr int messages = 10;
   constexpr std::size_t bytes = std::size_t{32} << 20;
@@ -80,7 +80,7 @@ TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
     }
 }
 
-/// Rank 0 waits for rank 1, which waits for rank 2, which first sends to rank 0.
+/// Rank 0 waits for rank 1, and rank 1 waits for rank 2. Rank 2 first sends to rank 0.
 TEST(tcp_transport, receives_messages_beyond_the_buffer_limit_while_it_waits) {
   tcp_job job(3);
   std::vector<std::byte> const data(std::size_t{100} << 20, std::byte{42});

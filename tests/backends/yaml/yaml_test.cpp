@@ -13,7 +13,7 @@ namespace yaml_test {
 
 using namespace cohort;
 
-/// The text in one line: objects in braces, texts in quotes, other values as JSON has them.
+/// The text in one line: objects in braces, texts in quotes, other values as in JSON.
 std::string shown(io::json_value value) {
   switch (value.kind()) {
     case io::json_kind::null:

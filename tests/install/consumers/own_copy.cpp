@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with -ffast-math trains: its implementation is compiled with this flag, too.
+// A program with -ffast-math trains: its implementation is also compiled with this flag.
 #include <cohort/backend/reference.hpp>
 #include <cstdio>
 

@@ -83,8 +83,8 @@ COHORT_API int32_t cohort_abi_version(void);
 COHORT_API char const* cohort_version(void);
 /// Returns the name of a code, such as "shape_error"; "unknown" for other numbers.
 COHORT_API char const* cohort_code_name(int32_t code);
-/// Returns the error text of this thread's last call of a function that returns a code: "what (where):
-/// expected …, got …"; "" if that call succeeded. The text is valid until this thread's next call.
+/// Returns the error text of this thread's last call that returned a code: "what (where): expected …, got …";
+/// "" if this call succeeded. The text is valid until this thread's next call.
 COHORT_API char const* cohort_last_error(void);
 
 /// Opens a model file: network, parameters, and the normalisation of its inputs and outputs.

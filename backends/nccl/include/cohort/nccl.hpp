@@ -19,7 +19,7 @@ namespace cohort {
 
 /// Communicator that sums arrays in GPU memory directly between GPUs with NCCL, concurrently with the GPUs'
 /// computation. All other operations are forwarded to a duplicate of `world`. If a rank cannot load NCCL, all
-/// operations of all ranks are forwarded, and that rank logs the reason.
+/// operations of all ranks are forwarded; the rank that cannot load NCCL logs the reason.
 ///
 ///     nccl ranks(world);
 ///     auto run = trainer<cudnn>(net, ranks, allreduce{}, settings);

@@ -40,7 +40,7 @@ struct tcp_settings {
 /// number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), Slurm
 /// (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID, SLURM_STEP_ID), Kubernetes
 /// (JOB_COMPLETION_INDEX), Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE) and PMI (PMI_RANK,
-/// PMI_SIZE). A launcher's rank is used only if its number of ranks equals the job's.
+/// PMI_SIZE). A launcher's rank is used only if the launcher's number of ranks equals the job's.
 ///
 /// Errors    setting_error naming the variable for a value that is not valid.
 tcp_settings from_environment(tcp_settings given = {});
@@ -52,9 +52,9 @@ bool tcp_started();
 /// Creates a communicator of processes that register at a common address. The first process that can listen
 /// at this address of its host runs the rendezvous, which is not needed after this call.
 ///
-/// Order     collective over the processes of the job. The last destructor, of the communicator or of one
-///           split or duplicated from it, is collective too: it waits for the other ranks, at most until the
-///           deadline. Connections open when ranks first exchange messages.
+/// Order     collective over the processes of the job. The last destructor of the communicator and of all
+///           communicators split or duplicated from it is also collective. It waits for the other ranks, at
+///           most until the deadline. Connections open when ranks first exchange messages.
 /// Errors    setting_error for settings that are not valid; for an address outside the loopback interface
 ///           without a secret, certificates or tcp_encryption::off; on a rank whose rank or number of ranks
 ///           contradicts the other ranks; and on a rank that finds no free port in its range for 5 s. If the
@@ -66,10 +66,10 @@ bool tcp_started();
 ///           refuses this process, or if not all ranks join within the deadline.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
 
-/// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.
+/// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are read from the environment.
 ///
 /// After     returns 0 if all ranks have returned. Otherwise prints the reason to the standard error stream
-///           and exits the process, on every rank with the status of the first failure:
+///           and exits the process. Every rank exits with the status of the first failure:
 ///           communicator_exit_status if a rank is lost, and 1 if a rank's body has thrown an exception other
 ///           than communicator_error. The other ranks receive the text of that exception.
 struct tcp {

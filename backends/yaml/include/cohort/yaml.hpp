@@ -6,7 +6,7 @@
 
 namespace cohort::io {
 
-/// Parses one YAML document as JSON values. Lines and columns in errors are those of the text.
+/// Parses one YAML document as JSON values. Errors contain lines and columns of the text.
 ///
 /// Plain scalars have the types of YAML 1.2's core schema:
 ///     null, Null, NULL, ~, (empty)         null

@@ -12,8 +12,8 @@
 
 namespace cohort {
 
-/// The arrays of a .npz file written by numpy.savez or numpy.savez_compressed. read_mapped copies them to
-/// parameters:
+/// The arrays of a .npz file written by numpy.savez or numpy.savez_compressed. read_mapped copies the arrays
+/// to parameters:
 ///
 ///     npz_file const file = npz_file::load("weights.npz");
 ///     read_mapped(file.tensors(), file.name(), name_map::load("weights.map"), run.network(),
@@ -25,9 +25,9 @@ namespace cohort {
 /// Shapes    as npy_array. An array of any other type is listed without data (stored_tensor::unread_type).
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
 /// Order     `tensors` has the order of the archive. Its names omit ".npy".
-/// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
-///           checked), encryption, another compression, or an array that npy_array refuses, except for its
-///           type.
+/// Errors    file_error if the file cannot be read; data_error naming the entry if it is damaged (a CRC-32 is
+///           checked), is encrypted, has another compression, or is an array that npy_array refuses for
+///           another reason than its type.
 /// Source    APPNOTE.TXT of the zip format, 6.3.
 class npz_file {
  public:

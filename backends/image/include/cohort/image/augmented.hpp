@@ -98,7 +98,7 @@ void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
 ///           each part with this height and width, with or without channels.
 /// Errors    setting_error for invalid settings. shape_error if the first input has another rank, or if the
 ///           window is larger than the padded image. shape_error for a further image that cannot be moved:
-///           its extents differ from the first input's, or the first input is rotated and it is not stored as
+///           its extents differ from the first input's, or `rotation` is set and the image is not stored as
 ///           bytes. shape_error for a part of another rank with as many elements as the image or one of its
 ///           channels, because it may be a flattened image.
 /// Exact     an example depends only on (seed, epoch, index): it is the same on any rank, in any order, on

@@ -14,7 +14,8 @@ namespace cohort::cifar10 {
 /// Order     the records of the files in the given order.
 /// Moves     keeps 3,073 bytes per image in memory.
 /// Errors    setting_error if `files` is empty; file_error for a file that cannot be read; data_error naming
-///           the file if it is empty, not a whole number of records, or has a label above 9.
+///           the file if the file is empty, does not contain a whole number of records, or has a label above
+///           9.
 /// Source    Krizhevsky, Learning multiple layers of features from tiny images, 2009; "binary version".
 arrays read(std::vector<std::string> const& files);
 

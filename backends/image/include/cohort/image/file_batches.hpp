@@ -24,8 +24,8 @@ namespace cohort {
 /// Moves     keeps all names in memory and every archive open: `ulimit -n` must be large enough.
 /// Errors    When constructed: file_error for an archive that cannot be opened, data_error for a damaged
 ///           archive.
-///           data_error naming archive and file for a file outside any folder, of a class that is not in
-///           settings.labels, or whose name is not that of an image (hidden files and folders are skipped).
+///           data_error naming archive and file for a file that is in no folder, whose class is not in
+///           settings.labels, or whose name is not an image's name (hidden files and folders are skipped).
 ///           data_error for a class of settings.labels without files, or if there are no images.
 ///           From get: data_error naming archive and file.
 class file_batches {

@@ -20,9 +20,9 @@ namespace cohort {
 ///           are sorted by label, then by name, so that the order is the same on every machine with the same
 ///           files.
 /// Errors    When constructed: file_error for a missing folder. data_error for a class of settings.labels
-///           without a folder, a folder that is not in settings.labels, a file in a class folder whose name
-///           does not end like an image's (hidden files and files beside the class folders are skipped), or
-///           if there are no images.
+///           without a folder, for a folder that is not in settings.labels, and for a file in a class folder
+///           whose name is not an image's name (hidden files and files outside the class folders are
+///           skipped). data_error if there are no images.
 ///           From get: file_error or data_error naming the file.
 class image_folder {
  public:

@@ -40,14 +40,14 @@ class image_records {
   /// red, green, blue.
   static image_records of_caffe(record_set records, image_settings settings);
 
-  /// Reads the records of CaffeOnSpark's SequenceFiles: the field "key" is a caffe_on_spark_key, whose label
-  /// is the class number and whose id becomes the example's key; the field "value" contains the image.
+  /// Reads the records of CaffeOnSpark's SequenceFiles: the field "value" contains the image, and the field
+  /// "key" is a caffe_on_spark_key. Its label is the class number, and its id becomes the example's key.
   /// Colours are converted as in of_caffe.
   static image_records of_caffe_on_spark(record_set records, image_settings settings);
 
   /// Reads each record as a serialised tf.train.Example (tf_example). `features`: names of its features; a
   /// record has one of the features `image`, a byte string, and the feature `label`, an integer. The default
-  /// names are those of the ImageNet files for TensorFlow's research models.
+  /// names are the names in the ImageNet files for TensorFlow's research models.
   static image_records of_tensorflow(record_set records, image_settings settings,
                                      image_fields const& features = {.image = {"image/encoded"},
                                                                      .label = "image/class/label"});

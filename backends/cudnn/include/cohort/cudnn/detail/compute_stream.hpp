@@ -108,8 +108,8 @@ class compute_stream final : public memory_space {
     std::unique_lock<std::mutex>& lock_;
     int& readers_;
   };
-  /// Waits for the stream, then frees all staging pieces, unless another thread has reserved a piece
-  /// meanwhile or still uses one.
+  /// Waits for the stream, then frees all staging pieces, unless another thread has reserved a piece during
+  /// the wait or still uses a piece.
   /// Before    the lock is held. It is released during the wait, and held again on return.
   void free_staging(std::unique_lock<std::mutex>& lock) const;
   /// Returns a staging piece, waiting for one if necessary. The caller keeps the lock until the copy is

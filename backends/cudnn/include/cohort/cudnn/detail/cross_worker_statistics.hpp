@@ -11,8 +11,9 @@ namespace cohort::detail {
 /// synchronised_batch_norm. The sums over the parts are computed on the processor.
 ///
 /// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each, Σ g and
-///           Σ g·(normalised input), see kernels::norm_gradient_sums. `combined`: both, one after the other.
-/// Order     each call waits for the GPU, then for the other parts.
+///           Σ g·(normalised input), see kernels::norm_gradient_sums. `combined`: 2·C elements, `sum`, then
+///           `along`.
+/// Order     each call waits for the GPU, then until the other parts have called.
 /// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {
  public:

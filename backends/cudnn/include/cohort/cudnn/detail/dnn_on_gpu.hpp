@@ -89,8 +89,8 @@ class dnn_description {
   std::size_t get(cudnnBackendAttributeName_t name, std::span<T> values) const {
     return get(name, attribute_type<T>(), values.size(), values.data());
   }
-  /// Fills the given descriptors from the attribute; with an empty span, only counts them. Returns their
-  /// number.
+  /// Fills the given descriptors from the attribute; with an empty span, only counts the descriptors. Returns
+  /// their number.
   std::size_t get(cudnnBackendAttributeName_t name, std::span<cudnnBackendDescriptor_t> others) const;
 
   /// Finalizes the descriptor and returns cuDNN's status.

@@ -18,8 +18,8 @@ struct fused_epilogue {
 /// layers, because cuBLASLt's rectifier may turn NaN into 0.
 bool fuses_on_gpu(kind const& layer, kind const& epilogue, bool training);
 
-/// Adds the backward passes of a fused epilogue to `made`, before the layer's own backward: first the
-/// rectifier changes diff_output in place; then diff_output is copied to the summand's gradient, unless both
+/// Adds the backward passes of a fused epilogue to `made`, before the layer's own backward. First the
+/// rectifier changes diff_output in place. Then diff_output is copied to the summand's gradient, unless both
 /// share memory.
 void add_epilogue_backward(gpu_operation& made, shared_stream const& on, gpu_request const& request,
                            fused_epilogue const& epilogue);

@@ -13,7 +13,7 @@
 namespace cohort::detail {
 
 /// One of the GPUs that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
-/// CUDA libraries, which are loaded at run time; none is linked.
+/// CUDA libraries. The libraries are loaded at run time, not linked.
 ///
 /// Order     the constructor checks in this order: driver, driver version, device, compute capability, free
 ///           memory, NVRTC, cuBLASLt, cuDNN. A machine without a GPU fails one of the first checks.
@@ -21,7 +21,7 @@ namespace cohort::detail {
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
-  static constexpr int newest_library = 13;    ///< major CUDA version; newer ones change the API
+  static constexpr int newest_library = 13;    ///< major CUDA version; newer versions change the API
   static constexpr int least_capability = 75;  ///< Turing
   static constexpr int least_capability_of_tf32_and_bf16 = 80;  ///< Ampere
   static constexpr std::size_t oldest_cudnn = 90000;
@@ -60,7 +60,7 @@ class gpu {
   void open_driver(library_source const& from);
 
   /// Returns this process's local rank from Open MPI, MPICH, MVAPICH, PALS, torchrun or Slurm; 0 without
-  /// them.
+  /// these launchers.
   static int rank_on_machine();
   /// Selects the GPU by the local rank, modulo the number of GPUs.
   void choose_device();

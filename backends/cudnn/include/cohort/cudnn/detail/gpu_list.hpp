@@ -34,7 +34,7 @@ class gpu_list {
   void clear() const {
     if (size_ > 0) on_->clear(memory_.data(), size_ * sizeof(T));
   }
-  /// Resizes to the given elements and copies them to the GPU.
+  /// Resizes to all.size() elements and copies `all` to the GPU.
   void upload(std::span<T const> all) {
     resize(all.size());
     if (!all.empty()) on_->upload(all.data(), memory_.data(), all.size_bytes());

@@ -14,8 +14,8 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, add c
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, average const& layer);
 
-/// Prepares a product. Backward multiplies diff_output by the other inputs, instead of dividing by the input,
-/// which may contain zeros.
+/// Prepares a product. Backward multiplies diff_output by the other inputs. It does not divide by the input,
+/// because the input may contain zeros.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, multiply const& layer);
 
 /// Prepares a maximum. For each element, forward stores in the workspace the index of the largest input.

@@ -18,7 +18,7 @@
 /// `row(i, team)`   processes row i together with the other lanes of its team: a warp on the GPU, one lane on
 ///                  the processor. Lane k processes the elements k, k + lanes, …. team.sum and team.largest
 ///                  return the same number to all lanes; team.sum_before and team.largest_before return the
-///                  result over the lanes before this one (0 for the first lane).
+///                  result over the preceding lanes (0 for the first lane).
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
 /// Each call writes separate memory. Exceptions: several calls may set bits of one word by or_into, or write

@@ -84,8 +84,8 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// backward first. Backward also copies the statistics to the gradients of the running statistics:
 /// plan/batch_statistics.hpp.
 ///
-/// Order     if step_scalars::sums is set, each pass first waits for the GPU, then for the other parts: in
-///           forward twice (means, variances), in backward once.
+/// Order     if step_scalars::sums is set, forward waits twice (means, variances) and backward once, each
+///           time first for the GPU, then for the other parts.
 /// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {

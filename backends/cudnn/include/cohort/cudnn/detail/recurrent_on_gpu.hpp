@@ -8,15 +8,16 @@
 
 namespace cohort::detail {
 
-/// Prepare recurrent layers. Each step is a matrix product by cuBLASLt and a kernel; a gru with the reset
-/// before the product has two of each, and recurrent dropout adds a kernel.
+/// Prepare recurrent layers. Each step is a matrix product by cuBLASLt and a kernel. A gru with the reset
+/// before the product has two products and two kernels per step; recurrent dropout adds a kernel.
 ///
 /// One product for the inputs of all steps precedes the loop over the steps; the products for the gradients
 /// of weights and inputs follow it. Arrays are steps × rows × columns. The rows of a step are the examples,
 /// padded to a multiple of 16, so that each step's arrays are aligned. Masked steps are computed and
 /// discarded. Tensors are f32; products are f32, or TF32 for cudnn_tf32 and cudnn_bf16.
 ///
-/// Order     a forward pass that carries states copies them from and to the processor, and waits for the GPU.
+/// Order     a forward pass that carries states copies the states from and to the processor, and waits for
+///           the GPU.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, simple_rnn const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, lstm const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, gru const& layer);

@@ -12,7 +12,8 @@
 namespace cohort::detail {
 
 /// Kernel implementations of elementwise losses (kernels/losses.inc). distance_loss is a function of the
-/// difference d of output and target: ½·d², d², |d|, or quadratic near 0 and linear beyond (huber).
+/// difference d of output and target: ½·d², d², |d|, or a function that is quadratic near 0 and linear
+/// elsewhere (huber).
 inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 

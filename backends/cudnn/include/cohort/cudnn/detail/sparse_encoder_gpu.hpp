@@ -17,7 +17,7 @@ namespace cohort::detail {
 ///
 /// Moves     in GPU memory: reads the n/4 bytes of marks up to three times. To the processor: the codes and
 ///           40 bytes per block.
-/// Exact     the codes equal those of write_block.
+/// Exact     the codes equal the codes that write_block writes.
 class sparse_encoder_gpu {
  public:
   static_assert(kernels::block_size == block_elements);

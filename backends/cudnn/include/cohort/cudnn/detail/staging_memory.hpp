@@ -26,7 +26,7 @@ class staging_memory {
   std::span<std::byte> reserve(std::size_t wanted);
   /// Returns the number of pieces reserved since construction.
   std::uint64_t given() const { return given_; }
-  /// Frees all pieces.  Before: the GPU has finished with them.
+  /// Frees all pieces.  Before: the GPU no longer uses the pieces.
   void clear() { used_ = 0; }
   /// Leaks the memory, because a GPU that did not finish may still write to it.
   void abandon() noexcept { memory_ = nullptr; }

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Table of thresholds and of the ends of their element ranges in GPU memory. Ends are uploaded only if they
-/// have changed.
+/// Table of thresholds and of the ends of their element ranges in GPU memory. Ends are uploaded only after a
+/// change.
 class threshold_table_on_gpu {
  public:
   explicit threshold_table_on_gpu(std::shared_ptr<compute_stream> const& on)

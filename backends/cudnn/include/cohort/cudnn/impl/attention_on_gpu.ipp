@@ -216,7 +216,7 @@ class attention_by_heads {
     return {queries(), static_cast<kernels::size>(s_.keys), mask, s_.causal};
   }
 
-  /// Returns x with the addresses of queries and keys replaced by those in `copies`.
+  /// Returns x, with queries and keys at their addresses in `copies`.
   triple copies_at(triple x, float* copies) const {
     x.queries = {copies, s_.columns};
     x.keys = {copies + score_rows() * static_cast<std::size_t>(s_.columns), s_.columns};

@@ -13,8 +13,8 @@
 namespace cohort::detail {
 
 /// A JPEG file in memory whose header has been read. TurboJPEG's warnings (truncated, damaged) are errors
-/// unless `salvage`, except for warnings about bytes that are no part of the image: a missing end mark, and
-/// extraneous bytes between segments or before the end mark.
+/// unless `salvage`. Exceptions are warnings about bytes that are not a part of the image: a missing end
+/// mark, and extraneous bytes between segments or before the end mark.
 class jpeg_file {
  public:
   jpeg_file(std::span<std::byte const> file, std::string const& where, bool salvage);

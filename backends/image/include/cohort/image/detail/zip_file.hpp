@@ -38,8 +38,8 @@ class zip_file {
 /// compressed.
 ///
 /// After     the archive's bytes and its name are on disk. The bytes depend only on names and contents.
-/// Errors    file_error naming a file that cannot be read or changes meanwhile, or the archive; then no
-///           archive is created.
+/// Errors    file_error naming the archive, or a file that cannot be read or that changes during the call;
+///           then no archive is created.
 void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names);
 
 }  // namespace cohort::detail

@@ -13,7 +13,8 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the indices of the fields `names` that the record set has. Throws if it has none of them.
+/// Returns the indices of the fields `names` that the record set has. Throws if the record set has none of
+/// these fields.
 std::vector<std::size_t> known_fields(record_set const& records, std::vector<std::string> const& names) {
   std::vector<std::size_t> found;
   for (std::string const& name : names)

@@ -54,9 +54,9 @@ struct hdf5_remedies {
 /// tables, and arrays inside the file that are contiguous, or in chunks with the filters deflate and shuffle.
 ///
 /// Order     one thread at a time.
-/// Errors    data_error, naming the file, the path or byte, and the remedy, if the file is damaged, or an
-///           object is missing, is a soft or external link, or has another storage format. file_error if the
-///           file cannot be read.
+/// Errors    data_error naming the file, the path or byte, and the remedy. It is thrown if the file is
+///           damaged, or if an object is missing, is a soft or external link, or has another storage format.
+///           file_error if the file cannot be read.
 /// Cost      never holds the whole file in memory. All reads together are bounded by 32 times the file's size
 ///           + 64 MiB, so a damaged file is read in bounded time.
 /// Source    HDF5 File Format Specification, version 3.0.

@@ -10,8 +10,9 @@ namespace cohort::detail {
 
 /// Imports a configuration, with the arrays of `weights` unless it is null.
 ///
-/// `training`     text of the training configuration; null: the one inside `config`, if any
-/// `backend`      Keras backend that saved the model; "": the one inside `config`, if any
+/// `training`     text of the training configuration; null: the training configuration inside `config`, if
+///                any
+/// `backend`      Keras backend that saved the model; "": the backend that `config` contains, if any
 imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
                             keras_version given, std::string const* training,
                             keras_weight_source const* weights, std::string_view backend = {});

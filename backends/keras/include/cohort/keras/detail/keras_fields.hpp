@@ -78,7 +78,7 @@ class keras_fields {
   /// Refuses the model if the field has another value than null, false, 0, "" or an empty list.
   void expect_unset(names of, char const* reason) const;
   /// Refuses the model if a field is set but was not read, unless the field cannot change the layer's
-  /// outputs. `predicts`: whether fields that act in training only are ignored, too.
+  /// outputs. `predicts`: whether fields that act in training only are also ignored.
   void expect_read(bool predicts) const;
   /// Marks all fields as read.
   void mark_read() const;

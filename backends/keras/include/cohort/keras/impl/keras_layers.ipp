@@ -339,7 +339,7 @@ keras_value keras_translation::combined(call const& c, io::json_value constant, 
   if (with.size() != 1 && static_cast<int>(with.size()) != channels_of(x))
     refuse("the constant must be a number, or number for each channel",
            "1 or " + std::to_string(channels_of(x)), std::to_string(with.size()));
-  // Axes of constant and value correspond from the last one on.
+  // The axes of constant and value are aligned at the last axis.
   std::vector<int> const extents = keras_operations::extents_of_constant(constant);
   std::size_t const from_last = x.dims.size() == 3 && images_first_ ? 3 : 1;
   if (with.size() != 1
@@ -467,8 +467,8 @@ keras_value keras_translation::stacked(call const& c) {
 
 // ---- activations -----------------------------------------------------------------------------------------
 
-/// Returns the output of an activation that is recorded only when it is first used, unless a loss contains
-/// it.
+/// Returns the output of an activation. The activation is recorded only when the output is first used, unless
+/// a loss contains the activation.
 keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
   int const logits = id_of(x);
   keras_value made = like(x, -1);

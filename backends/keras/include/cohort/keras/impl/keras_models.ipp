@@ -733,7 +733,7 @@ keras_translation::values keras_translation::translate_layer(
     }
     f.expect_unset({"lora_rank"}, "the layer has a LoRA adapter");
     f.expect_unset({"quantization_mode", "quantization_config"}, "the layer is quantised");
-    // Keras 3 passes a mask to a layer with several tensors as arguments only if the call names it.
+    // If a layer has several tensors as arguments, Keras 3 passes a mask only if the call names the mask.
     bool const has_states =
         keras_nodes::takes_states(class_name) && (c.inputs.size() > 1 || !c.named_inputs.empty());
     bool const loses_mask = version_ == 3 && has_states && !how.has_mask;

@@ -39,7 +39,7 @@ class mpi_process {
     try {
       launch_scope const launched(world_.ranks->size());
       body(*world_.ranks);
-      world_.ranks.reset();  // leaves, and waits for the other ranks
+      world_.ranks.reset();  // leaves and waits for the other ranks
       if (auto const why = world_.control->trouble())
         throw communicator_error({.what = why->text}, why->exit_status);
     } catch (...) {

@@ -22,8 +22,8 @@ class roll_call {
 
   /// Returns this process's rank; −1 if unknown.
   int rank() const { return rank_; }
-  /// Checks which ranks of the job are alive. Returns those that an earlier call found alive and that have
-  /// ended since.
+  /// Checks which ranks of the job are alive. Returns the ranks that an earlier call found alive and that
+  /// have ended since then.
   std::vector<int> ended_ranks();
   /// Returns a text of the form "on this host ranks 0, 2 have started, and 1 rank has not; rank 2 is
   /// stopped"; "" if nothing is known.

@@ -48,7 +48,7 @@ class nccl_ranks {
   /// Blocks until ended(), a failure, or the deadline.
   void wait_for_end() noexcept;
 
-  /// Aborts pending sums without a result and allows no new ones. Returns within a second even if NCCL's
+  /// Aborts pending sums without a result and allows no new sums. Returns within a second even if NCCL's
   /// abort does not return: NCCL's abort joins threads and waits for the GPU.
   void abort() noexcept;
 

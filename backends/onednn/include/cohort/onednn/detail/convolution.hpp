@@ -30,12 +30,12 @@ struct window_primitives : weighted_primitives {
 };
 
 /// Layouts that a convolution tries, in order. Unless the request names another candidate, a fixed rule
-/// selects them, so that results do not depend on timings.
+/// selects the layouts, so that results do not depend on timings.
 ///
-/// If channels do not fill blocks of 16, kernels on blocks also process the padding. Such a convolution
-/// therefore uses channels last, which oneDNN runs by brgemm, if it has no groups and at least 8 input
-/// channels (in bf16: or one). If it has a stride above 1, its backward-data uses blocks, which are faster in
-/// this pass. Grouped convolutions whose groups do not fill blocks have kernels only for dense images.
+/// If channels do not fill blocks of 16, kernels on blocks also process the padding. Therefore such a
+/// convolution uses channels last, which oneDNN runs by brgemm. Conditions: no groups, and at least 8 input
+/// channels (in bf16 also a single one). With a stride above 1, backward-data uses blocks, which are faster
+/// in this pass. Grouped convolutions whose groups do not fill blocks have kernels only for dense images.
 /// Sequences are channels last, as in the plan.
 ///
 /// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of

@@ -65,7 +65,7 @@ std::string implementation_of(const_dnnl_primitive_desc_t pd);
 /// contains one ("conv:any+ref:any"). Reference implementations are up to a thousand times slower.
 bool is_optimised(dnnl_pd const& pd);
 
-/// Primitive attributes: a scratchpad provided by the caller, and optional post-ops, which run inside the
+/// Primitive attributes: a scratchpad provided by the caller, and optional post-ops. Post-ops run inside the
 /// kernel: first a sum with `summand`, a tensor in the output's layout, then an activation.
 class dnnl_attributes {
  public:

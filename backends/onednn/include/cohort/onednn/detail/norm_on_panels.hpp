@@ -83,7 +83,7 @@ class norm_on_panels {
 
   void forward_of(norm_tensors const& a, panel_slice const& slice) const;
 
-  /// Computes the statistics of the slice's panel. Also keeps them in the thread's buffers.
+  /// Computes the statistics of the slice's panel, and also stores them in the thread's buffers.
   void statistics_of(norm_tensors const& a, panel_slice const& slice) const;
 
   void backward_of(norm_tensors const& a, panel_slice const& slice) const;
@@ -103,7 +103,7 @@ class norm_on_panels {
   std::size_t chunk() const { return std::clamp<std::size_t>(16384 / p_.width, 16, 1024); }
 
   /// Computes the mean and Σ (x − mean)² of the slice. Each chunk of rows is summed relative to the mean of
-  /// the previous chunks; for the first chunk, up to 16 of its rows estimate this mean.
+  /// the previous chunks. For the first chunk, this mean is estimated from up to 16 of its rows.
   void compute_moments(norm_tensors const& a, panel_slice const& slice, thread_buffers const& buffers) const;
   static void merge(double& mean, double& squares, double seen, double other_mean, double other_squares,
                     double more);

@@ -7,9 +7,9 @@ namespace cohort::detail {
 
 /// Maps an operand of a step to an argument of a primitive.
 ///
-/// Shapes    `whole`: the operand's layout in the plan if it differs from the argument's layout: either the
-///           same bytes with other extents, or a larger tensor in which the argument begins at `offset`
-///           bytes.
+/// Shapes    `whole`: the operand's layout in the plan, if this layout differs from the argument's. It
+///           describes the same bytes with other extents, or a larger tensor in which the argument begins at
+///           `offset` bytes.
 struct dnnl_argument {
   operand_role role;
   int index;

@@ -23,8 +23,8 @@ int set_openmp_threads(int count);
 /// threads.
 ///
 /// Before    f does not throw.
-/// Source    GOMP_parallel is what compilers call for `#pragma omp parallel`; every OpenMP runtime has it.
-///           The pragma itself would require -fopenmp for the consumer's whole source file.
+/// Source    compilers implement `#pragma omp parallel` by calls of GOMP_parallel; every OpenMP runtime has
+///           this function. The pragma itself would require -fopenmp for the consumer's whole source file.
 template <class F>
 void on_openmp_threads(int most, F const& f) {
   int const wanted = std::min(most, omp_get_max_threads());

@@ -28,7 +28,8 @@ struct winograd_shape {
   int rows() const { return (out_height + tile() - 1) / tile(); }
   int columns() const { return (out_width + tile() - 1) / tile(); }
   int tiles() const { return batch * rows() * columns(); }
-  /// Returns the multiplications of the direct convolution, divided by those of Winograd's algorithm.
+  /// Returns the number of multiplications of the direct convolution, divided by the number in Winograd's
+  /// algorithm.
   double saving() const {
     return static_cast<double>(kernel * kernel) * out_height * out_width / (16.0 * rows() * columns());
   }

@@ -55,7 +55,7 @@ class acceptor {
 
   /// Sets the name of this process in log lines: "rank 3".
   void set_name(std::string name) { name_ = std::move(name); }
-  /// Accepts connections, and continues those that have sent bytes.
+  /// Accepts connections, and advances the connections that have sent bytes.
   ///
   /// Parameters  `share`: part of the time since the last call that this work may use. Unused time
   ///             accumulates up to `burst`.
@@ -93,7 +93,7 @@ class acceptor {
   using connection = std::deque<unknown>::iterator;
 
   void accept(tcp_socket& at);
-  /// Continues a connection. Removes it from unknown_ if it has failed or sent its greeting.
+  /// Continues a connection. Removes the connection from unknown_ if it has failed or has sent its greeting.
   void advance(connection one);
   void close_late(clock::time_point now);
 

@@ -79,8 +79,8 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 ///           selected.
 std::vector<endpoint> local_addresses(std::string_view selection);
 
-/// Returns the addresses of another process as this process can reach them. Each link-local address of
-/// `other` is returned once per scope of the link-local addresses in `own`.
+/// Returns the addresses by which this process can reach another process. Each link-local address of `other`
+/// is returned once per scope of the link-local addresses in `own`.
 std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other);
 
 }  // namespace cohort::detail

@@ -62,8 +62,8 @@ Number number_at(std::byte const* from) {
   return made;
 }
 
-/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them with the
-/// byte `welcome`; until then, the sender sends nothing else.
+/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms these bytes
+/// with the byte `welcome`; until then, the sender sends nothing else.
 struct greeting {
   static constexpr std::size_t bytes = 40;
   static constexpr std::byte welcome{0x77};

@@ -18,7 +18,7 @@ namespace cohort::detail {
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {
  public:
-  /// Begins an attempt, unless the last one began less than `interval` ago. `at`: addresses of the rank,
+  /// Begins an attempt, unless the last attempt began less than `interval` ago. `at`: addresses of the rank,
   /// tried in rotation.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
            std::chrono::steady_clock::duration interval, socket_api& by);

@@ -43,7 +43,7 @@ class tcp_receiver {
   bool has_begun() const { return begun_; }
   void disconnect() { stream_.reset(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
-  /// Returns the ring that the other process writes; it is used after a frame `to_ring`.
+  /// Returns the ring that the other process writes. The ring is used after a frame `to_ring`.
   memory_reader& memory() { return memory_; }
   /// Like memory_reader::sleeps, but false if bytes of the connection are pending.
   bool sleeps(bool now) { return !has_more_ && memory_.sleeps(now); }

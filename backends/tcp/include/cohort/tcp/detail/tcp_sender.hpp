@@ -27,8 +27,8 @@ class tcp_sender {
   using clock = std::chrono::steady_clock;
   using ticket = transport::ticket;
 
-  /// `addresses`: addresses of the other rank. They are tried in rotation until `time_to_connect` has passed,
-  /// or all of them refuse.
+  /// `addresses`: addresses of the other rank. The addresses are tried in rotation until `time_to_connect`
+  /// has passed or all addresses refuse.
   tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
              std::chrono::milliseconds time_to_connect, socket_api& by = system_sockets());
 

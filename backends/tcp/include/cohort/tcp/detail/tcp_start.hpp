@@ -20,8 +20,8 @@ struct tcp_start {
 /// Errors    setting_error for settings that contradict each other; as tls_identity and key_from_file.
 tls_identity identity_of(tcp_settings const& from);
 
-/// Listens on the addresses. Skips and logs those that are not available (new IPv6 addresses are tentative at
-/// first). If none is available, tries again until `limit`.
+/// Listens on the addresses. Skips and logs addresses that are not available (new IPv6 addresses are
+/// tentative at first). If none is available, tries again until `limit`.
 ///
 /// Errors    setting_error if no port of the range becomes free within 5 s or until `limit`. socket_error if
 ///           no address is available at `limit`.

@@ -21,7 +21,7 @@ namespace cohort::detail {
 /// The ranks of a job and their addresses.
 struct tcp_membership {
   int rank = 0;
-  std::vector<std::vector<endpoint>> ranks{};  // each rank's addresses, in the order in which others try them
+  std::vector<std::vector<endpoint>> ranks{};  // addresses by rank, in the order of attempts
   std::vector<std::uint32_t> hosts{};          // each rank's host number, equal for ranks of one host
   greeting::job_token token{};
 };
@@ -91,7 +91,7 @@ class tcp_transport final : public transport {
   static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
   /// Largest part of the progress thread's time for connections whose rank is not known yet.
   static constexpr double share_of_unknown = 0.05;
-  /// Event ids beside the ranks: events of entrance_, and of a sender that waits for its socket.
+  /// Event ids other than ranks: events of entrance_, and of a sender that waits for its socket.
   static constexpr std::uint64_t entrance_event = std::uint64_t{1} << 32, sender_event = entrance_event + 1;
 
   /// Sends and receives control messages over the connections.
@@ -168,7 +168,8 @@ class tcp_transport final : public transport {
   void read_ring(other_rank& one);
   /// Asks the other ranks to stop sending data while more than most_kept bytes are buffered and no operation
   /// or probe of this rank is pending. While an operation or probe is pending, all messages are buffered
-  /// without a limit: the awaited message may follow them, or its sender may itself wait for their senders.
+  /// without a limit: the awaited message may follow these messages, or its sender may itself wait for their
+  /// senders.
   void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
@@ -194,7 +195,7 @@ class tcp_transport final : public transport {
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
   bool has_rings_ = false;
-  bool holds_ = false;  // the other ranks were asked to stop, see hold_if_full
+  bool holds_ = false;  // the other ranks were asked to stop sending, see hold_if_full
   bool leaves_ = false;
   bool looks_ = false;  // since the last exchange, a probe has found no message
   unsigned polls_ = 0;

@@ -611,7 +611,7 @@ tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& iden
       if (answer.is == rendezvous_answer::kind::waits) {
         limit = end;
         joined = answer.joined;
-        if (joined > 1) permanent.reset();  // others have joined, too: the service knows the secret
+        if (joined > 1) permanent.reset();  // others have joined: the service knows the secret
         members = text_of({joined, "; ", make_printable(answer.text)});
         continue;
       }
