@@ -102,7 +102,7 @@ void resume_newest(cohort::training& training, std::string const& checkpoints);
 
 /// Numbers of a run for its reports.
 struct run_totals {
-  double seconds = 0;       ///< of the training's steps
+  double seconds = 0;       ///< duration of the training's steps
   double wait_seconds = 0;  ///< see longest_wait
   std::uint64_t bytes = 0;  ///< bytes sent by all ranks
 };

@@ -387,7 +387,7 @@ TEST(write_predictions, reports_a_full_disk_and_completes_when_repeated) {
       std::string const path = folder.path() + "/made.csv";
       prediction_file_settings const how{.outputs = {"conv2d_1"}, .format = format, .batch = 4, .chunk = 20};
       std::string const why = refusal_of<file_error>([&] {
-        small_disk const full(8'000);  // of 11,520 bytes and more per chunk
+        small_disk const full(8'000);  // each chunk needs at least 11,520 bytes
         write(ranks, examples.data(), path, how);
       });
       EXPECT_NE(why.find("cannot write the file (" + path + ".parts/part-00000"), std::string::npos) << why;

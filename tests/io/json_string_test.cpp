@@ -35,7 +35,7 @@ TEST(json_string, validates_utf8_like_plain_decoding_for_any_first_three_bytes) 
     char const text[] = {static_cast<char>(bits >> 16), static_cast<char>(bits >> 8), static_cast<char>(bits),
                          '\x80'};
     std::string const whole(text, 4);
-    // All first bytes; the third matters only after a lead of three or four bytes.
+    // The third byte matters only if the first byte begins a character of three or four bytes.
     if ((bits >> 16) < 0xe0 && (bits & 0xff) != 0x80) continue;
     disagreements += detail::utf8_length(whole) != length_by_decoding(whole);
   }

@@ -306,7 +306,7 @@ TEST(html_report, refuses_unusable_classified_data_after_the_first_step) {
     EXPECT_THROW(run.fit(examples(), {.batch = 2, .listeners = {&report}}), error);
     EXPECT_EQ(run.step(), 1);
   };
-  refused({.classified = examples(), .how = {.top = 3}});  // of two classes
+  refused({.classified = examples(), .how = {.top = 3}});  // there are only two classes
   refused({.classified = properties(1)});                  // inputs of another shape
   static std::vector<float> const inputs{0, 1}, distribution{0.5, 0.5};
   refused({.classified = arrays({{.name = "input", .values = {inputs.data(), {1, 2}}}},

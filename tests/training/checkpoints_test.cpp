@@ -474,7 +474,7 @@ TEST(checkpoints, keep_the_velocity_of_outer_steps_with_another_number_of_ranks)
     });
 }
 
-/// A checkpoint may be resumed with another element type than that of the strategy's state.
+/// A run may resume with an element type that differs from the one of the strategy's state in the checkpoint.
 TEST(checkpoints, of_outer_steps_resume_with_another_element_type) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface, called from C99: outputs equal those of training::predict; a mistake returns a code and text.
+// The C interface, called from C99. Outputs equal those of training::predict; a mistake returns an error code
+// and a text.
 #include <cohort/cohort.h>
 #include <pthread.h>
 #include <sched.h>

@@ -19,7 +19,7 @@ TEST(activation_errors, of_onednn_are_within_their_bounds) {
                                     {"gelu_tanh", {.value = {2.5e-5, 0}, .derivative = {2.5e-5, 1e-6}}}});
 }
 
-/// Up to three roundings to bf16, of 2⁻⁹ each. Derivatives from rounded outputs have an absolute error.
+/// Up to three roundings to bf16, of 2⁻⁹ each. The error of derivatives from rounded outputs is absolute.
 TEST(activation_errors, of_onednn_in_bf16_are_rounding_errors_only) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   expect_activation_errors<onednn_bf16>({.value = {0.006, 1e-7}, .derivative = {0.012, 0.006}}, {}, true);

@@ -204,7 +204,7 @@ TEST(block_cache, keeps_the_most_recently_used_blocks) {
   get(2);
   get(1);
   EXPECT_EQ(made, 2);
-  get(3);  // drops 2
+  get(3);  // evicts block 2
   get(1);
   EXPECT_EQ(made, 3);
   get(2);

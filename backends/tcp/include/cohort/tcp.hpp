@@ -9,7 +9,7 @@
 
 namespace cohort {
 
-/// How the connections of a job are protected.
+/// Protection of a job's connections.
 ///
 /// automatic     TLS with the secret or the certificates. Without either, connections are not protected; this
 ///               is accepted only if all addresses belong to the loopback interface.
