@@ -39,8 +39,8 @@ struct target_density {
 /// threshold. Estimated for each message from a sample of `sample` elements. The threshold needs no
 /// adaptation, because the first message already has about this density. Of 32,768 sampled elements, 328 are
 /// above the threshold of density 1e-2, so the density of a message varies by 5.5 % (one standard deviation).
-/// A tenth of this density sends a fifth of the bytes and learns more slowly: LeNet loses 3 points of
-/// accuracy in an epoch.
+/// With a tenth of this density, messages have a fifth of the bytes, but learning is slower: LeNet's accuracy
+/// after one epoch is 3 points lower.
 struct quantile {
   double density = 1e-2;
   int sample = 32'768;

@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Write position in a bit stream; bits fill each byte from its lowest bit. A separate value type, so that a
-/// loop can keep it in registers: as members of bit_writer, the fields might alias the bytes that are stored.
+/// loop can keep the fields in registers. Members of bit_writer might alias the bytes that the loop stores.
 struct bit_cursor {
   static constexpr unsigned most = 56;
 

@@ -23,8 +23,8 @@ struct sent_element {
 /// Size of a block's codes in the bitmap format, in bits.
 constexpr std::uint64_t bitmap_bits(std::uint64_t count, std::uint64_t length) { return length + count; }
 
-/// Writes a block's codes in the gap format (k: Rice parameter). The code of an element is its sign, the k
-/// lower bits of the gap before it, the upper bits of the gap in unary (a number of zeros), and a one.
+/// Writes a block's codes in the gap format (k: Rice parameter). The code of an element: its sign, the k
+/// lower bits of the gap before the element, the upper bits of the gap in unary (that many zeros), and a one.
 inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, unsigned k) {
   struct code {
     std::uint64_t word;

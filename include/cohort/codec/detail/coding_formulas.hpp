@@ -4,9 +4,10 @@
 namespace cohort::detail {
 
 /// rice_parameter(count, length): the Rice parameter of a block of `length` elements of which `count` are
-/// sent. Writer and reader both compute it, so messages do not contain it. For independent elements of
-/// density d the best k is the first with (1 − d)^(2^k) < 0.618 (the inverse golden ratio); ln(1/(1 − d)) is
-/// approximated by d + d²/2. k is at least 1: where k = 0 would be best, the bitmap format is not larger.
+/// sent. The writer and the reader both compute this parameter, so messages do not contain it. For
+/// independent elements of density d the best k is the first with (1 − d)^(2^k) < 0.618 (the inverse golden
+/// ratio); ln(1/(1 − d)) is approximated by d + d²/2. k is at least 1: where k = 0 would be best, the bitmap
+/// format is not larger.
 ///
 /// Before    1 ≤ count ≤ length.
 /// Source    Rice, JPL 79-22 (1979); Kiely, IPN Progress Report 42-159 (2004).

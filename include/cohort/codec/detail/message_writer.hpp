@@ -72,8 +72,8 @@ class message_writer {
     return join(which, header, thresholds);
   }
 
-  /// Writes a message of a header and `body_bytes` bytes. fill(bytes) writes the bytes after the header;
-  /// `bytes` is aligned to 16 bytes.
+  /// Writes a message that consists of a header and `body_bytes` bytes. fill(bytes) writes the bytes after
+  /// the header; `bytes` is aligned to 16 bytes.
   template <class Fill>
   std::span<std::byte const> write_plain(isa which, message_header const& header, std::size_t body_bytes,
                                          Fill fill) {
