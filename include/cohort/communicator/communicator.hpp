@@ -20,9 +20,9 @@ namespace cohort {
 /// Time limits of a communicator.
 ///
 /// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
-///           unreachable for less than `heartbeat` (3/4 of it if another process is lost at that time) does
-///           not count as lost. A process that stays unreachable is reported within 1.5 · `heartbeat`. Ranks
-///           that are threads ignore `heartbeat`.
+///           unreachable for less than `heartbeat` (3/4 of `heartbeat` if another process is lost at that
+///           time) does not count as lost. A process that stays unreachable is reported within 1.5 ·
+///           `heartbeat`. Ranks that are threads ignore `heartbeat`.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
@@ -100,8 +100,8 @@ class pending_operation {
       : operation_(std::move(operation)) {}
   /// Returns whether the operation has ended. Makes progress if the communicator has no progress thread.
   bool done() { return !operation_ || operation_->done(); }
-  /// Blocks until the operation has ended. Returns the time at which this rank observed the end, which may be
-  /// before the call; the clock's epoch if there is no operation.
+  /// Blocks until the operation has ended. Returns the time at which this rank observed the end; this time
+  /// may precede the call. Without an operation, returns the clock's epoch.
   std::chrono::steady_clock::time_point wait();
 
  private:
@@ -110,7 +110,7 @@ class pending_operation {
 
 /// A group of numbered ranks that exchange messages and call the same collectives in the same order.
 ///
-/// The *relatives* of a communicator are those made from it by split and duplicate, directly or not.
+/// The *relatives* of a communicator are created from it by split and duplicate, directly or indirectly.
 /// Order     collectives match by the order of their start on each rank; several may be pending. Any thread
 ///           may start an operation or wait, but only one thread at a time may use a communicator. Exception:
 ///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
@@ -118,7 +118,7 @@ class pending_operation {
 /// Exact     the order of a sum depends only on the number of ranks and the number of bytes. Results are
 ///           equal on every rank and in every run, and the same over `threads`, `mpi` and `tcp`.
 /// Errors    communicator_error on every rank if a wait exceeds its deadline, a rank is lost or fails, or a
-///           message has the wrong size. The error names the missing ranks and their progress, and it
+///           message has the wrong size. The error names the missing ranks and their progress. The error
 ///           *poisons* the communicator and its relatives: later calls throw the same error at once.
 ///           setting_error for a root, rank or tag out of range.
 /// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009;
@@ -151,10 +151,10 @@ class communicator {
   ///
   /// After     every rank holds the result.
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
-  ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
-  ///           If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded down; up
-  ///           to this bound, the ranks of each pair (see detail::folded_ranks) also send each other n bytes.
-  ///           For more than 16 ranks, see detail::choose_allreduce_algorithm for the second bound.
+  ///           with 2(P−1)/P·n in total. Above 512 KiB, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n
+  ///           in total. If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded
+  ///           down; up to this bound, the ranks of each pair (see detail::folded_ranks) also send each other
+  ///           n bytes. For more than 16 ranks, see detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
   /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is

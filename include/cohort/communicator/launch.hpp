@@ -54,9 +54,9 @@ class rank_body {
 /// Ranks that are threads of this process. The calling thread only supervises them.
 ///
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
-///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
-///           for the deadline plus 2 s, the process prints which ranks hang and why the others failed to the
-///           standard error stream. It then exits with the exit status of the first failure.
+///           once with a communicator_error that reports this exception. If a rank then neither ends nor
+///           makes progress for the deadline plus 2 s, the process prints to the standard error stream which
+///           ranks hang and why the others failed. It then exits with the exit status of the first failure.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {

@@ -6,8 +6,8 @@
 
 namespace cohort {
 
-/// Creates a communicator of all ranks of a transport. Its relatives share the transport; the last of them
-/// destroys it.
+/// Creates a communicator of all ranks of a transport. All relatives share the transport; the last relative
+/// destroys the transport.
 ///
 /// Errors    setting_error for a deadline out of range.
 std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transport> over,

@@ -26,9 +26,9 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 
 }  // namespace detail
 
-/// Collective. Checks that all ranks have the same value for each name. Facts are matched by name, so
-/// their order may differ between ranks. A fact that a rank does not have counts as a difference; this call
-/// neither hangs nor misreads if the ranks run different versions of the program.
+/// Collective. Checks that all ranks have the same value for each name. Facts are matched by name, so their
+/// order may differ between ranks. A fact that a rank does not have counts as a difference. The call also
+/// works if the ranks run different versions of the program.
 ///
 /// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
 ///           ("nothing" if the rank does not have the fact). The error omits clauses, separated by "; ", with

@@ -15,11 +15,11 @@ enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 /// algorithm, over any transport.
 ///
 /// The bounds up to 16 ranks are measured (allreduce_algorithms_benchmark). Below the first bound, rounds
-/// cost more than bytes. Above the second one, the even load of a ring's links matters more; this bound is
-/// lower if halving has to fold ranks. Above 16 ranks, the second bound is at least (P − 1 − ⌊log2 P⌋) ·
-/// latency_equivalent_bytes: half of the latency that halving saves over the ring, in bytes. If ranks are
-/// folded, an eighth of this latency counts instead of half, because each pair sends 2n more. These factors
-/// are a heuristic, which only the scaling simulator has tested.
+/// cost more than bytes. Above the second bound, the ring is faster, because it loads all links equally. The
+/// second bound is lower if halving has to fold ranks. Above 16 ranks, the second bound is at least (P − 1 −
+/// ⌊log2 P⌋) · latency_equivalent_bytes: half of the latency that halving saves over the ring, converted to
+/// bytes. If ranks are folded, an eighth of this latency counts instead of half, because each pair sends 2n
+/// more. These factors are a heuristic, which only the scaling simulator has tested.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
   auto const count = static_cast<unsigned>(ranks);

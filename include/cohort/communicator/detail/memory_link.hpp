@@ -11,7 +11,7 @@ namespace cohort::detail {
 /// Writing side of a link between two processes of one host: a memory_ring in addition to a connection. The
 /// writer creates the ring and offers its location. The reader maps the ring and confirms. The writer then
 /// announces over the connection that later bytes are in the ring. From then on, the connection only wakes
-/// the other process and shows that it has ended.
+/// the other process and reports that process's end.
 class memory_writer {
  public:
   /// Creates the ring. Returns the ring's location; nullopt if the system does not allow a ring.

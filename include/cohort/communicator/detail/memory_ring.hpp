@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Location of a ring, with which another process of the same host opens it.
+/// Location by which another process of the same host opens a ring.
 struct ring_location {
   static constexpr std::size_t bytes = 24;
   using nonce = std::array<std::byte, 16>;
@@ -47,8 +47,8 @@ class memory_ring {
   /// Frees the first `count` readable bytes for the writer.
   void consume(std::size_t count);
 
-  /// Records whether the reader is about to sleep. Returns whether there is nothing to read. Like
-  /// writer_waits, does not check the positions: the next read or write does.
+  /// Records whether the reader is about to sleep. Returns whether there is nothing to read. Does not check
+  /// the positions, like writer_waits; the next read or write checks them.
   bool reader_sleeps(bool sleeps);
   /// Records whether the writer is about to sleep until there is space. Returns whether the ring is full.
   bool writer_waits(bool waits);

@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Communicator over a transport, which it shares with its relatives.
+/// Communicator over a transport that all its relatives share.
 ///
 /// Units     a tag on the wire has two fields: the context (11 bits), and the number of the collective or the
 ///           tag of the message (12 bits). MPI over UCX limits tags to 23 bits. The context distinguishes

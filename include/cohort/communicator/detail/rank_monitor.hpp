@@ -19,8 +19,8 @@ namespace cohort::detail {
 
 /// Control messages between ranks.
 ///
-/// A *beat* (heartbeat) contains the sender's table of all ranks: each rank's progress, of which receivers
-/// keep the latest, and the time since the sender last received a message from that rank. A *question* is a
+/// A *beat* (heartbeat) contains the sender's table of all ranks: each rank's progress, and the time since
+/// the sender last received a message from that rank. Receivers keep the latest progress. A *question* is a
 /// beat that the receiver answers with a beat. A *failure* contains a failure_report. A *farewell* is a
 /// rank's last message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };
@@ -34,11 +34,11 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 ///           suspended does not report the others as lost.
 ///
 /// Detection of lost ranks: a rank is silent if a quarter of the heartbeat passes without a message from it.
-/// This rank then sends it questions repeatedly (`ask`). The beats of this rank report the silence to other
-/// ranks, which then send questions, too. After longest_silence(), this rank reports the silent rank as lost.
-/// If other ranks still receive messages from the silent rank, this rank reports the link between the two. If
-/// this rank receives no messages at all, it reports itself. A rank that receives a report forwards it before
-/// it ends, because others may see the end of its connections first.
+/// This rank then sends questions to the silent rank repeatedly (`ask`). The beats of this rank report the
+/// silence to other ranks, which then send questions, too. After longest_silence(), this rank reports the
+/// silent rank as lost. If other ranks still receive messages from the silent rank, this rank reports the
+/// link between the two. If this rank receives no messages at all, it reports itself. A rank that receives a
+/// report forwards it before it ends, because others may see the end of its connections first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {

@@ -24,10 +24,10 @@ struct ranks_with_status {
                                                              std::span<int const> ranks);
 
 /// Returns the late ranks: those that delay, directly or through other waits, a rank that waits for the ranks
-/// `awaited`. Follows each wait to the rank whose message is awaited. Returns the ranks found that have ended
-/// or do not respond, else those that are not in a wait. If all of them wait, returns the ranks of `awaited`
-/// with less progress than the most advanced one. If all have equal progress, also follows waits for several
-/// ranks, to all ranks.
+/// `awaited`. Follows each wait to the rank whose message is awaited. Of the ranks found, returns those that
+/// have ended or do not respond, else those that are not in a wait. If all of them wait, returns the ranks of
+/// `awaited` with less progress than the most advanced one. If all have equal progress, also follows waits
+/// for several ranks: each such wait leads to all ranks.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);
 
 /// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;

@@ -32,8 +32,8 @@ class engine;
 
 /// An operation and its progress. Reused after it has ended and no handle refers to it.
 ///
-/// `home` is destroyed with its communicators. A handle may outlive them, so its owner must read `ended`
-/// before it uses `home`.
+/// `home` is destroyed with its communicators. A handle may outlive `home`, so the handle's owner must read
+/// `ended` before it uses `home`.
 struct task final : activity {
   task(port& through, engine& of) : messages(through), home(of) {}
   bool done() override;

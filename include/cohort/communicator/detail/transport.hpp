@@ -103,7 +103,8 @@ class transport {
   virtual std::optional<failure_report> trouble() const = 0;
   /// Cancels all pending sends and receives; they never end.
   ///
-  /// After     their memory is no longer accessed. An announcement has been sent, if possible.
+  /// After     the memory of these messages is no longer accessed. An announcement has been sent, if
+  ///           possible.
   virtual void abandon() noexcept {}
   /// Ends the participation of this rank without a failure: the other ranks no longer expect its messages or
   /// heartbeats. This is the last call to the transport. Not called after a failure.

@@ -21,8 +21,8 @@ namespace cohort::detail {
 ///     queue.release();
 ///
 /// Rank 0 distributes the items, and also processes items. Waiting ranks receive a message each second, or
-/// each quarter of the deadline if this is shorter. Their waits therefore do not exceed the deadline while
-/// the other ranks work, if these call make_progress() at least once per deadline.
+/// each quarter of the deadline if this is shorter. If the working ranks call make_progress() at least once
+/// per deadline, no wait therefore exceeds the deadline.
 ///
 /// Order     the constructor is collective. Then next and make_progress in any order, join and release once.
 /// Moves     one request and one answer of 16 bytes for each item of a rank other than 0; one message of 16
@@ -42,8 +42,8 @@ class work_queue {
   /// should then stop its work.
   bool make_progress();
 
-  /// Ends this rank's work; `failed`: with an error, so that the other ranks stop. Rank 0 blocks until all
-  /// ranks have joined, the others until rank 0 calls release. Returns whether no rank has failed.
+  /// Ends this rank's work; `failed`: the work ended with an error, so the other ranks stop. Rank 0 blocks
+  /// until all ranks have joined, the others until rank 0 calls release. Returns whether no rank has failed.
   bool join(bool failed);
 
   /// On rank 0, ends the wait of the other ranks in join. Does nothing on the others.

@@ -318,8 +318,8 @@ void engine::run_progress_thread() noexcept {
   std::uint64_t last_moves = 0;
   poll_rhythm polls;
   constexpr auto longest_sleep = std::chrono::milliseconds(1);
-  // A thread that waits for an operation leaves its processor to this thread, and a message may arrive soon.
-  // Waking this thread would cost the sender more than polling.
+  // A thread that waits for an operation yields its processor to this thread, and a message may arrive soon.
+  // Polling then costs less than a sender that has to wake this thread.
   constexpr auto polling = std::chrono::microseconds(100);
   auto last_move = wire->time().now();
   for (bool leaving = false; !leaving;) {
