@@ -22,24 +22,25 @@ enum class when_diverged { stop, repair };
 ///     wait             g         g         g         g      of each bucket: g = Σ m_r·g_r / Σ m_r
 ///     update           w         w         w         w      the same bits
 ///
-/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the
-///           same parameter layout, and if the bucket is on a device in whose memory the communicator sums,
-///           or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in the
+/// Shapes    buckets, from the last layer to the first. If all ranks have the same parameter layout, these
+///           buckets are reduced in place: buckets on a device in whose memory the communicator sums, and
+///           buckets on the processor with padding of at most 1/64. All other buckets are packed, as in the
 ///           canonical flat view.
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If
 ///           checksums differ between ranks of the same backend, instruction set and layout, memory is
-///           damaged, or the program has changed parameters or gradients on some ranks only: `diverged`
+///           damaged, or the program has changed parameters or gradients on some ranks only. `diverged`
 ///           selects the reaction. Ranks with different backends, instruction sets or layouts diverge by
-///           rounding: rank 0's parameters and optimizer state are broadcast. report counts the broadcasts.
-///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
-///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
-///           rounding error to its next gradient. Parameters and votes are sent in their own type.
-///           `overlap_next_forward`: the sums of the last layers may be late: still pending while the next
-///           step's forward runs on the layers below. These last layers have at least half of all parameters.
-///           Requires the same layout on all ranks, and steps that allow it (step_info::max_late_buckets).
+///           rounding, so rank 0's parameters and optimizer state are broadcast. report counts the
+///           broadcasts. `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is
+///           none or not narrower than the gradients' type, gradients are sent in their own type. A rank adds
+///           its rounding error to its next gradient. Parameters and votes are sent in their own type.
+///           `overlap_next_forward`: the sums of the last layers may be late, that is, still pending while
+///           the next step's forward runs on the layers below. These last layers have at least half of all
+///           parameters. Requires the same layout on all ranks, and steps that allow it
+///           (step_info::max_late_buckets).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
-/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (their
-///           number if they have no weights).
+/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
+///           number of examples without weights).
 /// After     all ranks have Σ m_r·g_r / Σ m_r. With `wire`, they have Σ round(m_r·g_r / Σ m + e_r), where e_r
 ///           is the sum of rank r's rounding errors so far.
 /// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
@@ -47,9 +48,9 @@ enum class when_diverged { stop, repair };
 ///           `overlap_next_forward`, or if the first bucket is reduced in place, a separate allreduce sends
 ///           the votes. If layers have running statistics, two allreduces of 2·C + L f64 in total, for C
 ///           channels in L layers (merge_statistics), before the wait for the buckets. At the start of a new
-///           run, a broadcast of n elements per array (parameters and optimizer state), of which a rank sends
-///           at most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync
-///           with different checksums, a second such allreduce and a broadcast as at the start. A single rank
+///           run, a broadcast of n elements per array (parameters and optimizer state), a rank sends at most
+///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
+///           different checksums, a second such allreduce and a broadcast as at the start. A single rank
 ///           sends, packs and waits for nothing. A resync hashes the parameters in place; ranks with
 ///           different layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost; with `overlap_next_forward` the layers whose
@@ -59,9 +60,9 @@ enum class when_diverged { stop, repair };
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the same parameters as one rank with
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics are those
-///           of the batch of all ranks, merged in f64, also with `wire`. With one rank, bitwise equal to
-///           training without a strategy. With `wire`, the rounding errors of the sent gradients are fed
-///           back; the rounding errors of the partial sums (one per rank) are lost.
+///           of the batch of all ranks, merged in f64, also with `wire`. With one rank, the result is bitwise
+///           equal to training without a strategy. With `wire`, the rounding errors of the sent gradients are
+///           fed back; the rounding errors of the partial sums (one per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.

@@ -24,10 +24,10 @@ namespace detail {
 /// Layout of a parameter set in memory: the dense canonical view, or an arena.
 enum class parameters_in { dense, arena };
 
-/// Merges the running statistics of all ranks. `weight`: weight of this rank's statistics, from the examples
-/// that have updated them. Writes the mean of the means, and the mean of the variances plus the variance of
-/// the means, to the running statistics in `to`. Changes nothing with one rank, or if the total weight is 0.
-/// Order and moved bytes as merge_statistics.
+/// Merges the running statistics of all ranks. `weight`: weight of this rank's statistics, for example the
+/// number of examples that have updated them. Writes the mean of the means, and the mean of the variances
+/// plus the variance of the means, to the running statistics in `to`. Changes nothing with one rank, or if
+/// the total weight is 0. Order and moved bytes as merge_statistics.
 void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
                               parameters_in how);
 

@@ -24,7 +24,7 @@ namespace cohort {
 ///           constraint and no `overlap`.
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
 ///           speed of the slowest rank in the last period determines the number of steps, which is the same
-///           on all ranks. The bits then depend on timing.
+///           on all ranks. The result's bits then depend on timing.
 /// Order     all ranks meet after the same steps, and also at an epoch's end if they have trained since the
 ///           last meeting, so that every example counts. If ranks share a stream, a rank whose part has ended
 ///           skips to the next meeting and waits there. With `overlap`, the allreduce of a mean starts at a
@@ -32,7 +32,7 @@ namespace cohort {
 ///           between are kept. With `overlap`, optimizers' states and running statistics are averaged only at
 ///           an epoch's end. For a single rank, `overlap` has no effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
-///           (their number if they have no weights).
+///           (the number of examples without weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
 ///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
 ///           vote ends the run, all ranks have g.
@@ -41,10 +41,10 @@ namespace cohort {
 ///           one of 8 bytes. At the start of a new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if a rank is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
-///           rounding. With one rank, the plain outer step and examples without weights, bitwise equal to
-///           training without a strategy.
-///           Frozen parameters keep their bits; running statistics take no outer step, and are merged in f64:
-///           the mean of the variances plus the variance of the means.
+///           rounding. With one rank, the plain outer step and examples without weights, the result is
+///           bitwise equal to training without a strategy. Frozen parameters keep their bits; running
+///           statistics take no outer step, and are merged in f64: the mean of the variances plus the
+///           variance of the means.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its
 ///           Δ is the progress of one period.

@@ -169,8 +169,8 @@ class strategy {
   /// only a single rank, because several ranks could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 
-  /// Returns the state for a checkpoint. After `restore` with it, and with the replica restored, a run
-  /// continues as if it had not stopped.
+  /// Returns the state for a checkpoint. After `restore` with this state, and with the replica restored, a
+  /// run continues as if it had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
   /// Restores from the states of the ranks of a previous run, if the run continues with another number of

@@ -26,8 +26,8 @@ inline constexpr int longest_lead = 32;
 ///     all() += factor·(s_own + Σ s / τ)     over the messages that have arrived; τ = 1, or the age in steps
 ///
 /// Shapes    all arrays have codec.table().elements() elements of f32.
-/// Units     `factor`: weight of a message; with `slower_if_stale` it is divided by the message's age, at
-///           least 1.
+/// Units     `factor`: weight of a message. With `slower_if_stale` this weight is divided by the message's
+///           age (at least 1).
 /// Order     repeatedly: fill mine(), call step, read all() and call clear(). Call synchronise after the same
 ///           number of steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
@@ -116,7 +116,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
   /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
-    // Other ranks may still receive. A new message must not reach them before they have received all old
+    // Other ranks may still be receiving. A new message must not reach them before they have received all old
     // ones.
     if (steps_ > 0) world_.barrier();
     agreement rest;

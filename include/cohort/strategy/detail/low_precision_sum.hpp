@@ -63,8 +63,8 @@ class low_precision_sum {
   bool is_finite() const;
   /// Keeps the rounding errors of this step.  Before: the step is taken.
   void keep() { std::swap(kept_, work_); }
-  /// Writes the mean to data(one) and returns it: the sum, scaled if the ranks' weight differs from
-  /// `expected`.
+  /// Writes the mean to data(one) and returns its address. The mean is the sum, scaled if the ranks' weight
+  /// differs from `expected`.
   std::byte* mean(bucket const& one, double weight, std::int64_t expected);
 
   std::span<std::byte const> kept() const { return {kept_.data(), kept_.bytes()}; }

@@ -50,7 +50,8 @@ constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
 /// Tags of the messages to a rank's parent in the tree, and to its children.
 inline constexpr int tag_up = 0, tag_down = 1;
 
-/// Merges the messages of all ranks into one, up a binomial tree to rank 0, and broadcasts it down the tree.
+/// Merges the messages of all ranks into one, up a binomial tree to rank 0, and broadcasts the merged message
+/// down the tree.
 ///
 ///     rank 0 ◄─ 1     rank 0 ◄─ 2     rank 0 ◄─ 4     and back
 ///          2 ◄─ 3          4 ◄─ 6

@@ -13,8 +13,8 @@ namespace cohort::detail {
 /// Returns a hash of the bits of each parameter. `in_place` hashes the parameter's part of the arena, padding
 /// included; such hashes are comparable only between ranks of one layout. Otherwise hashes the dense tensor.
 ///
-/// Cost      reads the parameters once. In place on the processor, it copies nothing; from a device, it
-///           copies pieces of 4 MiB; otherwise one parameter at a time.
+/// Cost      reads the parameters once. In place, copies nothing on the processor, and pieces of 4 MiB from a
+///           device. Otherwise copies one parameter at a time.
 std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, bool in_place);
 
 /// Ranks whose parameters differ.

@@ -10,8 +10,8 @@ namespace cohort::detail {
 /// Returns whether all ranks pass the same number.  Order: collective.
 bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
 
-/// Returns whether the padding in a range of `room` elements is at most 1/64 of the other `elements`. Such a
-/// range is reduced in place, which is faster than packing it first.
+/// Returns whether the padding in a range of `room` elements is at most 1/64 of the other `elements`.
+/// Reducing such a range in place is faster than packing it first.
 constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }

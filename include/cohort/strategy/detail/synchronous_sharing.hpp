@@ -142,7 +142,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     if (!exchange_ && settings_.max_staleness > 0) prepare(mine);
     return exchange_ && exchange_->pending() > 0;
   }
-  /// Finishes the oldest pending exchange; returns whether all() has a result to apply. With `apply` false
+  /// Finishes the oldest pending exchange; returns whether all() has a result to apply. If `apply` is false,
   /// this rank's message is returned to its residual.
   bool finish_oldest(bool apply = true) {
     exchanging_ = true;

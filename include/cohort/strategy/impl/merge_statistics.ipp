@@ -7,9 +7,10 @@ namespace cohort {
 
 namespace detail {
 
-/// Merges the moments of all ranks with two allreduces: first of the weighted means, then of each rank's
-/// variance plus the squared distance of its mean to the merged mean, weighted. So a merged variance is not a
-/// difference of two large sums. Returns the bytes that this rank passed to the allreduces.
+/// Merges the moments of all ranks with two allreduces: the first sums the weighted means; the second sums,
+/// weighted, each rank's variance plus the squared distance of its mean from the merged mean. A merged
+/// variance is therefore not a difference of two large sums. Returns the bytes that this rank passed to the
+/// allreduces.
 std::size_t merge_moments(communicator& world, std::span<batch_statistics::layer const> layers,
                           std::span<batch_moments> all) {
   std::vector<double> sums(all.size() + layers.size());
