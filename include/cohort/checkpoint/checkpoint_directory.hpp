@@ -11,7 +11,7 @@ namespace cohort {
 /// Content that one rank contributes to a checkpoint.
 struct checkpoint_content {
   training_position position{};
-  std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's is used
+  std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's value is used
   model_content rank_local;         ///< for this rank's file: the network, and this rank's own state if any
   std::uint64_t settings_hash = 0;  ///< only rank 0's is used
   std::uint64_t seed = 0;           ///< only rank 0's is used
@@ -21,14 +21,14 @@ struct checkpoint_content {
 /// disk, a manifest. Returns the path of the checkpoint.
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
-/// After     of the checkpoints up to this step, the newest `keep` complete ones are kept, and older and
-///           unfinished ones are removed. A damaged one is removed only if `keep` newer ones are complete.
-///           Other files and checkpoints of later steps are not touched. A file that cannot be removed is
-///           reported in rank 0's log.
+/// After     of the checkpoints up to this step, the newest `keep` complete ones are kept; older and
+///           unfinished ones are removed. A damaged checkpoint is removed only if `keep` newer ones are
+///           complete. Other files and checkpoints of later steps are unchanged. A file that cannot be
+///           removed is reported in rank 0's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons. The directory is
-///           then restored, and training may continue. One such reason: the newest complete checkpoint was
-///           saved by another process, which still runs on rank 0's host. setting_error for keep < 1.
+///           then restored, and training may continue. One such reason: the process that saved the newest
+///           complete checkpoint is another one, and still runs on rank 0's host. setting_error for keep < 1.
 ///           communicator_error if a rank is lost, or if the ranks wait longer than the communicator's
 ///           deadline for a rank that writes.
 /// Exact     after a crash at any point, the directory contains either the earlier checkpoints, including a

@@ -68,7 +68,7 @@ struct checkpoint_entry {
   bool finished = false;  ///< the folder has a manifest
 };
 
-/// Parses a folder name. Returns nullopt if it is not the name of a checkpoint.
+/// Parses a folder name. Returns nullopt for any name that is not a checkpoint's.
 std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name);
 
 /// Lists the checkpoints of a directory, including unfinished ones, newest first. Of two checkpoints of the

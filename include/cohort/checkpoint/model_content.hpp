@@ -52,8 +52,8 @@ std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
                                         std::span<std::byte* const> arrays);
 
-/// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. It does not
-/// depend on tensor order or on the spelling of the header, and does not cover types and shapes.
+/// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. The hash
+/// does not depend on tensor order, on the spelling of the header, or on types and shapes.
 std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
 
 }  // namespace detail

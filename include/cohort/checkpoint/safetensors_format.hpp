@@ -21,7 +21,7 @@ struct stored_tensor {
       unread_type{};  ///< the file's name of a type that is not read, such as BOOL; `view` is empty then
 };
 
-/// Metadata strings of a safetensors file. Sorted, so that equal metadata gives equal bytes.
+/// Metadata strings of a safetensors file. The map is sorted, so equal metadata gives equal bytes.
 using safetensors_metadata = std::map<std::string, std::string>;
 
 /// Largest header in bytes; the limit of the reference implementation.

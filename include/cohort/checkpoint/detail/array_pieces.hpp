@@ -9,7 +9,7 @@
 /// Stores an array as several tensors, name, name/2, name/3, …, if it has more elements than an extent can
 /// count.
 ///
-/// Before    after its prefix (such as strategy/array/), the name contains no '/'. The size of every piece
+/// Before    the name contains no '/' after its prefix (such as strategy/array/). The size of every piece
 ///           except the last is a multiple of 64 bytes, so that the pieces are contiguous in memory after
 ///           reading.
 namespace cohort::detail {

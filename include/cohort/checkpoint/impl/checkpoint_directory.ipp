@@ -94,8 +94,8 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count towards `keep`; it is removed only if `keep` newer checkpoints are
-  /// complete.
+  /// damaged checkpoint does not count towards `keep`; such a checkpoint is removed only if `keep` newer
+  /// checkpoints are complete.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;
