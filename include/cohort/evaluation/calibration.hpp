@@ -26,8 +26,8 @@ struct calibration_bin {
 ///           column and indices, class 1 is positive.
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
-/// Exact     merged shards have the counts of one report over all data, and its sums up to a relative error
-///           of 1e-12. An empty bin has no means.
+/// Exact     the counts of merged shards equal those of one report over all data; sums are equal up to a
+///           relative error of 1e-12. An empty bin has no means.
 /// Source    Guo et al., ICML 2017 (expected calibration error).
 class calibration_report final : public evaluator {
  public:
@@ -43,9 +43,9 @@ class calibration_report final : public evaluator {
   std::int64_t examples() const { return examples_; }
 
   /// Bins by the highest probability of each example; of equal probabilities, the first counts. With one
-  /// column: bins by its probabilities.
+  /// column, bins by the probabilities of this column.
   std::vector<calibration_bin> bins() const { return bins(columns_ > 1 ? columns_ : 0); }
-  /// Bins by the probabilities of one column: its class against all others.
+  /// Bins by the probabilities of one column: the column's class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
   /// Expected calibration error: the mean of |probability − frequency| of a bin, weighted by its examples.

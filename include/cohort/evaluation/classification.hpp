@@ -33,9 +33,9 @@ struct classification_options {
 /// Order     any: shards may be added to several reports and merged.
 /// Errors    shape_error; data_error naming the example (label out of range, score not finite); setting_error
 ///           for reports with different settings. The report is unchanged after an error.
-/// Exact     the predicted class has the highest score; of equal scores, the lowest class. Merged shards have
-///           the counts of one report over all data, and its log loss up to a relative error of 1e-12. Values
-///           of 0/0: see confusion_matrix; stats prints the number of such classes.
+/// Exact     the predicted class has the highest score; of equal scores, the lowest class. The counts of
+///           merged shards equal those of one report over all data; the log loss is equal up to a relative
+///           error of 1e-12. Values of 0/0: see confusion_matrix; stats prints the number of such classes.
 class classification_report : public evaluator, private confusion_matrix {
  public:
   explicit classification_report(int classes, classification_options options = {});
@@ -72,8 +72,8 @@ class classification_report : public evaluator, private confusion_matrix {
   /// 0.01, no negative score).
   std::optional<double> log_loss() const;
 
-  /// Human-readable summary: totals, means, and remarks, such as the classes never predicted. For at most 20
-  /// classes, also the metrics of each class and the confusion matrix.
+  /// Human-readable summary: totals, means, and remarks, for example which classes are never predicted. For
+  /// at most 20 classes, also the metrics of each class and the confusion matrix.
   std::string stats() const;
 
  private:

@@ -12,8 +12,9 @@ namespace cohort {
 /// weighted: the mean weighted by how often each class occurs.
 enum class averaging : std::uint8_t { macro, micro, weighted };
 
-/// How macro and weighted means count a class whose metric is 0/0, such as the precision of a class that is
-/// never predicted: as 0 (scikit-learn's zero_division=0), or not at all.
+/// How macro and weighted means treat a class whose metric is 0/0, for example the precision of a class that
+/// is never predicted. zero: the metric counts as 0 (scikit-learn's zero_division=0). leave_out: the class is
+/// not in the mean.
 enum class zero_division : std::uint8_t { zero, leave_out };
 
 /// Number of examples of each class that were predicted as each class, and the metrics that follow from these
@@ -39,7 +40,7 @@ class confusion_matrix {
   /// each count, usually few.
   void write(detail::report_writer& out) const;
   /// Reads counts that `write` has written.
-  /// Before    nothing was added; the bytes are untrusted.
+  /// Before    the matrix is empty; the bytes are untrusted.
   /// Errors    data_error, also for more than `most` examples.
   void read(detail::report_reader& in, std::int64_t most);
   void clear();

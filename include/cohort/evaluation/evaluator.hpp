@@ -21,8 +21,8 @@ namespace cohort {
 /// Order     any; the same order gives the same bits.
 /// Before    bytes are untrusted.
 /// Errors    shape_error, data_error. The evaluator is unchanged after an error.
-/// Exact     merged parts have the counts of one evaluator over all data, and its sums up to a relative error
-///           of 1e-12.
+/// Exact     the counts of merged parts equal those of one evaluator over all data; sums are equal up to a
+///           relative error of 1e-12.
 class evaluator {
  public:
   virtual ~evaluator() = default;

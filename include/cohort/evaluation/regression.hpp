@@ -27,7 +27,7 @@ struct regression_options {
 /// Exact     sums are compensated and second moments are centred. Merged shards therefore give the metrics of
 ///           one report over all data up to a relative error of 1e-12 (R² and correlation: absolute). This
 ///           also holds if the targets are far from 0. Correlations of 0/0 (constant targets or outputs) are
-///           empty and excluded from means; stats prints how many there are.
+///           empty and excluded from means; stats prints their number.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});

@@ -16,7 +16,7 @@ namespace cohort {
 
 /// Options of roc_report.
 ///
-/// `steps`   0: scores are exact, and 24 bytes are kept for each distinct score of a column. Otherwise scores
+/// `steps`   0: scores are exact, and each distinct score of a column needs 24 bytes. Otherwise scores
 ///           must be from 0 to 1 and are rounded down to a multiple of 1/steps, so a column has at most steps
 ///           + 1 distinct scores.
 struct roc_options {
@@ -24,15 +24,15 @@ struct roc_options {
   std::vector<std::string> labels{};  ///< names of the columns, in order; may be empty
 };
 
-/// ROC curves: how well scores separate the examples of a class from all others, for all thresholds.
+/// ROC curves: measure, for all thresholds, how well scores separate the examples of a class from all others.
 ///
 /// Shapes    scores N×C: one column (a probability), or one per class, each against all others. targets: N
 ///           class indices, or N×C values of 0 or 1, of which several may be 1. With one column and indices,
 ///           class 1 is positive.
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
-/// Exact     see roc_curve: merged shards give the same bits as one report over all data. Columns without a
-///           curve are left out of means; stats prints their number.
+/// Exact     see roc_curve: merged shards give the same bits as one report over all data. Means omit columns
+///           without a curve; stats prints the number of such columns.
 class roc_report final : public evaluator {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Scores and targets of examples, by columns. For each column an example has a score, and is positive or
-/// negative.
+/// Scores and targets of examples, by columns. For each column an example has a score and a binary target
+/// (positive or negative).
 ///
 /// Shapes    scores N×C (any shape of C elements per example), f32 or f64. targets: N class indices (i32), or
 ///           C values per example, all 0 or 1 (f32, f64). With one column the classes are 0 and 1, and the
