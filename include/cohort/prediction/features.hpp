@@ -15,7 +15,8 @@
 namespace cohort {
 
 /// The outputs of some layers for all examples of a data set, in the data set's order. A feature_set is
-/// itself a data set: its inputs are the layers' outputs; its targets, masks, weights and keys are copies.
+/// itself a data set. Its inputs are the layers' outputs; its targets, masks, weights and keys are copies of
+/// the data set's.
 ///
 /// Shapes    one input per layer, f32, in the order in which the layers were named.
 class feature_set {

@@ -13,15 +13,15 @@ namespace cohort {
 ///     stateful_predictions stream(model, 8);                    // eight sequences side by side
 ///     predictions const made = stream.advance(measurements);    // 8 × k × C: their next k steps
 ///
-/// Shapes    an input T×C of the network becomes sequences × k × C here, T indices become sequences × k. For
-///           k = 1 the extent k may be omitted. Other inputs (those read after a layer with `last_step`) are
-///           unchanged. Returns the first output of the network: k × … per sequence or, with `last_step`, the
-///           output after the last of the k steps.
+/// Shapes    an input T×C of the network becomes sequences × k × C here, an input of T indices becomes
+///           sequences × k. For k = 1 the extent k may be omitted. Other inputs (those read after a layer
+///           with `last_step`) are unchanged. Returns the first output of the network: k × … per sequence or,
+///           with `last_step`, the output after the last of the k steps.
 /// Order     one call at a time. The model must outlive this object, and its parameters may change only
 ///           between two calls.
 /// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
 ///           rounding of sums on other backends.
-/// Cost      k steps. One plan is made for each value of k; the `max_plans` most recently used plans are
+/// Cost      k steps. One plan is created for each value of k; the `max_plans` most recently used plans are
 ///           cached.
 /// Errors    setting_error for fewer than one sequence, or if a layer whose input has steps cannot run step
 ///           by step (names the first one): attention, matmul, pools, reshape, flatten, conv1d and

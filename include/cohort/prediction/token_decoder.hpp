@@ -33,8 +33,7 @@ class token_decoder {
   int window() const;
   /// Returns the number of steps so far.
   int steps() const;
-  /// Appends tokens and returns the probabilities of the token after the last one. They are
-  /// valid until the next call.
+  /// Appends tokens and returns the probabilities of the next token, valid until the next call.
   ///
   /// Errors    setting_error without tokens, or for more than window() steps in total; data_error for a token
   ///           outside the vocabulary. After an error, the steps are unchanged.

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// One call in a batcher's queue: a caller's examples and, later, the answer. It completes once: by answer,
-/// fail, cancel or its deadline. Later completions have no effect.
+/// One call in a batcher's queue: a caller's examples and, later, the answer. A call completes once: by
+/// answer, fail, cancel or its deadline. Later completions have no effect.
 class batched_call {
  public:
   using clock = std::chrono::steady_clock;
