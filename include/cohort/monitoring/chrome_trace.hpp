@@ -14,8 +14,8 @@ namespace cohort {
 /// track each.
 ///
 /// Units     `ts` and `dur` are in microseconds. A row without calls has the duration 0. If `peaks` is given,
-///           each kernel has "roofline" (achieved fraction of its roofline bound) and "bound" (arithmetic or
-///           memory).
+///           each kernel has "roofline" (the achieved fraction of its roofline bound) and "bound" (arithmetic
+///           or memory).
 /// Errors    those of json_writer.
 /// Source    Trace Event Format, complete events ("X").
 std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks = {});

@@ -38,10 +38,10 @@ struct html_report_settings {
 };
 
 /// Writes a report of a run as one HTML file that needs no other files, and rewrites it while the run trains.
-/// It contains curves of loss, metrics and update ratios, a table of the classes with confusion matrix, ROC
-/// curves and calibration, the phases of a step on all ranks, the exchange, memory, the network and the
-/// settings. Readers can zoom into the curves; the colours follow the browser's light or dark mode. The file
-/// is a fixed page whose script draws one JSON document.
+/// The report contains curves of loss, metrics and update ratios; a table of the classes with confusion
+/// matrix, ROC curves and calibration; the phases of a step on all ranks; the exchange, memory, the network
+/// and the settings. Readers can zoom into the curves; the colours follow the browser's light or dark mode.
+/// The file is a fixed page whose script draws one JSON document.
 ///
 ///     html_report_listener report("run.html", {.classified = test});
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
@@ -49,10 +49,10 @@ struct html_report_settings {
 /// Only rank 0 writes. Classes are those of the network's first loss. ROC curves and calibration are shown
 /// for softmax_cross_entropy with at most 100 classes; scores of ROC curves are rounded down to multiples of
 /// 0.001. With binary_cross_entropy, targets of `classified` must be 0 or 1. The table then has a row per
-/// output, in which scores of at least 0.5 are positive predictions. ROC curves are shown, but calibration
-/// only if there is one output.
+/// output, and scores of at least 0.5 are positive predictions. ROC curves are shown, but calibration only if
+/// there is one output.
 ///
-/// Units     losses within an epoch are those of rank 0, as are all times outside the table of phases.
+/// Units     losses within an epoch, and all times outside the table of phases, are those of rank 0.
 ///           Phases: means over all steps but the first one, which also builds the plan. An update ratio is
 ///           the norm of a step's update / the norm of the tensor before the step; if the strategy exchanges
 ///           parameters, the update includes the exchange. A curve with more than 512 points shows means of

@@ -19,8 +19,8 @@ namespace cohort {
 /// Units     `every`: steps between two points of the curves; automatic: 100, with additional points after 1,
 ///           2, 5, 10, 20 and 50 steps and after each epoch. `histograms_every`: steps between histograms,
 ///           update ratios and images of filters; 0: never; automatic: 1000, and once after the first epoch
-///           (for a stream: after 100 steps). `hyperparameters`: shown with those of the run, and replace
-///           those of the same name. `lines` receives the error if the files cannot be written.
+///           (for a stream: after 100 steps). `hyperparameters`: shown with the run's hyperparameters;
+///           replace those of the same name. `lines` receives the error if the files cannot be written.
 struct tensorboard_settings {
   static constexpr std::int64_t automatic = -1;
 
@@ -48,15 +48,15 @@ struct tensorboard_settings {
 ///           training_settings::optimizer, with the factor of `plateau`. The HParams page names the
 ///           training_settings by their paths. Bytes are those that rank 0 sends in steps, not in
 ///           evaluations or at the ends of epochs. Gradients: see training::last_gradient. If the strategy
-///           exchanges parameters, an update includes the exchange. For a step that did not update the
-///           parameters, no gradients or updates are written.
+///           exchanges parameters, an update includes the exchange. If a step does not update the parameters,
+///           no gradients or updates are written.
 /// Order     a resumed run writes a new file to the same folder. TensorBoard shows all files of a folder as
 ///           one run.
 /// Errors    setting_error unless `every` ≥ 1 or automatic, `histograms_every` ≥ 0 or automatic, and the
 ///           hyperparameters are finite. If a file cannot be written, the listener logs the error and writes
 ///           nothing more; training continues.
-/// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 12 bytes
-///           for each element of the largest tensor, and the time of some passes over the parameters. See
+/// Cost      a point of the curves: some 30 µs. Histograms: memory for two copies of the parameters and 12
+///           bytes per element of the largest tensor, and the time of some passes over the parameters. See
 ///           docs/monitoring.md for measurements.
 class tensorboard_listener final : public listener {
  public:
@@ -70,8 +70,8 @@ class tensorboard_listener final : public listener {
   void on_end(training& run) override;
 
   /// Adds a point to a curve that the program defines, such as "validation/accuracy". The HParams page
-  /// compares those of these curves that have points before the end of the first epoch. Does nothing on ranks
-  /// other than 0, before the first step, and after an error.
+  /// compares such a curve if it has points before the end of the first epoch. Does nothing on ranks other
+  /// than 0, before the first step, and after an error.
   void scalar(std::string_view tag, std::int64_t step, double value);
   /// Returns the file, for images, texts and curves that the program adds. Null on ranks other than 0, before
   /// the first step, and after an error.

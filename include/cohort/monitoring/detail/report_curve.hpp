@@ -15,8 +15,8 @@ struct report_json {
   std::string text = "null";
 };
 
-/// A curve with a bounded number of points. Each point is the mean of n consecutive added points, with n = 1
-/// at first. When the curve is full, adjacent points are averaged in pairs, and n doubles.
+/// A curve with a bounded number of points. Each point is the mean of n consecutive added points; n is 1 at
+/// first. When the curve is full, adjacent points are averaged in pairs, and n doubles.
 class report_curve {
  public:
   using point = std::pair<double, double>;  // x and y

@@ -20,7 +20,7 @@ std::string code_block(std::string const& text) {
 }
 
 /// Returns batch, ranks, parameters, strategy and backend of a run, then its settings, named by their paths.
-/// `examples`: number in rank 0's first step, used as the batch size if this is not a step of fit.
+/// `examples`: number of examples in rank 0's first step; it is the batch size if the step is not one of fit.
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   int const batch = run.state().batch_of_fit();
   std::vector<io::hyperparameter> all{
@@ -179,7 +179,7 @@ void tensorboard_listener::write_parameters(training& run, step_report const& do
 }
 
 /// Writes an image of the first convolution's filters: a nearly square grid with margins of one pixel. The
-/// weights' range is mapped to 0 … 255. Filters of 3 channels are shown in colour; of other filters, the
+/// weights' range is mapped to 0 … 255. Filters of 3 channels are shown in colour; for other filters, the
 /// first channel is shown in grey.
 void tensorboard_listener::write_filters(training& run, detail::dense_parameters const& now) {
   graph_view const net = run.network();
