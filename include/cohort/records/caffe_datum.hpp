@@ -12,7 +12,7 @@
 
 namespace cohort {
 
-/// A `Datum` of Caffe: an image or a vector with a class label, as Caffe and CaffeOnSpark store it.
+/// A `Datum` of Caffe: an image or a vector with a class label, as stored by Caffe and CaffeOnSpark.
 ///
 /// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: channels ×
 ///           height × width floats. A Datum has either data or numbers.

@@ -37,12 +37,12 @@ array_row npy_row_of(std::string const& path);
 ///
 ///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
 ///
-/// Shapes    as npy_rows; these arrays have the same number of rows in a file.
+/// Shapes    as npy_rows; all arrays of a file have the same number of rows.
 /// Before    as npy_rows. The checksums of the arrays are not checked.
 /// Parameters  `arrays`: their names; empty: all arrays of a file.
-/// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that
-///           is no zip archive, an array that is missing or compressed (numpy.savez stores arrays without
-///           compression), or arrays with different numbers of rows.
+/// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that is not a zip
+///           archive, an array that is missing or compressed (numpy.savez stores arrays without compression),
+///           or arrays with different numbers of rows.
 record_format npz_rows(std::vector<std::string> arrays = {});
 
 /// Returns the type and the extents of the rows of an array in a .npz file.

@@ -38,7 +38,8 @@ class record_view {
   /// Returns a field that is a decimal integer, such as "cls" of a WebDataset. Spaces and a line end may
   /// follow the number.
   ///
-  /// Errors    those of bytes; data_error naming the record if the text is no integer from `least` to `most`.
+  /// Errors    those of bytes; data_error naming the record if the text is not an integer from `least` to
+  ///           `most`.
   std::int64_t integer(std::size_t field, std::int64_t least, std::int64_t most);
 
  private:

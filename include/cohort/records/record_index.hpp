@@ -53,8 +53,9 @@ struct chunk_grid {
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
 ///           records, `places` contains only the places of record 0, and each array's rows are contiguous or
-///           in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or empty if
-///           the format has no keys. `blocks`: in the order of `first`; empty for a file that is not packed.
+///           stored in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or
+///           empty if the format has no keys. `blocks`: in the order of `first`; empty for a file that is not
+///           packed.
 /// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
 ///           blocks, one after the other: blocks.front().first is the file's size.
 struct record_index {

@@ -27,10 +27,9 @@ struct record_settings {
 /// Order     records by file in the given order, then by place in the file.
 /// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
 ///           index of more than 16 GiB is not cached.
-///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
-///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array); nothing for
-///           rows of other arrays (NPY, NPZ, HDF5).
-///           At most 128 unused files stay open.
+///           The index stays in memory: 16 bytes for each field of each record, 32 bytes and the text for
+///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array). Rows of other
+///           arrays (NPY, NPZ, HDF5) need no memory. At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
 class record_set {
@@ -56,8 +55,8 @@ class record_set {
   /// Returns whether a record has a field.
   bool has(std::int64_t record, std::size_t field) const;
 
-  /// Returns the number of stored bytes of a field: for a TFRecord, with the 4 bytes of the checksum. 0 if
-  /// the record does not have the field.
+  /// Returns the number of stored bytes of a field, for a TFRecord including the 4 bytes of the checksum.
+  /// Returns 0 if the record does not have the field.
   std::uint64_t stored_bytes(std::int64_t record, std::size_t field) const;
 
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
@@ -80,7 +79,7 @@ class record_set {
   struct content;
   struct place {
     std::size_t file;
-    std::int64_t record;  // in the file
+    std::int64_t record;  // index in the file
   };
   place place_of(std::int64_t record) const;
   field_place field_at(place const& record, std::size_t field) const;

@@ -16,8 +16,8 @@ namespace cohort {
 ///
 /// Shapes    ustar, with the GNU extensions for names of more than 100 bytes and sizes from 8 GiB on. Owner,
 ///           times and permissions are constant, so equal arguments give equal bytes.
-/// Order     all fields of a record consecutively, then those of the next one; commit at the end.
-/// Moves     keeps the keys of all records in memory.
+/// Order     all fields of a record, then all fields of the next record; commit at the end.
+/// Moves     stores the keys of all records in memory.
 /// Errors    data_error for a key or a field that webdataset() would read differently: the name of a key (the
 ///           part after the last /) is empty, contains a dot or begins with "__"; a key begins with "./"; a
 ///           field is empty, or contains "/" or capital letters; either contains NUL; a field occurs

@@ -10,11 +10,11 @@ namespace cohort {
 ///
 ///     record_set const records(paths, sequence_file(gzip::inflate));   // cohort/zlib.hpp
 ///
-/// Shapes    the field of a BytesWritable or Text is the content without its length; the field of any other
-///           class is the bytes that the class's write() produced.
-/// Parameters  `inflate`: decompresses; if it is empty, compressed files are rejected.
+/// Shapes    the field of a BytesWritable or Text is the content without its length. For any other class, the
+///           field is the output of the class's write().
+/// Parameters  `inflate` decompresses. If `inflate` is empty, compressed files are rejected.
 /// Cost      indexing decompresses the whole file. Reading a record decompresses its whole block (Hadoop
-///           writes blocks of 1 MB), which the record_set caches for the next records.
+///           writes blocks of 1 MB), and the record_set caches this block for the next records.
 /// Errors    file_error; data_error naming file and byte: a damaged or truncated file, a wrong sync mark,
 ///           any other version or codec, a block of more than 1 GiB of keys or values.
 /// Source    Apache Hadoop, SequenceFile (class documentation) and WritableUtils (lengths).

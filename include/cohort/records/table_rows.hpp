@@ -45,8 +45,7 @@ struct table_rows_settings {
 /// Errors    setting_error without files, for missing_values::drop, block_bytes of 0, or numbers that are
 ///           neither f32 nor f64. file_error.
 ///           data_error if the files have different column names, a file has no rows (with `may_be_empty`,
-///           the row of names is enough), or a row has more than 64 MiB, usually because of an unclosed
-///           quote.
+///           the row of names suffices), or a row has more than 64 MiB, usually because of an unclosed quote.
 class table_rows {
  public:
   explicit table_rows(std::vector<std::string> paths, table_rows_settings const& settings = {});
@@ -56,7 +55,7 @@ class table_rows {
   std::vector<std::string> const& columns() const&;
   std::vector<std::string> const& columns() const&& = delete;  // keep the rows in a variable
 
-  /// Parses at most `count` rows, from row `first` on; only rows of the file that contains row `first`.
+  /// Parses at most `count` rows of one file: from row `first` on, of the file that contains row `first`.
   /// These rows decide which columns contain numbers and which contain texts.
   ///
   /// Cost      the blocks that contain the rows are read, and only the rows are parsed.
@@ -65,8 +64,8 @@ class table_rows {
   data_table read(std::int64_t first, std::int64_t count) const;
 
   /// Passes the rows of all files to `use`, a block at a time: for passes over tables that are larger than
-  /// memory, such as those of fitted_pipeline. The names in `format` decide which columns contain numbers and
-  /// which contain texts; the rows of each block decide it for any other column.
+  /// memory, such as those of fitted_pipeline. `format` states for the columns that it names whether they
+  /// contain numbers or texts; for any other column, the rows of each block decide.
   ///
   ///     fitted_pipeline const prepared(how, [&](auto const& use) { rows.for_each_block(use); });
   ///
@@ -84,7 +83,7 @@ class table_rows {
   /// Shapes    those of the encoder's examples; without targets if the files do not have the encoder's target
   ///           column.
   /// Cost      for an example whose block is not cached, the whole block is read, parsed and encoded.
-  ///           Therefore shuffle with fit_settings::blocks.
+  ///           Therefore, shuffle with fit_settings::blocks.
   /// Errors    setting_error if a column does not exist. data_error without rows. get: as parse_table with
   ///           the line in the file, and as table_encoder::examples with the row in the file; file_error if a
   ///           file has changed its size.

@@ -4,12 +4,12 @@
 
 namespace cohort {
 
-/// Format of the tar archives of a WebDataset: consecutive files whose names are equal up to the first dot
-/// after the last slash are one record. The rest of the name is the field, converted to lower case:
+/// Format of the tar archives of a WebDataset: consecutive files form one record if their names are equal up
+/// to the first dot after the last slash. The rest of the name is the field, converted to lower case:
 /// a/0012.jpg and a/0012.cls are the fields "jpg" and "cls" of the record with key "a/0012".
 ///
-/// Shapes    tar as POSIX (ustar, pax) and GNU write it, uncompressed. Folders and links are skipped, and so
-///           are files whose name contains no dot, or begins with a dot or with "__".
+/// Shapes    uncompressed tar in the formats of POSIX (ustar, pax) and GNU. Folders and links are skipped,
+///           and so are files whose name contains no dot, or begins with a dot or with "__".
 /// Errors    file_error; data_error naming archive and byte: a header with a wrong checksum, a truncated
 ///           archive, a field twice in a record, more than 256 fields, a compressed archive, a sparse file.
 /// Source    github.com/webdataset/webdataset (naming); POSIX.1-2017, pax (format).

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Returns `layout` if it is that of an array of rows.
+/// Returns `layout` if the array consists of rows.
 ///
 /// Errors    data_error naming `where` if the array has f16 elements, rows that are not contiguous, rows
 ///           without elements, or no extents.

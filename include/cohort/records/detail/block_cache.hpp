@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// LRU cache of blocks of files: decompressed bytes, or parsed rows. Several threads may call `get`: a block
+/// LRU cache of blocks of files: decompressed bytes, or parsed rows. Several threads may call `get`. A block
 /// that several threads request at once is read once.
 template <class Content>
 class block_cache {
@@ -54,7 +54,7 @@ class block_cache {
       order_.splice(order_.begin(), order_, found->second.used);
       return found->second.one;
     }
-    constexpr std::uint64_t bytes_of_entry = 256;  // the memory besides the content
+    constexpr std::uint64_t bytes_of_entry = 256;  // memory of an entry besides the content
     std::list<key> first{wanted};
     auto const made = std::make_shared<block>();
     entries_.emplace(wanted, entry{.one = made, .bytes = bytes_of_entry, .used = first.begin()});
@@ -68,7 +68,7 @@ class block_cache {
   void count(key const& wanted, std::shared_ptr<block> const& one, std::uint64_t bytes) {
     std::lock_guard const lock(mutex_);
     auto const found = entries_.find(wanted);
-    if (found == entries_.end() || found->second.one != one) return;  // dropped meanwhile
+    if (found == entries_.end() || found->second.one != one) return;  // the entry was dropped meanwhile
     found->second.bytes += bytes;
     bytes_ += bytes;
     drop_oldest();

@@ -20,7 +20,7 @@ class open_files {
 
   /// Reads bytes of a file.
   ///
-  /// Parameters  `size`: of the whole file, when it was indexed.
+  /// Parameters  `size`: size of the whole file when it was indexed.
   /// Errors    file_error.
   void read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
             std::byte* to);

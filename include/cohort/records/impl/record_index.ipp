@@ -123,7 +123,7 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
   return found;
 }
 
-/// Returns a text that identifies a file and its version: another file, or the same file after a change, has
+/// Returns a text that identifies a file and its version. Another file, or the same file after a change, has
 /// a different text.
 std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;

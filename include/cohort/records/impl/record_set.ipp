@@ -40,7 +40,7 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
     content::file one;
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
-    // A cached index may have been made by the same format with a decompressor.
+    // The same format, with a decompressor, may have written the cached index.
     auto const compressed = std::ranges::count(one.index.blocks, true, &packed_block::is_compressed);
     if (compressed > 0 && !format.inflate)
       throw data_error(
@@ -179,12 +179,12 @@ void record_set::read_chunks(std::int64_t record, place const& in_files, chunk_g
                              std::byte* to) const {
   std::size_t const rank = grid.extents.size(), file = in_files.file;
   auto const row = static_cast<std::uint64_t>(in_files.record);
-  std::uint64_t chunks = 1;  // that contain a part of the row
+  std::uint64_t chunks = 1;  // number of chunks that contain a part of the row
   for (std::size_t axis = 1; axis < rank; ++axis)
     chunks *= (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
   std::size_t const first = grid.first + static_cast<std::size_t>(row / grid.chunk[0] * chunks);
-  // `begin`: a chunk's first element in the row; `count`: extents of its part that lies in the row;
-  // `run_begin`: place of a run in this part, 0 again after the last run.
+  // `begin`: index in the row of a chunk's first element. `count`: extents of the chunk's part that belongs
+  // to the row. `run_begin`: index of a run in this part, 0 again after the last run.
   std::vector<std::uint64_t> begin(rank), count(rank), run_begin(rank);
   for (std::size_t number = 0; number < chunks; ++number) {
     auto const content = unpacked(record, file, first + number);

@@ -21,7 +21,8 @@ std::int64_t read_big_endian(int bytes, Next next) {
 }
 
 /// Reads a length that WritableUtils::writeVInt wrote. A first byte of −112 or more is the value. A smaller
-/// first byte encodes the number of bytes that follow: the value or, below −120, the value's complement.
+/// first byte encodes the number of bytes that follow. These bytes are the value or, if the first byte is
+/// below −120, the value's complement.
 template <class Next>
 std::int64_t read_variable(Next next) {
   int const first = static_cast<std::int8_t>(std::uint8_t{next()});
@@ -31,7 +32,7 @@ std::int64_t read_variable(Next next) {
   return negative ? ~value : value;
 }
 
-/// Reads bytes in memory. Past the end, it returns zeros.
+/// Reads bytes in memory. Returns zeros after the end.
 struct bytes_in_memory {
   std::span<std::byte const> all;
   std::size_t at = 0;
@@ -188,7 +189,7 @@ class sequence_file_indexer {
     lengths_.resize(inflate({}, most_lengths));
     inflate(lengths_, lengths_.size());
     std::vector<field_place> places;
-    std::uint64_t bytes = 0;  // of all objects
+    std::uint64_t bytes = 0;  // size of all objects
     bytes_in_memory from{lengths_};
     for (std::int64_t k = 0; k < records && !from.is_past_end(); ++k) {
       std::int64_t const length = read_variable([&] { return from(); });
@@ -278,7 +279,7 @@ class sequence_file_indexer {
   std::string classes_[2];
   sync_mark sync_{};
   bool compressed_ = false, blocks_ = false;
-  std::uint64_t next_first_;  // of the next block
+  std::uint64_t next_first_;  // offset of the next block's content
   std::vector<std::byte> packed_, lengths_, objects_;
 };
 

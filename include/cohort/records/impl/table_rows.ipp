@@ -31,7 +31,7 @@ class row_scanner {
   /// Reads one byte of the text. Returns whether it ends a row.
   bool read(char one) {
     if (one == '\n' && state_ != state::quoted) {
-      bool const ends = is_in_row();  // an empty line is no row
+      bool const ends = is_in_row();  // an empty line is not a row
       state_ = state::row_begin;
       after_return_ = false;
       return ends;
@@ -84,8 +84,8 @@ class row_scanner {
   state state_ = state::row_begin;
 };
 
-/// Fields of a table's index. A record of the index is a part of the file. In "rows", `offset` is the
-/// number of the part's first row, and `bytes` the number of its rows. In "line", `offset` is the number of
+/// Fields of a table's index. A record of the index is a part of the file. In "rows", `offset` is the index
+/// of the part's first row, and `bytes` is the number of its rows. In "line", `offset` is the line number of
 /// the part's first line.
 enum table_part_field : std::size_t { text_field, rows_field, line_field };
 
@@ -157,8 +157,8 @@ class table_indexer {
   record_index found_;
   std::uint64_t at_ = 0, row_begin_ = 0, part_begin_ = 0;  // bytes
   std::uint64_t line_ = 1, row_line_ = 1, part_line_ = 1;
-  std::uint64_t rows_ = 0;       // of the current part
-  std::uint64_t first_row_ = 0;  // of the current part
+  std::uint64_t rows_ = 0;       // rows in the current part
+  std::uint64_t first_row_ = 0;  // first row of the current part
 };
 
 }  // namespace detail
@@ -295,7 +295,7 @@ class table_row_examples {
     table_rows::content::file const& from = rows_->files[file];
     auto const row = static_cast<std::uint64_t>(i - from.first);
     std::size_t const part = rows_->part_of(file, row);
-    // The example refers to the block until the thread's next request.
+    // The example points into the block until the thread's next request.
     thread_local std::shared_ptr<arrays const> current;
     current = block(file, part);
     current->get(static_cast<std::int64_t>(row - from.place(part, detail::rows_field).offset), out);
@@ -307,7 +307,7 @@ class table_row_examples {
   }
 
   static std::uint64_t bytes_of(arrays const& rows) {
-    std::uint64_t bytes = 0;  // of a row
+    std::uint64_t bytes = 0;  // size of a row
     for (std::size_t part = 0; part < rows.describe().parts(); ++part) {
       tensor_description const& one = rows.describe().part(part);
       bytes += static_cast<std::uint64_t>(one.example.elements()) * cohort::bytes_of(one.stored);
