@@ -22,7 +22,7 @@ struct crop_settings {
 /// inputs.
 ///
 /// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
-///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.
+///           For n tokens: (n − 1) / length crops if `fixed`, otherwise (n − length) / length.
 /// Exact     a crop is a function of (seed, epoch, i): the same on any rank.
 /// Errors    setting_error for invalid settings, or a stream that is too short for one crop. data_error on
 ///           reading a crop that contains a token outside the vocabulary.

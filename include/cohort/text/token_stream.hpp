@@ -24,7 +24,7 @@ class token_stream {
   ///
   /// Before    the file does not shrink while it is mapped; otherwise the process receives SIGBUS.
   /// Errors    setting_error unless `header_bytes` is a multiple of the token size; file_error; data_error if
-  ///           the bytes after the header are not whole tokens.
+  ///           the bytes after the header do not form whole tokens.
   static token_stream map(std::string const& path, token_type type = token_type::u16,
                           std::int64_t header_bytes = 0);
 

@@ -34,7 +34,7 @@ class tokenizer {
   static tokenizer characters(std::string_view text);
 
   /// Merges the most frequent pair of adjacent tokens until there are `size` tokens, or no pair occurs twice.
-  /// Of several equally frequent pairs it merges the one whose tokens have the smallest numbers.
+  /// Of several equally frequent pairs, the one whose tokens have the smallest numbers is merged.
   ///
   /// Errors    setting_error if `size` is below 256.
   /// Cost      about 100 bytes of memory for each byte of the distinct words.
@@ -60,7 +60,8 @@ class tokenizer {
   ///           tokenizers: none.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
-  /// Returns the text of tokens. It may be invalid UTF-8, because a character may consist of several tokens.
+  /// Returns the text of tokens, which may be invalid UTF-8, because a character may consist of several
+  /// tokens.
   ///
   /// Errors    data_error for a number outside 0 … size() − 1.
   std::string decode(std::span<std::int32_t const> tokens) const;

@@ -37,7 +37,7 @@ class word2vec_state;
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, sent once to every other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
-///           because the gradient of the other rows is 0. adam: not equal; moments and vectors of untouched
+///           because the gradient of all other rows is 0. adam: not equal; moments and vectors of untouched
 ///           rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks equal those of one rank
 ///           up to rounding. The ranks' sums are added in the order of the ranks, so the same seed, ranks and
 ///           text give the same bits on every rank.

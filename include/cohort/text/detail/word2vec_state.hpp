@@ -44,7 +44,8 @@ class skip_gram_windows {
  private:
   static constexpr std::size_t longest_sentence = 1000;  // as in the original tool
 
-  /// Appends those words of the sentence at `begin` that are kept. Returns the start of the next sentence.
+  /// Appends the words that subsampling keeps of the sentence at `begin`. Returns the start of the next
+  /// sentence.
   std::int64_t read_sentence(token_stream const& tokens, std::int64_t epoch, std::int64_t begin);
 
   std::int32_t vocabulary_;

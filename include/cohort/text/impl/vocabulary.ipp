@@ -113,7 +113,7 @@ class pair_counts {
   };
   struct counted_pair {
     std::int64_t count = 0;
-    std::vector<std::size_t> words;  // that contain or contained the pair, in order of insertion
+    std::vector<std::size_t> words;  // words that contain or contained the pair, in order of insertion
   };
   struct offer {
     std::int64_t count;

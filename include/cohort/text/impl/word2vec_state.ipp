@@ -103,8 +103,8 @@ huffman_tree::huffman_tree(std::span<std::int64_t const> counts) {
   weight.resize(nodes);
   std::vector<std::size_t> parent(nodes, 0);
   std::vector<char> second(nodes, 0);
-  // Words are sorted by decreasing count, and the weights of new nodes increase. So the lightest free node
-  // is the last free word or the first free inner node.
+  // Words are sorted by decreasing count, and the weights of new nodes increase. The lightest free node is
+  // therefore the last free word or the first free inner node.
   std::size_t leaf = words, inner = words;
   auto const lightest = [&](std::size_t made) {
     bool const takes_leaf = leaf > 0 && (inner >= made || weight[leaf - 1] < weight[inner]);

@@ -292,7 +292,7 @@ word_vectors word_vectors::load(std::string const& path, vector_format format) {
   auto const count = static_cast<std::uint64_t>(file.natural("the number of words"));
   auto const width = static_cast<std::uint64_t>(file.natural("the width"));
   bool const text = format == vector_format::text;
-  // A word needs at least one byte and a separator. A number in the text format also needs both.
+  // A word needs at least one byte and a separator. Each number in the text format needs the same.
   std::uint64_t const row_bytes =
       width > file.size() ? file.size() : 2 + width * (text ? 2 : sizeof(float)) - 1;
   if (width > file.size() || count > file.size() / row_bytes)
