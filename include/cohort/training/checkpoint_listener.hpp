@@ -13,9 +13,9 @@ namespace cohort {
 /// If the ranks have no common steps (training::has_common_steps), the listener writes each checkpoint at the
 /// first meeting after the step in which it is due.
 ///
-/// Order     collective: every rank has a checkpoint_listener with the same settings. It must be the last
-///           listener, because a checkpoint contains the states of all listeners, and later listeners would
-///           not have processed the step yet.
+/// Order     collective: every rank has a checkpoint_listener with the same settings. The checkpoint_listener
+///           must be the last listener, because a checkpoint contains the states of all listeners, and later
+///           listeners would not have processed the step yet.
 /// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
 ///           listener logs the error and training continues. The older checkpoints are unchanged; failures()
 ///           counts the errors.

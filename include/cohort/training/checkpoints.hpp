@@ -15,8 +15,8 @@ namespace cohort {
 ///           checkpoints are unchanged.
 std::string save_checkpoint(training& run, std::string const& directory, int keep = 3);
 
-/// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path, or
-/// nothing if there is none.
+/// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path;
+/// nullopt if there is no checkpoint.
 ///
 /// Order     collective; before fit.
 /// Exact     with the same ranks, strategy, workers, threads, backend and build, the run continues bit by bit

@@ -17,9 +17,9 @@ namespace cohort {
 ///
 /// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
 ///           between checks. `minimum_delta`: a check is an improvement if its value is better than the best
-///           value by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
-///           every rank restores the parameters of the best check. Step, epoch and the optimizers' state
-///           still belong to the last step.
+///           value by more than `minimum_delta`. `restore_best`: when fit ends (after a stop or after its
+///           last epoch), every rank restores the parameters of the best check. Step, epoch and the
+///           optimizers' state still belong to the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
 ///           the model. `lines` receives a line after each check, on rank 0; empty: no lines.
 struct early_stopping_settings {
@@ -44,8 +44,8 @@ struct early_stopping_settings {
 /// After     fit returns with `stopped` before the next epoch. The parameters are those of the last step or,
 ///           with `restore_best`, the best ones. Checkpoints store the listener's state and, with
 ///           `restore_best`, the best parameters, so a resumed run continues the count. After a stop, a
-///           further fit starts the count at 0. If a reported epoch is not later than the previous one, it
-///           belongs to another run, and the listener discards the best value and parameters.
+///           further fit starts the count at 0. If a reported epoch is not later than the previous one, the
+///           epoch belongs to another run; the listener then discards the best value and parameters.
 /// Moves     `restore_best`: one copy of the parameters in host memory.
 /// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
 ///           metric returns different numbers on the ranks. data_error if a checkpoint's state of this

@@ -9,7 +9,8 @@ namespace cohort {
 
 /// Formats the difference of two reports of a strategy, `steps` steps apart, as one line: "1.2 MB of 271.1 MB
 /// dense (0.44 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; residual norm 0.81; encode 0.300
-/// ms, transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". Empty without measurements.
+/// ms, transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". The text is empty if there are
+/// no measurements.
 ///
 /// Units     bytes: sent by this rank in the interval. Density: mean of the interval if the strategy counts
 ///           the sent elements, else the current value. Threshold and residual norm: current values. With an
@@ -34,8 +35,8 @@ struct interval_cost {
 /// Returns a warning if the exchange takes longer than compute, with the cause and the gain of exchanging
 /// less: "the exchange takes longer than compute: 12.3 ms a step …". Otherwise empty.
 ///
-/// Units     latency dominates if the messages' mean size is below latency_equivalent_bytes; otherwise
-///           bandwidth dominates. route::by_size uses the same constant.
+/// Units     the cause is latency if the messages' mean size is below latency_equivalent_bytes, otherwise
+///           bandwidth. route::by_size uses the same constant.
 std::string exchange_warning(interval_cost const& of);
 
 }  // namespace cohort

@@ -21,7 +21,7 @@ std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files 
 
 }  // namespace detail
 
-/// Divides the files on each host among the ranks of that host. For files that are distributed over hosts.
+/// For files that are distributed over hosts: divides the files on each host among the ranks of that host.
 ///
 ///     record_set const mine(host_files(numbered_paths("/local/train-{0..146}.tar"), world), webdataset());
 ///     run.fit(image_records(mine, settings), {.sharding = sharding::local});

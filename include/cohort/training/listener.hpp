@@ -84,8 +84,8 @@ struct listener_array {
 /// Observes training events, in the same way under every strategy.
 ///
 /// Order     called on the thread that called fit, while no worker runs. All ranks call on_epoch and on_vote
-///           in the same order, so a listener may make collective calls there (evaluate, save). The same
-///           holds for on_step if training::has_common_steps.
+///           in the same order, so these functions may make collective calls (evaluate, save). If
+///           training::has_common_steps, on_step may, too.
 class listener {
  public:
   virtual ~listener() = default;
@@ -106,12 +106,12 @@ class listener {
   /// fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
-  /// Settings, such as "every 2", that fit compares between the ranks in addition to the name. They may
-  /// change when a run resumes.
+  /// Settings, such as "every 2", that fit compares between the ranks in addition to the name. A resumed run
+  /// may have other settings.
   virtual std::string settings() const { return {}; }
   virtual void restore(std::string_view) {}
   /// Numbers that the checkpoint stores with the state, for example parameters in canonical order; none by
-  /// default. restore_array is called after restore; without stored numbers it gets an empty array.
+  /// default. restore_array is called after restore, with an empty array if no numbers are stored.
   virtual listener_array array() const { return {}; }
   virtual void restore_array(listener_array const&) {}
 };

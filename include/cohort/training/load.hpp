@@ -15,7 +15,7 @@ void load_preparation(training& run, model_file const& from);
 }  // namespace detail
 
 /// Builds the network that a model file describes, and loads the file's parameters: to predict, to evaluate,
-/// or to train from these parameters. The optimizers' state is not loaded; training::load does that.
+/// or to train from these parameters. Does not load the optimizers' state, unlike training::load.
 /// `UserLayers`: layer types that the library does not define.
 ///
 /// Errors    file_error and data_error of model_file; those of trainer.

@@ -27,11 +27,11 @@ struct metric_measure {
 /// `name`            heading of the metric's column in a history, and of its number in lines of listeners
 /// `of`              returns the number for a run, for example by evaluating a separate data set. Every rank
 ///                   calls it in the same order and gets the same number; NaN: undefined
-/// `more_is_better`  whether a larger number is better; early stopping uses it
+/// `more_is_better`  whether a larger number is better; used by early stopping
 /// `of_outputs`      used instead of `of`: returns an evaluator, which gets the outputs of the first loss and
 ///                   their targets, and a function that reads the number from the evaluator. Arguments: the
 ///                   shape of an example's output, and the description of the target in the data set. Throws
-///                   setting_error if the metric does not apply to them.
+///                   setting_error if the metric does not apply to this output and target.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
@@ -84,7 +84,8 @@ inline constexpr detail::built_in_metric loss{"validation loss", nullptr, false}
 inline constexpr detail::built_in_metric accuracy{"accuracy", detail::measure_accuracy, true};
 /// Mean of −ln p(label).
 inline constexpr detail::built_in_metric log_loss{"log loss", detail::measure_log_loss, false};
-/// exp of the log loss; for a language model, per token. Ignored targets and padding do not count.
+/// exp of the log loss; for a language model, the perplexity per token. Ignored targets and padding do not
+/// count.
 inline constexpr detail::built_in_metric perplexity{"perplexity", detail::measure_perplexity, false};
 /// Square root of the mean squared error.
 inline constexpr detail::built_in_metric rmse{"rmse", detail::measure_rmse, false};

@@ -15,8 +15,8 @@ namespace cohort {
 /// with the cause if the exchange takes longer than compute (exchange_warning).
 ///
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
-///           samples/s: samples divided by the time of the steps and of the waits for data. Bytes: those of
-///           steps, without evaluations and ends of epochs.
+///           samples/s: samples divided by the time of the steps and of the waits for data. Bytes: sent in
+///           steps, not in evaluations or at the ends of epochs.
 /// Moves     allocates only in the steps that log a line.
 /// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
 class performance_listener final : public listener {

@@ -5,9 +5,9 @@
 
 namespace cohort {
 
-/// Checks a call of fit before it begins. In addition to the checks of preflight(world, what), it compares
-/// the facts that fit compares between the ranks (version, network, settings, strategy, data, position), and
-/// adds the memory that fit will allocate. The links between pairs of ranks are not measured.
+/// Checks a call of fit before it begins. Makes the checks of preflight(world, what), and compares the facts
+/// that fit compares between the ranks (version, network, settings, strategy, data, position). The required
+/// memory includes the memory that fit will allocate. The links between pairs of ranks are not measured.
 ///
 /// Order     collective; after load, resume and normalise.
 /// Errors    as preflight; setting_error if the strategy does not synchronise the ranks; data_error if the

@@ -32,15 +32,15 @@ struct progress_settings {
 ///     epoch 2 of 6: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, learning rate 0.01
 ///
 /// The line at the end of an epoch also contains the metrics of fit_settings, if any. If some examples did
-/// not count (epoch_report::ignored), it contains "58213 of 60000 examples"; without a loss, "loss none".
-/// After SIGINT or SIGTERM, stop_on_signal stops the run, and a line says so. Only rank 0 writes, so every
-/// rank can have a progress_listener.
+/// not count (epoch_report::ignored), it contains "58213 of 60000 examples"; without a loss, "loss none". If
+/// stop_on_signal stops the run after SIGINT or SIGTERM, a line reports the stop. Only rank 0 writes, so
+/// every rank can have a progress_listener.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
-///           an epoch, over the examples of all ranks at its end. Within a resumed epoch, the numbers are
-///           those of the resumed part. Samples are those of all ranks; within an epoch, they are estimated
-///           as rank 0's samples times the number of ranks. The learning rate is that of the last step,
-///           without a layer's own factor. Times are those of the reports.
+///           an epoch, over the examples of all ranks at its end. In a resumed epoch, the numbers cover only
+///           the resumed part. Samples are those of all ranks; within an epoch, they are estimated as rank
+///           0's samples times the number of ranks. The learning rate is that of the last step, without a
+///           layer's own factor. Times are those of the reports.
 /// Order     the bar is removed at the end of its epoch, at the end of fit, and by the destructor, so later
 ///           output starts on an empty line.
 class progress_listener final : public listener {
@@ -76,8 +76,8 @@ class progress_listener final : public listener {
 
   progress_settings show_;
   std::int64_t epoch_ = -1;
-  std::int64_t step_in_epoch_ = 0;  // of the last step
-  double learning_rate_ = 0;        // of the last step
+  std::int64_t step_in_epoch_ = 0;  // step number of the last step within its epoch
+  double learning_rate_ = 0;        // learning rate of the last step
   std::int64_t steps_ = 0, examples_ = 0;
   detail::mean_loss loss_{};
   double seconds_ = 0;

@@ -19,11 +19,11 @@ class run_autotuner : public tuning {
   /// Examples per rank and step for which layouts and workers are chosen.
   virtual int batch() const = 0;
 
-  /// Chooses `workers` and `threads` of `settings` if `workers` is 0, and logs the choice in one line.
+  /// If `workers` of `settings` is 0, chooses `workers` and `threads`, and logs the choice in one line.
   ///
   /// `machine`  processor, backend and library as text. `make_backend` makes a backend with separate
   ///            parameters.
-  /// Exact      the training gives the same bits as with these numbers set by hand.
+  /// Exact      training gives the same bits as if the program had set these numbers.
   virtual void choose_workers(graph_view net, training_settings& settings, std::string const& machine,
                               detail::backend_handle (*make_backend)(graph_view,
                                                                      training_settings const&)) = 0;

@@ -31,14 +31,14 @@ enum class when_not_finite { stop, skip };
 /// Settings of training that do not depend on the data.
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
-///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
-///           With `tune` and 0 workers, a short calibration chooses between these and one worker with one
-///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
-///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a
-///           device, or no limit on the processor. A worker's batches and micro-batches of all sizes share
-///           one memory block. Each prediction plan is checked against the limit separately. `tune`: the
-///           autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp> measures the
-///           backend's alternatives on this machine and stores the choices in the user's cache.
+///           each worker's kernels. For small networks, one worker per processor with one thread each is
+///           fastest. With `tune` and 0 workers, a short calibration chooses between this division and one
+///           worker with one thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for
+///           parameters, optimizer state, and the gradients and activations of all workers; 0: the free
+///           memory of a device, or no limit on the processor. A worker's batches and micro-batches of all
+///           sizes share one memory block. Each prediction plan is checked against the limit separately.
+///           `tune`: the autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp>
+///           measures the backend's alternatives on this machine and stores the choices in the user's cache.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {
@@ -68,13 +68,13 @@ std::string describe(training_settings const& s);
 ///
 /// Units     `batch`: examples per rank and step, split over its workers. `accumulate`: number of
 ///           micro-batches that a worker processes one after another (gradient accumulation). An update still
-///           uses `batch` examples, but needs only the memory for batch / accumulate examples. `prefetch`:
-///           number of batches that are prepared in advance in the background. `blocks`, `bucket`, `readers`:
-///           see loader_settings. `epochs`: number of epochs to complete, including a resumed one.
-///           `sharding`: whether all ranks have the same data set or each rank has a different one
-///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
-///           `batch`, `readers` and `sharding`. The network's loss and `metrics` on it are stored in the
-///           report's history and passed to the listeners.
+///           uses `batch` examples, but needs memory for only batch / accumulate examples. `prefetch`: number
+///           of batches that are prepared in advance in the background. `blocks`, `bucket`, `readers`: see
+///           loader_settings. `epochs`: number of epochs to complete, including a resumed one. `sharding`:
+///           whether all ranks have the same data set or each rank has a different one (data/sharding.hpp).
+///           `validation`: a data set that is evaluated after each epoch, with the same `batch`, `readers`
+///           and `sharding`. The loss and `metrics` on this data set are stored in the report's history and
+///           passed to the listeners.
 /// Order     listeners are called in the given order, once per update, not per micro-batch.
 /// Exact     `accumulate` changes results by rounding only, for any sizes of micro-batches and weights of
 ///           examples. Exception: batch normalisation normalises over the micro-batch. `accumulate` must be

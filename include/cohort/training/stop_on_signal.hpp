@@ -9,8 +9,8 @@ namespace cohort {
 /// Stops all ranks at their next meeting after this process receives SIGTERM or SIGINT: a checkpoint_listener
 /// then saves, and fit returns with `stopped`.
 ///
-/// Order     while at least one object exists (one per rank if ranks are threads), the process's action for
-///           both signals is replaced, unless a signal is ignored. All copies of Cohort in the process's
+/// Order     while at least one object exists (one per rank if ranks are threads), these objects replace the
+///           process's action for each signal that is not ignored. All copies of Cohort in the process's
 ///           shared libraries share one action. A second signal of the same number more than 500 ms later
 ///           ends the process. If the constructor's thread has no alternate signal stack, the constructor
 ///           installs one; the destructor must run on the same thread. oneDNN's kernels need this stack: they

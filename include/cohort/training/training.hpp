@@ -65,20 +65,20 @@ class training {
   /// Name of the backend.
   std::string const& backend() const&;
   std::string const& backend() const&& = delete;  // keep the run in a variable
-  /// Returns the parameters after all steps so far. Call it again after a further step.
+  /// Returns the parameters after all steps so far. Call parameters() again after a further step.
   parameter_set& parameters() &;
   parameter_set const& parameters() const&;
   parameter_set const& parameters() const&& = delete;  // keep the run in a variable
   /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
-  /// of a layer, such as "dense_1". It is the gradient that the optimizer received: before normalisation,
+  /// of a layer, such as "dense_1". This is the gradient that the optimizer received: before normalisation,
   /// clipping and penalties of the settings. May be called in on_step of a listener, and between two steps.
   ///
   /// Shapes    canonical order, as in training_loop::gradients. Elements of running statistics and frozen
   ///           layers are not gradients.
   /// Units     gradient of the mean loss: over the examples of all ranks if the strategy exchanges gradients,
   ///           otherwise over those of this rank. If threshold_sharing or top_k_sharing exchanges gradients,
-  ///           it is the exchanged part; with `max_staleness`, this part is from an earlier step. Changes
-  ///           that were made through a training_loop are included.
+  ///           the result is the exchanged part; with `max_staleness`, this part is from an earlier step.
+  ///           Changes that were made through a training_loop are included.
   /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
   ///           forward and step.
   /// Errors    setting_error for an unknown name, with the known names; before the first step of this object.
@@ -113,7 +113,7 @@ class training {
   /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.
   /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: an allreduce
   ///           of 8 bytes.
-  /// Errors    those of fit. The parameters are then those after the last step.
+  /// Errors    those of fit. The parameters are then those after the last completed step.
   /// Exact     the same bits as fit for the loader's batches, with every strategy; up to rounding for a
   ///           stream that ranks share.
   step_report train_on(batch_view const& data, int accumulate = 1);
@@ -169,17 +169,19 @@ class training {
   /// Returns whether all ranks call their listeners' on_step in the same steps.
   ///
   /// Returns false while fit runs over streams on several ranks, if the ranks do not meet in every step. A
-  /// rank then does not call on_step after its stream, or its part of a shared one, has ended. Collective
+  /// rank then does not call on_step after its stream, or its part of a shared stream, has ended. Collective
   /// calls in on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and
   /// on_vote.
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on the request and call their
-  /// listeners' on_vote: after a step, or between two epochs if on_epoch makes the request. Thread-safe.
+  /// listeners' on_vote. This meeting is after a step, or between two epochs if on_epoch makes the request.
+  /// Thread-safe.
   void request(votes const& wanted);
 
-  /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
-  /// with sharding::local. Returns the report on all examples but those of weight 0, on every rank.
+  /// Classifies a data set with one class index per example. Each rank computes a part or, with
+  /// sharding::local, its whole data set. Returns, on every rank, the report on all examples except those of
+  /// weight 0.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
   /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass:
   /// training.evaluate(data, {&classes, &curve}). All ranks get the same reports.

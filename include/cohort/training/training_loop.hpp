@@ -28,14 +28,14 @@ class step_in_parts;
 ///     run.end_epoch();
 ///
 /// Several pairs of forward and backward before a step accumulate gradients over micro-batches. The
-/// strategy's begin then gets the numbers of examples of the first micro-batch; its later hooks get those of
+/// strategy's begin then gets the number of examples of the first micro-batch; later hooks get the number of
 /// the whole step.
 ///
 /// Order     collective: all ranks make the same calls in the same order. Between forward and step, the run
 ///           must not be used for other steps or for evaluations; predict is allowed.
 /// Before    the run outlives the loop. A batch's memory does not change from forward to backward.
 /// Errors    setting_error for a call out of order; otherwise those of training::train_on. After an exception
-///           the step has not been made; begin again with forward.
+///           the step has not been made; call forward again.
 /// Exact     the same bits as fit for the same batches, for all numbers of workers and ranks and all
 ///           strategies.
 class training_loop {

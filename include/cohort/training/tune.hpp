@@ -27,8 +27,8 @@ struct tune_settings {
 };
 
 /// Chooses the fastest variant by measurement, and stores the choice in the user's cache: one file per
-/// machine and measured operation. A variant is preferred to the first variant only if it is at least 3 %
-/// faster, because the change may affect the results' bits.
+/// machine and measured operation. A variant replaces the first variant only if it is at least 3 % faster,
+/// because the change may affect the results' bits.
 class timing_autotuner : public run_autotuner {
  public:
   explicit timing_autotuner(tune_settings how = {}) : how_(std::move(how)) {}

@@ -24,7 +24,7 @@ struct backend_handle {
   int state_arrays = 0;
 };
 
-/// Makes B's parameters and first plan for a network. Returns them as a type-erased backend.
+/// Makes B's parameters and first plan for a network. Returns both as a type-erased backend.
 ///
 /// Errors    backend_error with the layer that B has no kernel for; memory_error.
 template <tensor_backend B>
@@ -38,8 +38,8 @@ backend_handle calibrated_backend_handle(graph_view net, training_settings& sett
 }  // namespace cohort::detail
 
 // Declares (KIND extern) or defines (KIND empty) the plans of backend B that the implementation contains.
-// The declaration prevents programs that include own_backend.hpp from compiling these plans again. The macro
-// must be used in namespace cohort.
+// Because of the declaration, programs that include own_backend.hpp do not compile these plans again. The
+// macro must be used in namespace cohort.
 #define COHORT_PLANS(KIND, B)                                                                                \
   KIND template std::shared_ptr<plan const> detail::compile_plan(std::shared_ptr<parameter_store<B>>,        \
                                                                  graph_view, plan_settings const&);          \

@@ -10,7 +10,7 @@ namespace cohort::detail {
 
 /// Makes the states of a call of fit: zeros, or those of an interrupted epoch.
 ///
-/// Errors    setting_error if the rows of the data set's batches do not continue each other, or if an
+/// Errors    setting_error if the rows of a batch do not continue those of the previous batch, or if an
 ///           interrupted epoch cannot continue because its states are unknown.
 void prepare_states(training_state& run, dataset const& data, fit_settings const& how);
 

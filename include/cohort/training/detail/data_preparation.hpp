@@ -28,11 +28,11 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// The reader of the component transform; null in a program without this component.
 [[gnu::visibility("default")]] inline constinit row_pipeline_reader* read_row_pipeline = nullptr;
 
-/// Throws setting_error for rows that were prepared by a pipeline other than the kept one.
+/// Throws setting_error for rows that a pipeline other than the kept one has prepared.
 [[noreturn]] void refuse_pipeline(std::string const& where);
 
-/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
-/// and batches by `rescaling`. Each step may be absent. Model files contain the steps.
+/// The steps by which a run prepares its data before the network: `pipeline` prepares rows, `encoder`
+/// examples, and `rescaling` batches. Each step may be absent. Model files contain the steps.
 struct data_preparation {
   std::shared_ptr<row_pipeline const> pipeline{};
   std::optional<table_encoder> encoder{};
@@ -40,8 +40,8 @@ struct data_preparation {
   /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
   std::vector<std::vector<std::string>> feature_names{};
 
-  /// Returns the network's inputs for rows, not yet rescaled. The pipeline is applied to rows that it has not
-  /// prepared yet. Without an encoder, the inputs are the columns of the last fit.
+  /// Returns the network's inputs for rows, not yet rescaled. The pipeline is applied only to rows that it
+  /// has not prepared yet. Without an encoder, the inputs are the columns of the last fit.
   ///
   /// Errors    those of the steps; data_error with the row that a filter of the pipeline removes;
   ///           setting_error if there is neither an encoder nor names of columns.

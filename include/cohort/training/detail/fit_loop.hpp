@@ -70,8 +70,8 @@ class fit_loop {
   /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
   bool notify_of_votes(votes const& all);
   /// Sets the step count of all ranks to the same value: the largest count that a rank had after its last
-  /// step with examples. A rank whose part of a stream has ended also counts steps without examples, so its
-  /// own count may be too large.
+  /// step with examples. A rank whose part of a stream has ended also counts steps without examples, so that
+  /// rank's count may be too large.
   ///
   /// Order     collective unless has_common_steps(). If has_common_steps(), the call does nothing.
   void align_step_counts();

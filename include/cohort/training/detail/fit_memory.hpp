@@ -23,7 +23,7 @@ struct rank_memory {
 };
 
 /// Formats the memory of all ranks: the parts and the number of the rank with the most memory, and the sums
-/// of at most 8 hosts, those with the most memory. For a single rank, only the parts.
+/// of the (at most 8) hosts with the most memory. For a single rank, only the parts.
 ///
 /// Before    ranks is not empty.
 std::string text_of(std::span<rank_memory const> ranks);

@@ -20,8 +20,8 @@ namespace cohort::detail {
 int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
                  bool synchronised);
 
-/// The late parts of a step: the exchange of its late buckets and the update of their parameters. They must
-/// be finished before the late parameters are used.
+/// The late parts of a step: the exchange of its late buckets and the update of their parameters. The late
+/// parts must be finished before the late parameters are used.
 class late_update {
  public:
   late_update() = default;  ///< no late parts

@@ -14,8 +14,8 @@
 
 namespace cohort::detail {
 
-/// Rows of a loss's outputs and targets for evaluators: one per example, or one per unmasked step if the
-/// output of the loss is a sequence, T×C. Rows whose target the loss ignores, and examples of weight 0 (such
+/// Rows of a loss's outputs and targets for evaluators: one row per example or, if the output of the loss is
+/// a sequence T×C, one per unmasked step. Rows whose target the loss ignores, and examples of weight 0 (such
 /// as damaged records that are skipped), are omitted.
 class loss_rows {
  public:

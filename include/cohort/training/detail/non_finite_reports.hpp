@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Reports on steps in which a loss or gradient of this rank was not finite. Other ranks receive them at the
-/// next meeting.
+/// Reports on steps in which a loss or gradient of this rank was not finite. Other ranks receive these
+/// reports at the next meeting.
 class non_finite_reports {
  public:
   /// Records a step of this rank. `of_loss`: the loss was not finite; otherwise a gradient. `where`: see

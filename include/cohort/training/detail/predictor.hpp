@@ -16,14 +16,14 @@
 
 namespace cohort::detail {
 
-/// Number of examples that one plan computes, and the batch size of that plan, a power of two.
+/// Number of examples that one plan computes, and that plan's batch size (a power of two).
 struct portion {
   int examples;
   int batch;
 
-  /// Returns all `count` examples if they fit into a batch of at most `largest` examples, and at most an
-  /// eighth of this batch stays empty. Otherwise returns a full batch: the largest power of two that is at
-  /// most `count` and `largest`.
+  /// If all `count` examples fit into a batch of at most `largest` examples, and at most an eighth of this
+  /// batch stays empty, returns all examples. Otherwise returns a full batch: the largest power of two that
+  /// is at most `count` and `largest`.
   static portion of(int count, int largest);
 };
 

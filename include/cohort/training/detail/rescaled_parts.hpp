@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Rescaled copies of those inputs or targets of a batch that have maps (channel_scaling); the others are not
-/// copied.
+/// Rescaled copies of those inputs or targets of a batch that have maps (channel_scaling). Parts without maps
+/// are not copied.
 ///
 /// Before    the object must outlive the copies.
 class rescaled_parts {

@@ -25,8 +25,8 @@ void check_batch(fit_settings const& how);
 
 /// Errors    shape_error unless the data set (or the given tensors, for any number of examples) matches the
 ///           network's inputs. There must be either no mask, or one mask for each masked input. setting_error
-///           for rows of a table that the kept pipeline has not prepared. data_error for columns of a table
-///           that differ, also in their order, from those of the kept encoder or of the last fit.
+///           for rows of a table that the kept pipeline has not prepared. data_error if the columns of a
+///           table, or their order, differ from those of the kept encoder or of the last fit.
 void check_inputs(training_state const& run, dataset const& data, char const* call);
 void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
 
@@ -56,7 +56,8 @@ void check_class_names(training_state const& run, dataset const& data,
 
 /// With sharding::global, requires the same data set on every rank. With both kinds of sharding, either all
 /// ranks or no rank must have a stream. `epoch`: the epoch whose examples are compared. `where`: for the
-/// message. `run`: its network must be the same on every rank too, compared in the same exchange; null: none.
+/// message. `run`: a run whose network must also be the same on every rank; the networks are compared in the
+/// same exchange; null: none.
 ///
 /// Order     collective.
 /// Errors    setting_error on every rank, with the data set of each rank; data_error if a data set throws on
@@ -84,8 +85,8 @@ void add_differing_layer(training_state const& run, std::string_view call, std::
 /// Errors    those of reading examples.
 std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch);
 
-/// Requires the same network, settings, strategy, data and position on every rank, and a communicator in a
-/// launch of several ranks.
+/// Requires the same network, settings, strategy, data and position on every rank, and, in a launch of
+/// several ranks, a communicator.
 ///
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.

@@ -14,7 +14,7 @@ struct run_extent {
   std::int64_t epochs = 0;
 };
 
-/// Note about a schedule of the settings whose end does not match the end of the run.
+/// Note about a schedule that does not end when the run ends.
 struct schedule_note {
   std::string subject;  ///< "the schedule one_cycle of the rate"
   std::string text;     ///< subject, both ends, and what to set

@@ -32,7 +32,7 @@ struct step_result {
   bool has_ended() const { return met && agreed.examples == 0; }
 };
 
-/// Makes steps of a run, whole or in parts, and ends epochs: the common part of fit, train_on and
+/// Makes whole steps or parts of steps of a run, and ends epochs: the common part of fit, train_on and
 /// training_loop. Handles votes, reports of losses and gradients that are not finite, and the run's position.
 ///
 /// Order     these calls are collective: info_of (if the number of examples of all ranks is unknown),
@@ -50,7 +50,7 @@ class step_runner {
   /// Errors    setting_error if there are such layers, several ranks, and a strategy that does not exchange
   ///           gradients; memory_error.
   std::shared_ptr<plan const> prepare(int examples, int accumulate = 1);
-  /// Refuses a batch that does not match the network, rescales the batch, and fills in `indices` if it has
+  /// Refuses a batch that does not match the network. Rescales the batch, and sets its `indices` if it has
   /// none.
   ///
   /// Errors    shape_error.
@@ -94,10 +94,10 @@ class step_runner {
   votes end_of_epoch();
   /// Exchanges, between two epochs, the requests since the last meeting. Returns the votes of all ranks.
   votes meet_between_epochs() const;
-  /// Sets examples, weight and loss of an epoch to those of all ranks. Returns the weight of all steps, also
-  /// of those that were not finite.
+  /// Sets examples, weight and loss of an epoch to those of all ranks. Returns the weight of all steps,
+  /// including those that were not finite.
   ///
-  /// Before    `examples` is the number of this rank.
+  /// Before    `examples` is the number of this rank's examples.
   double sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.
   void begin_next_epoch(epoch_report const& done);

@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// State of all stop_on_signal objects of the process.
 ///
-/// `arrived`  set by the handler, which has no access to an object and may run on any thread.
+/// `arrived`  set by the handler, which cannot access the objects and may run on any thread.
 /// `users`    number of objects. `former`: the actions that the last object restores. `mutex` guards both;
 ///            the handler does not lock it.
 struct stop_signals {
@@ -20,7 +20,7 @@ struct stop_signals {
   struct sigaction former[2]{};
 };
 
-/// Has default visibility, so that all copies of Cohort in a process share this state, including those in
+/// By its default visibility, all copies of Cohort in a process share this state, including the copies in
 /// shared libraries with hidden symbols.
 [[gnu::visibility("default")]] inline constinit stop_signals stop_signals_of_process;
 

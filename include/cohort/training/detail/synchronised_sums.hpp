@@ -26,7 +26,7 @@ class synchronised_sums {
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world);
 
   /// Returns how often each worker participates, with or without examples. If a batch of `examples` examples
-  /// is divided evenly over all ranks, the result is the number of micro-batches of the worker with most
+  /// is divided evenly over all ranks, the result is the number of micro-batches of the worker with the most
   /// rows. If the ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each
   /// rank), `examples` is below 1, and the result is `micro_batches`.
   ///

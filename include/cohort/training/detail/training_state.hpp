@@ -59,7 +59,7 @@ struct training_state {
   training_state(graph network, backend_handle backend, training_settings how,
                  std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange);
 
-  /// The parameters after all steps: finishes late parts first.
+  /// Finishes late parts, and returns the parameters after all steps.
   parameter_set& parameters();
   /// The optimizers, made at the first call, with the current factor of the plateau schedule.
   parameter_update& update();
@@ -108,7 +108,7 @@ struct training_state {
   int batch_of_fit() const;
 
   /// Calls f, which runs the workers. A worker that misses its deadline may still use the group, the
-  /// strategy, the optimizers and `data`. These objects are then never destroyed.
+  /// strategy, the optimizers and `data`; in this case these objects are never destroyed.
   template <class F>
   auto run_workers(std::shared_ptr<void const> const& data, F f) {
     try {

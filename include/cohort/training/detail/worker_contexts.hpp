@@ -20,8 +20,8 @@ struct work_kind {
 };
 
 /// Plans of one rank and contexts of its workers, made at the first request. Each context is made on the
-/// thread that uses it. A worker's contexts share one memory, which has the size of the largest context,
-/// because only one of them runs at a time.
+/// thread that uses it. Only one context of a worker runs at a time, so all its contexts share one memory
+/// block of the largest context's size.
 ///
 /// Order     called while no worker runs, except find, which a worker may call for its index.
 class worker_contexts {

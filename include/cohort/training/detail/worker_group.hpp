@@ -48,8 +48,8 @@ struct step_outcome {
 ///           be destroyed.
 class worker_group {
  public:
-  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because the workers wait
-  /// for the worker that exchanges.
+  /// `exchange`: longest wait of a strategy. This time is added to the workers' deadline, because the workers
+  /// wait for the worker that exchanges.
   worker_group(backend_handle backend, training_settings const& settings, std::chrono::milliseconds exchange);
 
   int size() const { return team_.size(); }
@@ -60,7 +60,7 @@ class worker_group {
   /// splits its part into `micro_batches` micro-batches.
   int micro_batch_size(int batch, int micro_batches = 1) const;
 
-  /// Enables sums of layers over the workers' parts of a batch. Unless `world` is null, these are also sums
+  /// Enables sums of layers over the workers' parts of a batch. If `world` is not null, the layers also sum
   /// over the ranks of `world`.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
@@ -155,7 +155,7 @@ class worker_group {
     bool in_parts = false;
     int micro_batches = 1;
     int rounds = 0;     // how often a worker takes part in layers' sums
-    double weight = 0;  // of the examples whose gradients are summed
+    double weight = 0;  // weight of the examples whose gradients are summed
     double former = 1;  // factor of the gradients of earlier micro-batches
     step_info now{};
     strategy* exchange_strategy = nullptr;
@@ -164,7 +164,7 @@ class worker_group {
     bool is_applied = false;  // whether the workers update the parameters
     late_update late{};       // late parts of the previous step
     clock::time_point beginning{};
-    step_times times{};  // of worker 0
+    step_times times{};  // times of worker 0
   };
   struct alignas(64) worker_state {
     plan_context* active = nullptr;
@@ -177,7 +177,8 @@ class worker_group {
     std::function<void()> finish_late{};
     batch_view rows{};
   };
-  /// A job of the team. A member of the group, because workers still use it after a deadline_error.
+  /// A job of the team. The job is a member of the group, because workers may still use it after a
+  /// deadline_error.
   struct team_job {
     worker_group* group;
     void (worker_group::*run)(int w);
@@ -232,9 +233,9 @@ class worker_group {
   void finish_late(int w);
   void infer_part(int w);
 
-  /// Adds the loss of the last forward, once. With an exchange, it is read before backward, because the vote
-  /// is sent with the first bucket. Without an exchange, a whole step reads the last loss after backward, so
-  /// a device is synchronised only once.
+  /// Adds the loss of the last forward, once. With an exchange, the loss is read before backward, because the
+  /// vote is sent with the first bucket. Without an exchange, a whole step reads the last loss after
+  /// backward, so that a device is synchronised only once.
   void read_loss(int w);
 
   /// Completes a worker's gradient, unless backward has called `ready` for the buckets. A worker without a
@@ -246,8 +247,8 @@ class worker_group {
   void arrive(bucket const& one);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
-  /// so all ranks get the same result. This rank's vote contains whether its gradient was finite before the
-  /// exchange.
+  /// so all ranks get the same result. This rank's vote reports whether its own gradient was finite before
+  /// the exchange.
   void finish_exchange();
 
   step_info now_with_votes() const;
@@ -270,7 +271,7 @@ class worker_group {
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
   std::atomic<bool> locally_non_finite_{false};  // a loss or gradient of this rank is not finite
-  step_job job_{};    // a member, because workers still use it after a deadline_error
+  step_job job_{};    // a member, because workers may still use it after a deadline_error
   batch_view batch_;  // the batch of job_
   std::int64_t jobs_ = 0;
   late_update late_{};  // late parts of the last step

@@ -56,7 +56,7 @@ optimizer_settings with_unit_rate(optimizer_settings how, training_position cons
 
 /// Returns the rate in the middle of that third of the rows in which the least-squares line through the
 /// losses falls most steeply. Rows after the lowest smoothed loss are not used. Thirds are used because the
-/// losses of batches are noisy: over fewer rows, the steepest slope would be that of the noise.
+/// losses of batches are noisy: over fewer rows, the steepest slope would be caused by noise.
 std::optional<double> steepest(std::span<rate_table::row const> rows) {
   std::size_t const width = std::max<std::size_t>(rows.size() / 3, 3);
   if (rows.size() < width) return {};

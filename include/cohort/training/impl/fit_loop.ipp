@@ -111,7 +111,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
         how.listeners[i]->restore(saved.state);
         how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
       }
-  state.saved_listeners.clear();  // last, so that after an error above the next fit restores them
+  state.saved_listeners.clear();  // last: after an error above, the next fit still restores them
   state.has_resumed = false;
   state.class_names = names;
   if (auto features = feature_names_of(data); !features.empty())
@@ -152,7 +152,7 @@ std::optional<std::uint64_t> fit_loop::fingerprint() const try {
 }
 
 /// Returns the settings that determine the order of the examples. If each rank has its own examples or the
-/// data is streamed, they include the number of ranks.
+/// data is streamed, these settings include the number of ranks.
 std::string fit_loop::describe_order() const {
   bool const is_local = how_.sharding == sharding::local;
   std::string order(is_local ? "examples of each rank" : "examples of all ranks");
@@ -260,7 +260,7 @@ fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
   }
   data_->now.refer_to(*data);
   step_result const step = runner_.step(data_->now, info_of(*data), how_.accumulate, data_);
-  if (step.has_ended()) return after_step::next_epoch;  // a stream without examples left
+  if (step.has_ended()) return after_step::next_epoch;  // the stream has no examples left
 
   training_position& position = state_.position;
   std::int64_t const step_in_epoch = batches.batches() < 0 ? -1 : steps_at(position.position);

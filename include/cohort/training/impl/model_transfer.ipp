@@ -38,7 +38,8 @@ data_preparation steps_after_pipeline(model_file const& from) {
   return steps;
 }
 
-/// A pipeline that was loaded without the component transform, or before this component was loaded.
+/// A pipeline that was loaded by a program without the component transform, or before this component was
+/// loaded.
 class unread_pipeline final : public row_pipeline {
  public:
   unread_pipeline(std::string json, std::string name) : json_(std::move(json)), name_(std::move(name)) {}

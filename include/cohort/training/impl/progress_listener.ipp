@@ -16,8 +16,8 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the longest prefix of `text` that fits on one line of a terminal, because a wrapped line could not
-/// be replaced. Returns the whole text if `file` is not a terminal, or has no width.
+/// Returns the longest prefix of `text` that fits on one line of a terminal. (The next text cannot replace a
+/// wrapped line.) Returns the whole text if `file` is not a terminal, or has no width.
 std::string_view cut_to_terminal(std::string_view text, int file) {
   winsize window{};
   if (::ioctl(file, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) return text;

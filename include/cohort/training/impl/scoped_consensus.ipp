@@ -13,7 +13,7 @@ scoped_consensus::scoped_consensus(strategy& exchange_strategy, replica const& m
   exchange_strategy.consensus(mine, dense);
   arena_passes& passes = mine.parameters.passes();
   for (int array = 0; array < arrays;
-       ++array) {  // all copies before the first change: an allocation may fail
+       ++array) {  // all copies precede the first change, because an allocation may fail
     buffer const& saved = saved_.emplace_back(mine.parameters.arena_bytes(), passes.space());
     passes.copy(mine.arena(array), saved.data(), saved.bytes());
   }

@@ -32,7 +32,7 @@ class step_in_parts {
  private:
   enum class phase { idle, forwarded, backwarded, exchanged };
 
-  /// Errors    setting_error unless the phase is from `least` to `most`, and nothing else has used the
+  /// Errors    setting_error unless the phase is from `least` to `most`, and no other call has used the
   ///           workers since forward.
   void require(char const* call, phase least, phase most);
   void exchange(char const* call);
