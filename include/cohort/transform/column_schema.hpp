@@ -44,22 +44,23 @@ struct column_schema {
   bool operator==(column_schema const&) const = default;
 };
 
-/// Columns of tables. A table that matches a schema has these columns, in any order, and may have others.
+/// Columns of tables. A table that matches a schema has these columns, in any order, and may have additional
+/// ones.
 struct table_schema {
   std::vector<column_schema> columns{};
 
   /// Returns the column of this name; null if there is none.
   column_schema const* find(std::string_view name) const&;
   column_schema const* find(std::string_view name) const&& = delete;  // keep the schema in a variable
-  /// Throws setting_error if there is no column, if a name is empty or occurs twice, if a category has no
-  /// values or has a value twice, if a column that is not a category has values, or if bounds are not finite,
+  /// Throws setting_error if there is no column; if a name is empty or occurs twice; if a category has no
+  /// values or has a value twice; if a column that is not a category has values; or if bounds are not finite,
   /// are in the wrong order, or belong to a column without numbers.
   void check() const;
   bool operator==(table_schema const&) const = default;
 };
 
-/// Returns the settings with which read_table reads a file of this schema: its columns, numbers as f64,
-/// missing values kept. `format` contains the other settings, such as the separator.
+/// Returns the settings with which read_table reads a file of this schema: the schema's columns, numbers as
+/// f64, missing values kept. `format` contains the other settings, such as the separator.
 ///
 /// After     a column with a malformed number is read as texts, which fitted_pipeline checks row by row.
 table_settings format_of(table_schema const& schema, table_settings format = {});

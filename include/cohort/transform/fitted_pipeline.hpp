@@ -21,25 +21,27 @@ namespace detail {
 struct pipeline_program;
 }  // namespace detail
 
-/// A pipeline and the values that its steps have learned from training rows. Copies share both.
+/// A pipeline and the values that its steps have learned from training rows. Copies share the pipeline and
+/// the values.
 ///
 ///     fitted_pipeline const prepared(how, training);             // training and held-out rows are tables
 ///     arrays const examples = prepared.apply(training).examples({.target = "answer"});
 ///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
 ///
-/// Order     the constructors with a communicator are collective. The constructors pass over the training
-///           rows once if no step depends on the values that another step learns. Each such dependence adds a
-///           pass. A step depends on a step that learns if it reads a column of that step, or if it follows a
-///           filter or derive that reads such a column. After a pass the statistics of the ranks are merged.
+/// Order     the constructors with a communicator are collective. If no step depends on the values that
+///           another step learns, the constructors pass over the training rows once. Each such dependence
+///           adds a pass. A step depends on a step that learns if it reads a column of that step, or if it
+///           follows a filter or derive that reads such a column. After a pass the statistics of the ranks
+///           are merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each distinct number that is counted, and 16 bytes
 ///           plus the text for each distinct text.
 /// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error for
-///           a table in memory that lacks a column (setting_error for a file), or, unless rows are skipped, a
+///           a table in memory that lacks a column (setting_error for a file); unless rows are skipped, for a
 ///           row that does not match the schema, with file, column, row and rank; if a step has no values to
-///           learn from; for more than max_distinct different values. All ranks throw if one does.
-/// Exact     bitwise equal for the same training rows in any order, in any pieces, on any ranks; equal on all
-///           ranks.
+///           learn from; for more than max_distinct different values. If one rank throws, all ranks throw.
+/// Exact     the results are bitwise equal for the same training rows in any order, in any pieces and on any
+///           ranks; they are equal on all ranks.
 class fitted_pipeline {
  public:
   fitted_pipeline(transform_pipeline how, data_table const& training, transform_settings const& rows = {});
@@ -58,7 +60,7 @@ class fitted_pipeline {
   ///           match the schema, with file, column and row.
   data_table apply(data_table const& rows, transform_settings const& how = {},
                    transform_report* report = nullptr) const;
-  /// Applies the steps to one row, as to a table of one row. Returns nullopt if a filter removes the row.
+  /// Applies the steps to one row, as if to a table of one row. Returns nullopt if a filter removes the row.
   ///
   /// Errors    as for a table; shape_error if the numbers of values and of the schema's columns differ.
   std::optional<table_row> apply(table_row const& row) const;
@@ -85,7 +87,7 @@ class fitted_pipeline {
   transform_report const& report() const&;
   transform_report const& report() const&& = delete;  // keep the pipeline in a variable
 
-  /// Returns a hash of to_json. Rows that `apply` returns have it as data_table::pipeline.
+  /// Returns a hash of to_json. Rows that `apply` returns have this hash as data_table::pipeline.
   std::uint64_t fingerprint() const;
 
   /// Reads a fitted pipeline.

@@ -17,13 +17,13 @@ namespace cohort {
 ///     loaded.predict(rows);  // in the schema of the training rows
 ///
 /// predict(rows) applies the pipeline and then the table_encoder, if the run keeps one. Data sets for fit,
-/// evaluate, … must be made of prepared rows: kept_pipeline(loaded)->apply(rows).
+/// evaluate and similar calls must consist of prepared rows: kept_pipeline(loaded)->apply(rows).
 void keep(training& run, fitted_pipeline const& rows);
 
-/// Returns the pipeline that was kept or loaded; nothing if there is none.
+/// Returns the pipeline that was kept or loaded; nullopt if there is none.
 std::optional<fitted_pipeline> kept_pipeline(training const& run);
 
-/// Returns the pipeline in a model file; nothing if the file has none.
+/// Returns the pipeline in a model file; nullopt if the file has none.
 ///
 /// Errors    data_error if the pipeline is damaged.
 std::optional<fitted_pipeline> pipeline_in(model_file const& from);

@@ -22,12 +22,13 @@ struct sequence_examples {
   bool regression = false;               ///< the target is a number to predict, not a class
   bool per_step = false;                 ///< one target per row; false: the target in a sequence's last row
   /// Number of classes of a numeric target; 0: the highest value of its schema + 1, or the largest label of
-  /// this rank + 1. Set it for several ranks if the schema has no highest value.
+  /// this rank + 1. If the schema has no highest value and there are several ranks, `classes` must be set.
   int classes = 0;
   int length = 0;  ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
 };
 
-/// The sequences that a pipeline with group_by_key makes of rows: one per key, or the windows of these.
+/// The sequences that a pipeline with group_by_key makes of rows: one per key, or the windows of these
+/// sequences.
 ///
 /// Order     sequences are sorted by key (numbers by value, texts by bytes), windows by their first row. The
 ///           constructors with a communicator are collective. They send each row to one rank, which depends
@@ -37,8 +38,8 @@ struct sequence_examples {
 /// Moves     each row is sent at most once.
 /// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
 ///           unless rows are skipped, for a row without key or order and for the second of two rows with the
-///           same key and order, with file, row and rank of both; if rows are skipped, only the first one is
-///           used. All ranks throw if one does.
+///           same key and order, with file, row and rank of both; if rows are skipped, only the first of
+///           these two rows is used. If one rank throws, all ranks throw.
 /// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
 ///           of the rows, if `order` is given and no two rows have the same key and order.
 class keyed_sequences {
@@ -54,7 +55,7 @@ class keyed_sequences {
 
   /// Returns the number of this rank's sequences; may be 0.
   std::int64_t size() const;
-  /// Returns the key of sequence i; several columns are joined by ", ".
+  /// Returns the key of sequence i; the values of several key columns are joined by ", ".
   ///
   /// Before    0 ≤ i < size(), here and below.
   std::string const& key(std::int64_t i) const&;

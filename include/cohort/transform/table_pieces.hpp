@@ -14,7 +14,7 @@ namespace cohort {
 /// to `use`, in the same order in every call.
 using table_pieces = std::function<void(std::function<void(data_table const&)> const& use)>;
 
-/// Returns the rows of files, one piece per file. Each call reads the files again, one at a time, by
+/// Returns the rows of files, one piece per file. Each call reads the files again, one after another, by
 /// read_table with format_of(schema, format).
 ///
 /// Parameters  `files`: the files of this rank, or all files; may be empty. `source`: as in read_table.

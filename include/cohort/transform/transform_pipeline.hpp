@@ -34,7 +34,7 @@ struct filter {
 ///             (Monday 0) of a time, in UTC. At most 4096 bytes, 256 operations and operands, and 32 nested
 ///             parts.
 /// After     the result of an operation on a missing value is missing. Exceptions: is_missing; `if`, whose
-///           unused branch does not count; `and` and `or`, if the other operand determines the result. In a
+///           unused branch may be missing; `and` and `or`, if the other operand determines the result. In a
 ///           comparison an operand that is not finite counts as missing. A result that is not finite (1 / 0,
 ///           log(-1), min(log(-1), 5)) does not match the schema.
 struct derive {
@@ -48,7 +48,7 @@ struct derive {
 struct categories {
   std::vector<std::string> columns = {};
   /// An additional value, after the others, for missing texts and for texts that are not in the training
-  /// rows. Empty: an unknown text does not match the schema, and a missing one stays missing.
+  /// rows. Empty: an unknown text does not match the schema, and a missing text stays missing.
   std::string other = {};
   bool operator==(categories const&) const = default;
 };
@@ -118,8 +118,8 @@ struct group_by_key {
 
 /// Divides each sequence into windows, which may overlap.
 ///
-/// Units     rows. The rows after a sequence's last window are not used, unless `partial` is true: then they
-///           are a shorter window.
+/// Units     rows. The rows after a sequence's last window form a shorter window if `partial` is true;
+///           otherwise they are not used.
 struct windows {
   int length = 0;
   int stride = 1;
@@ -148,8 +148,8 @@ struct fitted_column {
   bool operator==(fitted_column const&) const = default;
 };
 
-/// Description of how rows of a schema become examples. fitted_pipeline fits it to training rows and applies
-/// it.
+/// Description of how rows of a schema become examples. fitted_pipeline fits the pipeline to training rows
+/// and applies it.
 ///
 ///     transform_pipeline const how{
 ///         .schema = {{{.name = "age", .type = column_type::integer, .lowest = 0}, {.name = "income"},
@@ -173,8 +173,8 @@ struct transform_pipeline {
   /// Reads a pipeline.
   ///
   /// Errors    data_error with name, line, column and path for another version, an unknown field, or a value
-  ///           of another type or out of range. For an unknown field it names the nearest known one. check()
-  ///           is not called.
+  ///           of another type or out of range. For an unknown field, the error names the nearest known
+  ///           field. check() is not called.
   static transform_pipeline from_json(std::string_view text, std::string_view name = "JSON text");
   /// Reads a parsed pipeline.
   static transform_pipeline from(io::json_value root);

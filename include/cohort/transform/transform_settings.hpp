@@ -20,7 +20,7 @@ struct transform_settings {
   /// (median, most frequent) count. Each value needs some 100 bytes of memory on each rank, and 16 bytes
   /// more for each rank of the run.
   std::size_t max_distinct = 1'000'000;
-  /// Number of this rank in messages; −1: messages name no rank. Collective calls set it.
+  /// Number of this rank in messages; −1: messages name no rank. Collective calls set this number.
   int rank = -1;
 };
 

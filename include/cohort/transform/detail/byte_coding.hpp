@@ -36,7 +36,7 @@ class byte_reader {
   std::uint64_t word();
   double real();
   std::string_view text();
-  /// Reads the number of the items that follow, each of at least `item_bytes` bytes.
+  /// Reads the number of items that follow. Each item has at least `item_bytes` bytes.
   std::size_t count(std::size_t item_bytes);
   bool at_end() const { return at_ == bytes_.size(); }
   void end() const;

@@ -35,7 +35,7 @@ class column_statistics {
   /// Adds the statistics that `write` has written on this or another rank.  Errors: data_error.
   void merge(byte_reader& in);
 
-  /// Returns the mean.  Errors: data_error if no value was counted, also for the results below.
+  /// Returns the mean.  Errors: data_error if no value was counted; the functions below have the same error.
   double mean() const;
   /// Returns the standard deviation of the population.
   double deviation() const;

@@ -44,11 +44,11 @@ class exact_sum {
   static constexpr std::size_t unit = 68, digits = 135;
 
   void add_bits(std::uint64_t bits, std::size_t position, bool negative);
-  /// Propagates carries: all digits but the highest are from 0 to 2^32 − 1.
+  /// Propagates carries. All digits except the highest are then from 0 to 2^32 − 1.
   void normalise();
 
   std::array<std::int64_t, digits> digits_{};  // base 2^32, lowest first
-  std::uint32_t added_ = 0;                    // additions since the last normalise
+  std::uint32_t added_ = 0;                    // number of additions since the last normalise
 };
 
 }  // namespace cohort::detail

@@ -15,7 +15,7 @@ namespace cohort::detail {
 /// The place from which a row was read.
 struct row_origin {
   std::int32_t file;  // index into keyed_rows::files
-  std::int64_t row;   // number in the file
+  std::int64_t row;   // number of the row in the file
   std::int32_t rank;  // −1: a run of a single rank
 };
 
@@ -30,8 +30,8 @@ struct row_places {
 
 /// Rows of several files and ranks.
 ///
-/// Shapes    columns are those of the schema: numbers as f64; texts as codes, numbered in the order of their
-///           first occurrence until sequence_maker sorts the texts.
+/// Shapes    columns are those of the schema: numbers as f64; texts as codes. Codes follow the order of first
+///           occurrence until sequence_maker sorts the texts.
 class keyed_rows : public row_places {
  public:
   explicit keyed_rows(table_schema schema);

@@ -27,11 +27,11 @@ struct planned_step {
   std::vector<std::string> forget{};
 };
 
-/// Purpose of a plan. pass: to run the pass. check: to check all steps, so the plan also continues after
+/// Purpose of a plan. pass: to run the pass. check: to check all steps; the plan then also continues after
 /// steps that may remove rows depending on unknown columns.
 enum class plan_purpose : std::uint8_t { pass, check };
 
-/// Plan for one pass over rows: the steps before the first one that may remove rows and reads an unknown
+/// Plan for one pass over rows: the steps before the first step that may remove rows and reads an unknown
 /// column.
 struct pass_plan {
   std::vector<planned_step> steps{};

@@ -18,8 +18,8 @@ struct pipeline_program {
 
   transform_pipeline how;
   std::vector<std::optional<row_expression>> expressions;         // of filter and derive
-  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not yet, or nothing to fit
-  std::size_t row_steps = 0;                                      // before group_by_key
+  std::vector<std::optional<std::vector<fitted_column>>> fitted;  // nullopt: not fitted yet, or no fit
+  std::size_t row_steps = 0;                                      // number of steps before group_by_key
   // The following members are set when all steps are fitted.
   table_schema schema;  // of the result
   transform_report report;

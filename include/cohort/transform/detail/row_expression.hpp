@@ -48,7 +48,7 @@ class row_expression {
   /// Returns the type of the value.
   ///
   /// Errors    setting_error with position: a column that the schema does not have, an operand of another
-  ///           type, a text that is compared with a category and is none of its values.
+  ///           type, or a comparison of a category with a text that is not one of its values.
   value_type type(table_schema const& schema) const;
 
   std::vector<node> const& nodes() const { return nodes_; }

@@ -29,7 +29,7 @@ class sequence_maker {
     if (world && world->size() > 1) how_.rank = world->rank();
   }
 
-  /// Reads this rank's rows. Returns, for each rank, the bytes of the rows that it keeps.
+  /// Reads rows, and divides them by the rank that keeps them. Returns one list of bytes per rank.
   std::vector<std::vector<std::byte>> read(table_pieces const& rows) {
     auto const ranks = static_cast<std::size_t>(world_ ? world_->size() : 1);
     std::vector<byte_writer> parts(ranks);
@@ -334,7 +334,8 @@ std::vector<std::string> sequence_inputs(sequence_content const& of, sequence_ex
   return all;
 }
 
-/// Returns a data set of the sequences. If there are none, it is empty: a selection from a sequence of zeros.
+/// Returns a data set of the sequences. Without sequences, the data set is an empty selection from a sequence
+/// of zeros.
 dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
   if (how.target.empty())
     throw setting_error({.what = "a data set of sequences has no target",
@@ -353,7 +354,7 @@ dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
   bool const none = of.ranges.empty();
   auto const rows = none ? std::size_t{1} : static_cast<std::size_t>(of.rows.rows());
   memory->inputs.resize(rows * inputs.size());
-  std::vector<char> is_used(rows);  // by a sequence; others may have missing values
+  std::vector<char> is_used(rows);  // by a sequence; other rows may have missing values
   for (sequence_content::range const& one : of.ranges)
     std::fill_n(is_used.begin() + one.first, one.length, char{1});
   for (std::size_t c = 0; !none && c < inputs.size(); ++c) {

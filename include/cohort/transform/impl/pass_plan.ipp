@@ -151,7 +151,7 @@ class pass_planner {
     for (std::size_t i = 0; i < steps; ++i) {
       planned_step step{.action = action_of(i)};
       if (step.action == step_action::block) {
-        // The rows of later steps are not known if this step may remove some rows.
+        // If this step may remove rows, the rows of later steps are not known.
         if (program_.expressions[i] && purpose == plan_purpose::pass) break;
         block(i, step.forget);
       } else {

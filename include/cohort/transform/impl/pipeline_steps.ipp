@@ -21,7 +21,7 @@ inline fitted_column const& fitted_for(pipeline_program const& program, std::siz
   return *std::ranges::find(*program.fitted[step], column, &fitted_column::column);
 }
 
-/// Changes the schema as a step does.
+/// Applies a step to a schema.
 class schema_changer {
  public:
   schema_changer(pipeline_program const& program, std::size_t step, table_schema& schema)
