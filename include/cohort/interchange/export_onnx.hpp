@@ -20,7 +20,7 @@ namespace cohort {
 ///           normalisation uses the running statistics. Parameters are f32, named as in model files. A
 ///           stateful layer starts from zeros.
 /// Errors    graph_error with layer and reason if ONNX cannot express a layer: docs/onnx.md. file_error.
-/// Exact     ONNX Runtime computes the same outputs to rounding. Outputs at masked steps are undefined.
+/// Exact     ONNX Runtime computes the same outputs up to rounding. Outputs at masked steps are undefined.
 void export_onnx(training& run, std::string const& path, onnx_export_settings const& how = {});
 /// Exports to a sink instead of a file. Each rank writes the same bytes to its own sink.
 void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how = {});

@@ -12,20 +12,20 @@ namespace cohort {
 ///     training run = load_imported<onednn>(import_onnx("model.onnx"));
 ///     imported_model const detector = import_onnx("text.onnx", {.inputs = {{"x", {3, 640, 640}}}});
 ///
-/// Shapes    the first axis of inputs and outputs is the batch, in the file as in Cohort. Exception: an input
-///           X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents are
-///           known, from the file or from `settings`.
+/// Shapes    the first axis of inputs and outputs is the batch, both in the file and in Cohort. Exception: an
+///           input X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents
+///           are given by the file or by `settings`.
 /// Before    the file may be untrusted.
 /// After     layers that compute outputs of the graph have the names of the outputs. Other layers have the
 ///           names of their nodes, or of the nodes' outputs if the nodes have no names. Reshaped and
 ///           transposed constants are computed at import. Convolutions that implement arithmetic with
 ///           constants of the file, such as a normalisation of an input, are frozen by
-///           `settings.optimizer.layers`. Dropout is omitted. A softmax becomes an ordinary layer: to train,
-///           add a loss.
+///           `settings.optimizer.layers`. Dropout is omitted. A softmax becomes an ordinary layer, so
+///           training requires an added loss.
 /// Errors    file_error; data_error for bytes that are not an ONNX file; graph_error with node and reason if
 ///           Cohort cannot express a node: docs/onnx.md. Nothing is approximated. setting_error if
 ///           `settings` names an unknown input, or contradicts the file.
-/// Exact     to rounding, the outputs equal those that ONNX specifies.
+/// Exact     the outputs equal those that ONNX specifies, up to rounding.
 imported_model import_onnx(std::string const& path, onnx_import_settings const& settings = {});
 /// Imports an ONNX file in memory. `origin`: the file's name, for errors.
 imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin,

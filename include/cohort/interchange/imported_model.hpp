@@ -19,7 +19,7 @@ namespace cohort {
 
 /// Extents of an input, for files that leave some of them open.
 ///
-/// Shapes    `extents`: without the batch, as in the network: images C×H×W, sequences T×C.
+/// Shapes    `extents`: without the batch, as in the network (images C×H×W, sequences T×C).
 struct input_extents {
   std::string name{};  ///< name of the input in the file
   shape extents{};
@@ -32,7 +32,7 @@ struct input_extents {
 /// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
 /// Order     `inputs`: the file's names, in the order of the network's inputs. `outputs`: the layers that
 ///           compute the file's outputs, in the file's order, for training::outputs_of.
-/// After     if a layer has a name from the file, it computes the file's value of this name. All other layers
+/// After     a layer that has a name from the file computes the file's value of this name. All other layers
 ///           have derived names. If no layer computes a value of the file, no layer has the value's name.
 /// Units     `settings`: the training settings of the file, or the defaults. `metrics`: the metrics of the
 ///           file, for fit_settings::metrics.

@@ -7,7 +7,7 @@ namespace cohort {
 
 /// Settings of import_onnx.
 ///
-/// Units     `inputs`: the extents of inputs for which the file has none, or only some.
+/// Units     `inputs`: the extents of inputs for which the file has no extents, or not all of them.
 struct onnx_import_settings {
   std::vector<input_extents> inputs{};
 };

@@ -11,7 +11,7 @@ namespace cohort {
 /// Format of the files of write_predictions.
 ///
 /// csv  one file: a header, then one row per example: its key (without keys its number), then all outputs.
-///      A number has the fewest digits that read back to the same float.
+///      A number has the fewest digits from which the same float can be read back.
 /// npy  one array per output, examples × shape of the output, f32, and one array of the keys: i64, or bytes
 ///      (`S`) in UTF-8.
 enum class prediction_format : std::uint8_t { csv, npy };
@@ -38,15 +38,15 @@ struct prediction_file_settings {
   prediction_format format = prediction_format::csv;
   prediction_order order = prediction_order::examples;
   key_type keys = key_type::text;
-  /// Names of the classes, for the header of a CSV file. Used if neither the data set, nor the data of the
-  /// training, nor the kept table encoder has names.
+  /// Names of the classes, for the header of a CSV file. Used only if the data set, the training data and the
+  /// kept table encoder have no names.
   std::vector<std::string> class_names{};
   int batch = 256;
   std::int64_t chunk = 65'536;
   cohort::sharding sharding = cohort::sharding::global;
   int readers = 1;
   bool resume = true;  ///< keeps the part files of an interrupted run; false: removes them
-  bool merge = true;   ///< false: the part files are not merged; they are the result
+  bool merge = true;   ///< false: the part files are the result, and are not merged
 };
 
 /// The result of write_predictions, the same on every rank.

@@ -8,19 +8,20 @@
 
 namespace cohort {
 
-/// Predicts a data set on all ranks of `world`, and writes the outputs to files while it runs.
+/// Predicts a data set on all ranks of `world`, and writes the outputs to files while the computation runs.
 ///
-/// The data set is divided into chunks. Until no chunk remains, each rank takes the next one, computes it and
-/// writes it to a part file in the folder `path`.parts. With sharding::local each rank computes the chunks of
-/// its own data set. At the end rank 0 combines the part files and removes them. `path` is the CSV file, or
-/// the NPY file of a single output. With the path "out.npy", several outputs are written to
+/// The data set is divided into chunks. Each rank repeatedly gets the next free chunk, computes its outputs
+/// and writes them to a part file in the folder `path`.parts. With sharding::local each rank computes the
+/// chunks of its own data set. At the end rank 0 combines the part files and removes them. `path` is the CSV
+/// file, or the NPY file of a single output. With the path "out.npy", several outputs are written to
 /// "out.<output>.npy", and keys to "out.key.npy".
 ///
-/// Order     collective over `world`, and over the ranks of `model`. Without `world`: the ranks of `model`.
+/// Order     collective over `world` and over the ranks of `model`. Without `world`, the ranks of `model` are
+///           used.
 /// Before    all ranks have the same model, and see the same folder. One call at a time writes to `path`.
 /// After     the files at `path` are complete; until then, former files of these names remain. After an
-///           interruption, also by SIGKILL, the same call resumes: it keeps the complete chunks, so each rank
-///           loses at most one. The number of ranks may change, except with sharding::local.
+///           interruption, also by SIGKILL, the same call resumes and keeps the complete chunks, so each rank
+///           loses at most one chunk. The number of ranks may change, except with sharding::local.
 /// Moves     memory: one batch and its outputs, and at the end about 8 MB and 1 MB for each output; also the
 ///           keys of one chunk if rows are sorted by key, or if keys are texts in NPY. Disk: twice the
 ///           result; if sorted, also the keys three times. Messages: 32 bytes per chunk, and 16 per second.

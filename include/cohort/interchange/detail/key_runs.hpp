@@ -69,7 +69,7 @@ class merged_key_runs {
 };
 
 /// Merges runs into files `prefix`-0.sorted, `prefix`-1.sorted, … until at most `most` runs remain. Returns
-/// the paths of the remaining runs. Removes intermediate files that it has merged again, but keeps the given
+/// the paths of the remaining runs. Removes intermediate files after merging them again, but keeps the given
 /// files. `progress`: called at least once for each MB written.
 std::vector<std::string> reduce_key_runs(std::vector<std::string> runs, std::string const& prefix,
                                          std::size_t most, std::function<void()> const& progress);

@@ -16,7 +16,7 @@
 namespace cohort::detail {
 
 /// Converts a network to an ONNX model. Identifies layers by the names of their kinds, and fields by their
-/// names, so it does not depend on the layers' types.
+/// names, so the exporter does not depend on the layers' C++ types.
 ///
 /// Before    the arguments outlive the exporter. `parameters` are dense and named as in model files.
 class onnx_exporter {

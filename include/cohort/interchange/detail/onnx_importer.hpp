@@ -42,14 +42,14 @@ inline constexpr std::string_view
         "onnxsim";
 }  // namespace onnx_remedy
 
-/// Returns the number that stands for an extent of k·N in lists of extents, where N is a batch of any size.
+/// Returns the number that represents an extent of k·N in lists of extents, where N is a batch of any size.
 constexpr std::int64_t batch_multiple(std::int64_t k) { return std::numeric_limits<std::int64_t>::min() + k; }
 /// Returns k of an extent of k·N, and 0 for a number.
 constexpr std::int64_t batches_in(std::int64_t extent) {
   return extent <= batch_multiple(max_onnx_extent) ? extent - batch_multiple(0) : 0;
 }
 
-/// Numbers that are known at import, except that some may be multiples of the batch size.
+/// Numbers that are known at import, or known multiples of the batch size.
 ///
 /// Shapes    `values` and `of_batch` have one entry for each element of `dims`. If of_batch[i] is not 0,
 ///           element i is values[i]·N, where N is the batch size; otherwise it is values[i].
@@ -66,10 +66,10 @@ struct onnx_known {
 /// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
 ///
 /// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `view`: the extents by which the
-///           layer's output is read; empty: its own. `axes`: for each extent of `dims`, the axis of the view,
-///           or `batch`, or `unit` for an extent of 1 that the view does not have. Axes of the view with
-///           extent 1 may be missing. In the file, the `joined` axes from `first_joined` on, among them the
-///           batch, are one axis; most operators do not read such a value.
+///           layer's output is read; empty: the output's own extents. `axes`: for each extent of `dims`, the
+///           axis of the view, or `batch`, or `unit` for an extent of 1 that the view does not have. Axes of
+///           the view with extent 1 may be missing. In the file, the `joined` axes from `first_joined` on,
+///           which include the batch, are one axis. Most operators do not accept such a value.
 struct onnx_value {
   static constexpr int batch = -1, unit = -2;
 
@@ -78,7 +78,7 @@ struct onnx_value {
   std::vector<int> axes{};
   bool is_integer = false;
   onnx_tensor const* constant = nullptr;
-  std::shared_ptr<onnx_known const> known{};  // integers that depend on the batch size only
+  std::shared_ptr<onnx_known const> known{};  // integers that depend only on the batch size
   std::optional<double> fill{};               // the value of all elements of a batch of any size
   std::vector<std::int64_t> view{};
   std::size_t first_joined = 0, joined = 1;
@@ -86,7 +86,7 @@ struct onnx_value {
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
 /// axes of the view, and Reshape to more than three axes only changes the view. Later operators read the
-/// view, or its elements in row-major order, if necessary after a `reshape` or `permute`.
+/// view, or (if necessary after a `reshape` or `permute`) its elements in row-major order.
 ///
 /// Errors    graph_error with node and reason.
 class onnx_importer {
@@ -120,7 +120,7 @@ class onnx_importer {
     bool is_packed = false;        // Attention: the input contains queries, keys and values, side by side
     std::vector<extents> heads{};  // Attention: target shapes that split queries, keys and values into heads
     extents joined{};              // Attention: target shape that joins the heads of the result
-    extents mask{};                // Attention: extents of the causal mask; empty: there is none
+    extents mask{};                // Attention: extents of the causal mask; empty: no causal mask
     extents result{};              // GroupNormalization: target shape of its output; empty: the input's
   };
   /// An operator, the function that imports it, and its maximum number of inputs in ONNX.
@@ -170,8 +170,8 @@ class onnx_importer {
     return which < node_->inputs.size() && !node_->inputs[which].empty();
   }
   bool is_used(std::size_t output) const;
-  /// Returns an input of any kind; then a constant or a layer's output; then a layer's output of f32; then
-  /// this output without a view of other extents.
+  /// Return an input of the current node. `any`: of any kind. `tensor`: a constant or a layer's output.
+  /// `viewed`: a layer's output of f32. `data`: such an output without a view of other extents.
   onnx_value const& any(std::size_t which) const;
   onnx_value const& tensor(std::size_t which) const;
   onnx_value const& viewed(std::size_t which) const;
@@ -199,7 +199,8 @@ class onnx_importer {
   /// be any axis.
   bool is_in_order(onnx_value const& value) const;
   shape checked_shape(extents const& dims) const;
-  /// Returns the shape of a layer's output with these extents. Removes those of 1 if there are more than 3.
+  /// Returns the shape of a layer's output with these extents. If there are more than 3 extents, removes
+  /// those that are 1.
   shape layer_shape(extents const& dims) const;
   /// Returns a node with the value's elements in row-major order and with these extents.
   int reshaped(onnx_value const& value, shape const& dims);
@@ -208,10 +209,10 @@ class onnx_importer {
   /// Returns a row-major value whose extents after the batch are `dims`.
   onnx_value row_major(int id, extents dims, std::int64_t batch);
   onnx_value like(onnx_value const& other, int id) const;
-  /// Returns the value with an axis at another place; the axes between move by one place.
+  /// Returns the value with axis `from` moved to place `to`; the axes between move by one place.
   static onnx_value moved(onnx_value value, std::size_t from, std::size_t to);
   static std::size_t batch_axis(onnx_value const& value);
-  /// Returns the extents of a value as the file has them; k·N for axes that are joined with the batch.
+  /// Returns the extents that a value has in the file; k·N for axes that are joined with the batch.
   static extents file_extents(onnx_value const& value);
   void import_joined(known_operator const& known);
   void set_reshaped(onnx_value const& x, extents const& target, std::size_t batch_place, std::int64_t inside);
@@ -318,7 +319,7 @@ class onnx_importer {
   std::vector<std::string> inputs_{};
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
   std::int64_t folded_ = 0;                                // elements that were computed at import
-  std::size_t bytes_ = 0;                                  // of constants and parameters
+  std::size_t bytes_ = 0;                                  // size of constants and parameters
   onnx_node const* node_ = nullptr;
   bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
   std::string place_{};     // input or output of the graph, for errors; has precedence over the node
@@ -327,7 +328,7 @@ class onnx_importer {
   int layer_ = -1;                                 // the layer appended last
 };
 
-/// Returns the node's name; if it has none, the name of its first output.
+/// Returns the node's name; for a node without a name, the name of its first output.
 std::string name_of(onnx_node const& node);
 /// Returns a bound of Slice as an index from 0 to `extent`: a negative bound counts from the end.
 std::int64_t slice_bound(std::int64_t given, std::int64_t extent);

@@ -30,7 +30,7 @@ enum class onnx_type : std::int32_t {
   bf16 = 16
 };
 
-/// Returns "float", "int64" …, as ONNX names the type.
+/// Returns the type's name in ONNX: "float", "int64", ….
 std::string name_of(onnx_type type);
 /// Returns the size of an element in bytes; 0 for text and unknown types.
 std::size_t bytes_of(onnx_type type);
@@ -76,7 +76,7 @@ struct onnx_attribute {
   std::vector<std::string> strings{};
 };
 
-/// Returns "FLOAT", "INTS" …, as ONNX names the type of an attribute.
+/// Returns the name of an attribute's type in ONNX: "FLOAT", "INTS", ….
 std::string name_of(onnx_attribute::kind type);
 
 struct onnx_node {
@@ -121,7 +121,7 @@ struct onnx_model {
 /// Reads a file from an untrusted source. `file`: its name, for error messages.
 ///
 /// Errors    data_error with the file, the byte and the protobuf message, if the bytes are not an ONNX model,
-///           if a tensor has external data or does not have the number of elements of its extents, or if the
+///           if a tensor has external data or a number of elements that contradicts its extents, or if the
 ///           file has more than 2^20 messages.
 onnx_model read_onnx_model(std::string_view bytes, std::string const& file);
 /// Reads a file with one tensor, such as those in ONNX's test data.

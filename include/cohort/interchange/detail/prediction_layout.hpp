@@ -28,10 +28,10 @@ struct prediction_output {
 
 /// One array of a result in NPY.
 struct prediction_array {
-  std::string suffix;              // of the file's name
+  std::string suffix;              // suffix of the file's name
   std::string type;                // "<f4", "<i8"; "|S": bytes of any width
-  std::vector<std::int64_t> dims;  // of one row
-  std::size_t row_bytes;           // 0 for "|S"
+  std::vector<std::int64_t> dims;  // extents of one row
+  std::size_t row_bytes;           // size of a row; 0 for "|S"
 
   /// Returns the header of a file with `rows` rows. `width`: bytes per row of "|S".
   std::string header(std::int64_t rows, std::size_t width = 0) const;

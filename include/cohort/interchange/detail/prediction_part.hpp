@@ -36,13 +36,13 @@ class prediction_part {
 
   prediction_layout const& layout_;
   std::size_t chunk_;
-  std::vector<std::unique_ptr<io::file_writer>> files_;  // CSV; or the outputs' arrays, then integer keys
+  std::vector<std::unique_ptr<io::file_writer>> files_;  // CSV, or the outputs' arrays and integer keys
   std::string text_;
   std::uint64_t bytes_ = 0;             // written to the CSV file
   std::int64_t row_;                    // index of the next example
   std::vector<std::int64_t> integers_;  // keys of the batch
   std::vector<std::string> texts_;      // keys of the chunk, in NPY
-  std::vector<key_entry> entries_;      // if the result is sorted
+  std::vector<key_entry> entries_;      // keys and rows, if the result is sorted
 };
 
 /// Parses a key of type integer.

@@ -55,7 +55,7 @@ struct name_rule {
 /// Returns nullopt if the text does not match.
 std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern, std::string_view text);
 
-/// Replaces the k-th star of a pattern with stars[k].  Before: as many texts as stars.
+/// Replaces the k-th star of a pattern with stars[k].  Before: one text per star.
 std::string expand_pattern(std::string_view pattern, std::vector<std::string_view> const& stars);
 
 /// The parameter to which a tensor is mapped.
@@ -65,14 +65,15 @@ struct mapped_parameter {
   shape dims;
 };
 
-/// For each element of a parameter, the row-major index of the tensor's element from which it is read.
+/// For each element of a parameter, the row-major index of the tensor's element from which that element is
+/// read.
 ///
 /// Shapes    `dims`: the extents after the operations that were applied.
 struct element_order {
   shape dims;
   std::vector<std::int64_t> from;  ///< empty: the order of the tensor
 
-  /// Applies one operation. Returns the reason if it cannot be applied; otherwise "".
+  /// Applies one operation. If the operation cannot be applied, returns the reason; otherwise "".
   std::string apply(tensor_operation const& next, mapped_parameter const& into);
 
  private:

@@ -86,8 +86,8 @@ std::size_t text_width(std::string const& path) {
 /// One array of the result, and the row widths of its part files.
 struct merged_array {
   prediction_array array;
-  std::size_t row_bytes;              // in the result
-  std::vector<std::size_t> widths{};  // of text keys, by chunk; empty for other arrays
+  std::size_t row_bytes;              // size of a row in the result
+  std::vector<std::size_t> widths{};  // widths of text keys, by chunk; empty for other arrays
 
   std::string part_header(prediction_layout const& layout, std::size_t c) const {
     return array.header(layout.chunks[c].examples.count, widths.empty() ? 0 : widths[c]);
@@ -171,7 +171,7 @@ class part_rows {
     if (found != open_.end()) return found->second;
     constexpr std::size_t most = 128;
     if (open_.size() == most) {
-      auto const closed = open_.upper_bound(chunk);  // any file: the reads have no order
+      auto const closed = open_.upper_bound(chunk);  // closes any file, because the reads have no order
       open_.erase(closed == open_.end() ? open_.begin() : closed);
     }
     return open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first->second;

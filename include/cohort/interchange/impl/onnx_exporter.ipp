@@ -737,8 +737,8 @@ std::string onnx_exporter::layer_norm() {
   return emit("LayerNormalization", {input(), parameter("scale"), parameter("shift")},
               {with("axis", -static_cast<std::int64_t>(field("axes"))), with("epsilon", field("epsilon"))});
 }
-/// As a layer norm of each group without scale and shift, because GroupNormalization begins with operator set
-/// 18.
+/// Exports a layer norm of each group without scale and shift, because GroupNormalization requires operator
+/// set 18.
 std::string onnx_exporter::group_norm() {
   std::int64_t const groups = integer("groups");
   auto const count = static_cast<std::size_t>(groups);
@@ -893,7 +893,7 @@ std::string onnx_exporter::attention() {
   }
   std::string scores = emit("Mul", {emit("MatMul", {q, transposed(k, {0, 1, 3, 2})}),
                                     number(1 / std::sqrt(static_cast<double>(columns / heads)))});
-  // Keys to which a query must not attend get the lowest score, whose exponential is 0.
+  // The lowest score, whose exponential is 0, masks keys to which a query must not attend.
   std::string allowed;
   if (is_set("causal")) {
     onnx_tensor before{unique(name_ + ".causal"), onnx_type::boolean, {queries, keys}, {}};

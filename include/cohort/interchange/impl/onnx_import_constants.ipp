@@ -7,12 +7,12 @@
 #include <limits>
 #include <numeric>
 
-/// Operators on constants and on shapes, computed at import. Exporters write them instead of the numbers that
-/// they return: Reshape(x, Concat(Gather(Shape(x), 0), -1)).
+/// Operators on constants and on shapes, computed at import. Exporters write such operators instead of their
+/// results: Reshape(x, Concat(Gather(Shape(x), 0), -1)).
 namespace cohort::detail {
 
-/// Largest numbers of elements: of a result, and of all results of a file, because a small file may describe
-/// many large ones.
+/// Largest numbers of elements: of one result, and of all results of a file. The second limit exists because
+/// a small file may describe many large results.
 inline constexpr std::int64_t most_folded = std::int64_t{1} << 22, most_folded_in_all = 4 * most_folded;
 
 std::int64_t slice_bound(std::int64_t given, std::int64_t extent) {
@@ -132,8 +132,8 @@ inline std::optional<extents> broadcast_dims(std::vector<extents> const& all) {
 
 }  // namespace onnx_folding
 
-/// Add, Sub, Mul, Div, Equal, Where and similar: element by element, with broadcasting. Of extents of the
-/// batch, only multiples and their quotients are known.
+/// Add, Sub, Mul, Div, Equal, Where and similar: element by element, with broadcasting. Of extents that
+/// depend on the batch, only multiples and their quotients are known.
 bool onnx_importer::fold_elements() {
   std::vector<onnx_known> from;
   std::vector<extents> shapes;
@@ -150,7 +150,7 @@ bool onnx_importer::fold_elements() {
   for (std::int64_t const extent : *dims)
     if ((count *= extent) > most_folded) return false;
   bool const is_logic = op == "Equal" || op == "Less" || op == "Greater";
-  onnx_type const type = from[op == "Where" ? 1 : 0].type;  // also of a power with another type of exponent
+  onnx_type const type = from[op == "Where" ? 1 : 0].type;  // Pow may have an exponent of another type
   bool const is_real = type == onnx_type::f32;
   onnx_known result{
       .type = is_logic ? onnx_type::boolean : type, .dims = *dims, .values = {}, .of_batch = {}};
@@ -225,7 +225,7 @@ bool onnx_importer::fold_each() {
   return true;
 }
 
-/// Copies elements of the first input: element i of the result is element source(i) of it.
+/// Copies elements of the first input: element i of the result is the input's element source(i).
 bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
                                 std::function<std::size_t(std::int64_t)> const& source) {
   onnx_known result{.type = from.type, .dims = std::move(dims), .values = {}, .of_batch = {}};
@@ -253,7 +253,7 @@ bool onnx_importer::fold_transpose() {
   for (std::size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * from->dims[axis];
   for (std::int64_t const axis : order) {
     if (axis < 0 || axis >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(axis)])
-      return false;  // transpose() reports it
+      return false;  // transpose() reports the error
     seen[static_cast<std::size_t>(axis)] = true;
     dims.push_back(from->dims[static_cast<std::size_t>(axis)]);
   }
@@ -271,7 +271,7 @@ bool onnx_importer::fold_range() {
   for (auto const* const number : {&start, &limit, &delta})
     if (!*number || (*number)->values.size() != 1 || (*number)->of_batch[0] != 0) return false;
   double const step = delta->values[0], count = std::ceil((limit->values[0] - start->values[0]) / step);
-  if (!(count <= static_cast<double>(most_folded))) return false;  // also a step of 0, and NaN
+  if (!(count <= static_cast<double>(most_folded))) return false;  // NaN and infinity return false, too
   onnx_known result{.type = start->type, .dims = {0}, .values = {}, .of_batch = {}};
   for (double i = 0; i < count; ++i) result.values.push_back(start->values[0] + i * step);
   result.dims[0] = static_cast<std::int64_t>(result.values.size());
@@ -288,7 +288,7 @@ bool onnx_importer::fold_gather() {
   for (std::size_t i = 0; i < indices->values.size(); ++i) {
     double const index = indices->values[i];
     bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
-    if (indices->of_batch[i] != 0 || !exists) return false;  // a NaN does not exist
+    if (indices->of_batch[i] != 0 || !exists) return false;  // an index of NaN does not exist
   }
   return fold_copies(*from, indices->dims, [&](std::int64_t i) {
     auto const index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i)]);
@@ -393,8 +393,8 @@ bool onnx_importer::fold_axes() {
   return true;
 }
 
-/// ConstantOfShape and Expand of constants; with the batch among the extents, a value that is the same
-/// everywhere, such as the initial state of a recurrent layer.
+/// ConstantOfShape and Expand of constants; if the batch is among the extents, the value must be the same
+/// everywhere, for example the initial state of a recurrent layer.
 bool onnx_importer::fold_filled() {
   bool const expands = node_->op == "Expand";
   auto const wanted = known(expands ? 1 : 0);
@@ -440,7 +440,7 @@ bool onnx_importer::fold_filled() {
                      [&](std::int64_t i) { return onnx_folding::broadcast_index(*whole, before, i); });
 }
 
-/// Computes the current node at import if its inputs are known. Returns whether it has.
+/// Computes the current node at import if its inputs are known. Returns whether the node was computed.
 bool onnx_importer::fold() {
   using self = onnx_importer;
   static constexpr std::pair<std::string_view, bool (self::*)()> table[]{

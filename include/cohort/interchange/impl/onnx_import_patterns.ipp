@@ -30,13 +30,14 @@ class onnx_patterns {
                 return std::ranges::find(attributes, one.name) != attributes.end();
               });
   }
-  /// Returns the node that computes a value if it is this operator; otherwise null.
+  /// Returns the node that computes a value if the node is this operator; otherwise null.
   onnx_node* producer(std::string const& name, std::string_view op, std::size_t inputs,
                       names attributes = {}) const {
     auto const found = producers_.find(name);
     return found != producers_.end() && is(*found->second, op, inputs, attributes) ? found->second : nullptr;
   }
-  /// Returns the node that reads a node's output, if it is the only reader and this operator; otherwise null.
+  /// Returns the node that reads a node's output, if this reader is the only one and is this operator;
+  /// otherwise null.
   onnx_node* only_reader(onnx_node const& node, std::string_view op, std::size_t inputs,
                          names attributes = {}) const {
     auto const found = readers_.find(node.outputs[0]);
@@ -219,8 +220,8 @@ void onnx_importer::fuse_layer_norm() {
   }
 }
 
-/// Fuses the form in which GroupNormalization is written before operator set 18 into that node: Reshape to
-/// N×G×…, InstanceNormalization without scale and bias, Reshape back, Mul and Add of constants.
+/// Fuses the form that replaces GroupNormalization before operator set 18 into one GroupNormalization node:
+/// Reshape to N×G×…, InstanceNormalization without scale and bias, Reshape back, Mul and Add of constants.
 void onnx_importer::fuse_group_norm() {
   onnx_patterns const find(model_.nodes, values_);
   auto const consists_of = [&](std::string const& name, float wanted) {
@@ -299,7 +300,8 @@ void onnx_importer::fuse_attention() {
   std::vector<match> matches;
   for (onnx_node& product : model_.nodes) {
     if (!onnx_patterns::is(product, "MatMul", 2)) continue;
-    // A mask sets scores to the lowest number before the softmax, and may also set weights to 0 after it.
+    // A mask sets scores to the lowest number before the softmax, and may also set weights to 0 after the
+    // softmax.
     std::string name = product.inputs[0], mask_after, mask_before;
     if (onnx_node const* const where = find.producer(name, "Where", 3)) {
       if (!find.is_number(where->inputs[2], 0)) continue;

@@ -226,8 +226,8 @@ void onnx_importer::recurrent() {
   }
 }
 
-/// Checks the shapes, which fuse_attention does not know. Splitting and joining the heads must keep batch and
-/// steps, the heads must have all columns, and the causal mask must have the extents of the scores.
+/// Checks the shapes, which are unknown in fuse_attention. Splitting and joining the heads must keep batch
+/// and steps, the heads must have all columns, and the causal mask must have the extents of the scores.
 void onnx_importer::check_heads(fusion const& of) {
   auto const keeps = [](extents const& target, onnx_value const& x) {
     bool kept[2]{}, inferred[2]{};

@@ -238,8 +238,8 @@ void onnx_importer::reshape() {
     if (rest > max_onnx_extent) refuse_mixture();
     target[static_cast<std::size_t>(unknown)] = of_batch == 0 && count < 0 ? batch_multiple(rest) : rest;
   }
-  // The axis of the batch, or else an axis that joins the batch with others: k elements outside of the batch,
-  // and `inside` elements inside.
+  // Finds the axis of the batch, or else an axis that joins the batch with others: k elements outside the
+  // batch, and `inside` elements within each example.
   for (bool const joins : {false, true}) {
     std::int64_t prefix = 1;
     for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {

@@ -28,7 +28,7 @@ shape onnx_importer::checked_shape(extents const& dims) const {
 }
 
 /// Returns whether layers of this kind compute each step independently of padding. All other kinds would read
-/// padding, which ONNX's operators fill with zeros and Cohort's layers do not.
+/// padding, which ONNX's operators fill with zeros, unlike Cohort's layers.
 bool is_stepwise(std::string_view kind) {
   constexpr std::string_view known[]{"dense",
                                      "relu",
@@ -120,7 +120,7 @@ void onnx_importer::store(std::string_view parameter, shape dims, std::vector<fl
   count_bytes(4 * values.size());
   parameters_.push_back({layer_, parameter, dims, std::move(values)});
 }
-/// Bounds the memory: many nodes may copy the same constant.
+/// Limits the memory, because many nodes may copy the same constant.
 void onnx_importer::count_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 34;
   if ((bytes_ += bytes) > most)

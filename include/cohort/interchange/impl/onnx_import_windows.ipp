@@ -237,7 +237,7 @@ void onnx_importer::pool() {
   int from = image(x);
   ::cohort::shape in = shape_of(from);
   padding sides = pads(given, spatial, moving, in, automatic);
-  // ceil_mode: adds padding at the end, so that one more window fits. This window must begin before the
+  // ceil_mode: adds padding at the end, so that one more window fits. This window must begin before that
   // padding.
   auto const extend = [&](int size, int stride, int extent, int begin, int& end) {
     int const room = extent + begin + end - size;
@@ -359,7 +359,7 @@ void onnx_importer::pad() {
 }
 
 /// Pads the first axis after the batch, and at most one of the two others: the axis without padding becomes
-/// that of the channels.
+/// the channel axis.
 void onnx_importer::pad_channels(extents const& sides) {
   onnx_value const& x = data(0);
   bool const keeps_rows = sides[2] == 0 && sides[6] == 0;

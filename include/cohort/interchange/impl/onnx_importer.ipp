@@ -104,7 +104,7 @@ imported_model onnx_importer::run() {
     made.set(name_of_layer(one.layer) + '.' + std::string(one.name), one.dims, std::move(one.values));
   made.inputs = inputs_;
   for (int const id : outputs) made.outputs.push_back(name_of_layer(id));
-  // A run refuses a network whose layers are all frozen. So if all of them would be frozen, none is.
+  // A run refuses a network whose layers are all frozen. If all layers would be frozen, none is frozen.
   std::set<int> owners;
   for (stored_parameter const& one : parameters_) owners.insert(one.layer);
   if (owners.size() > frozen_.size())
@@ -113,8 +113,8 @@ imported_model onnx_importer::run() {
   return made;
 }
 
-/// Names each layer after the value that it computes. Uses the first of these names that exists: of the
-/// graph's output, of the layer's node, of another node with the same result, of the value. Layers that
+/// Names each layer after the value that it computes. Uses the first of these names that exists: the name of
+/// the graph's output, of the layer's node, of another node with the same result, of the value. Layers that
 /// compute no value of the file get derived names, "node/kind", which differ from all names of the file.
 void onnx_importer::name_layers(std::span<int const> outputs) {
   constexpr int none = -1;
@@ -312,8 +312,9 @@ void onnx_importer::import_node(onnx_node const& node) {
              onnx_remedy::replace);
 }
 
-/// Imports a node that reads values with a joined axis. Operators on the last axes do not notice that the
-/// axes before are joined: they are imported for the separate axes, and join these axes of the result.
+/// Imports a node that reads values with a joined axis. Operators on the last axes do not depend on whether
+/// the axes before are joined: the operators are imported for the separate axes, and these axes of the result
+/// are then joined.
 void onnx_importer::import_joined(known_operator const& known) {
   static constexpr std::string_view moving[]{"Identity", "Reshape", "Shape", "Transpose"};
   static constexpr std::string_view of_last_axes[]{
@@ -376,7 +377,7 @@ void onnx_importer::mark_live() {
   }
 }
 
-/// Refuses branches and loops before anything else, because their remedy is another model.
+/// Refuses branches and loops before all other errors, because their remedy is another model.
 void onnx_importer::refuse_branches() {
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     node_ = &model_.nodes[n];
@@ -476,8 +477,8 @@ void onnx_importer::set_extents() {
 }
 
 void onnx_importer::add_inputs() {
-  // The inputs of recurrent nodes with layout 0 have the batch as their second axis: after the steps, or
-  // after the directions of a state.
+  // In inputs of recurrent nodes with layout 0, the batch is the second axis: after the steps, or after the
+  // directions of a state.
   std::set<std::string_view> batch_second;
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     onnx_node const& node = model_.nodes[n];

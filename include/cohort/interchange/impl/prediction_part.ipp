@@ -22,7 +22,7 @@ std::int64_t parse_integer_key(std::string_view key, std::string const& where) {
   return number;
 }
 
-/// Appends a number with the fewest digits that read back to the same bits; "nan", "inf" or "-inf".
+/// Appends a number with the fewest digits from which the same bits can be read back; "nan", "inf" or "-inf".
 void append_csv_number(std::string& to, float number) {
   char digits[32];
   auto const bits = std::bit_cast<std::uint32_t>(number);
@@ -135,7 +135,8 @@ void prediction_part::commit() {
   bool const texts = layout_.keyed && layout_.keys == key_type::text;
   if (layout_.format == prediction_format::npy && texts) write_text_keys();
   for (auto const& one : files_) one->commit();
-  // Written last: its offsets refer to the files above. Files of an earlier call may have other offsets.
+  // Written last, because its offsets refer to the files above. Files of an earlier call may have other
+  // offsets.
   if (layout_.sorted()) write_key_run(layout_.part(chunk_, key_run_suffix), entries_);
 }
 
