@@ -81,7 +81,7 @@ struct text_source {
   std::string file{};
   text_tokens tokens{};
   int length = 64;     ///< tokens of a crop
-  int vocabulary = 0;  ///< vocabulary size of the network; 0: that of the tokenizer
+  int vocabulary = 0;  ///< vocabulary size of the network; 0: the tokenizer's
   double test_fraction = 0.1;
 };
 
@@ -104,7 +104,7 @@ struct image_options {
   enum class fit : std::uint8_t { refuse, stretch, cover };
 
   int channels = 3;
-  int height = 0;  ///< in pixels; 0: that of the first file
+  int height = 0;  ///< in pixels; 0: height of the first file
   int width = 0;
   fit other_sizes = fit::refuse;
   std::vector<double> mean{};
@@ -145,7 +145,7 @@ struct image_content {
 ///
 /// Units     `scale` multiplies the numbers.
 struct number_content {
-  std::vector<int> extents{};  ///< of an example
+  std::vector<int> extents{};  ///< extents of an example
   std::string values{};
   std::string label{};
   element_type type = element_type::f32;

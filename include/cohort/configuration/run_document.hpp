@@ -50,12 +50,12 @@ struct rank_settings {
 /// The files that a run writes; an empty path: none.
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
-  std::string checkpoints{};          ///< folder
-  std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end, and when SIGTERM stops the run
-  int keep = 3;                       ///< number of checkpoints
+  std::string checkpoints{};          ///< folder of the checkpoints
+  std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when SIGTERM stops the run
+  int keep = 3;                       ///< number of checkpoints to keep
   bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
   std::string report{};               ///< results as JSON
-  std::string tensorboard{};          ///< folder with files for TensorBoard
+  std::string tensorboard{};          ///< folder for TensorBoard's event files
   std::string html_report{};          ///< report for a browser, rewritten while the run trains
 };
 
@@ -92,7 +92,8 @@ struct run_document {
   static run_document from(io::json_value root);
 
   /// Sets one field: set("training.batch", "64"). In a choice, the path selects the alternative:
-  /// set("strategy.averaging.every", "3"). A `value` that is not JSON is a text. Lists are replaced whole.
+  /// set("strategy.averaging.every", "3"). A `value` that is not JSON is a text. A list is replaced as a
+  /// whole.
   ///
   /// Errors    data_error with `origin` ("--set training.batch=64") and the path. The document is unchanged
   ///           after an error.
