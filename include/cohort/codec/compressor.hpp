@@ -18,7 +18,7 @@ namespace cohort {
 /// state, restore        checkpoint state besides the residual
 /// report       statistics of the last message
 ///
-/// Exact     message values + residual after = fl(residual before + gradient), without rounding the sum.
+/// Exact     message values + residual after = fl(residual before + gradient), exactly.
 template <class C>
 concept compressor = requires(C c, C const& seen, message_stamp const& stamp,
                               expected_messages const& expected, std::span<float> residual,

@@ -36,7 +36,7 @@ struct threshold_compression {
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
 ///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
 ///           setting_error for an invalid policy. numeric_error if the residual is not finite.
-/// Exact     s + r = y for every element, without rounding, because t has 8 significant bits and |y| is at
+/// Exact     s + r = y exactly, for every element, because t has 8 significant bits and |y| is at
 ///           most 2¹⁶·t. Larger elements are sent as a multiple with 16 significant bits. The same bytes on
 ///           every instruction set and for any number of workers.
 /// Source    Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, Interspeech 2015.
