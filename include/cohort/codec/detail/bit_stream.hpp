@@ -49,7 +49,7 @@ class bit_writer {
     pending_ = end.pending;
   }
 
-  /// Appends all bits of this stream at a cursor, which has room for them and for 8 more bytes.
+  /// Appends all bits of this stream at a cursor, which has room for these bits and for 8 more bytes.
   void append_to(bit_cursor& to) const {
     if (bits_ == 0) return;
     std::uint64_t const whole = bits_ / 64;

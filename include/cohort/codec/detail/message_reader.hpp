@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Decodes and checks all elements of a message before any of them is used. Reuses its memory, 4 bytes per
+/// Decodes and checks all elements of a message before any element is used. Reuses its memory, 4 bytes per
 /// element sent.
 class message_reader {
  public:

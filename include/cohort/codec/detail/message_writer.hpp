@@ -50,8 +50,8 @@ struct coded_elements {
   std::span<sent_multiple const> multiples{};
 };
 
-/// Assembles messages from blocks that workers write in parallel. Reuses its memory, so it allocates only for
-/// a message that is larger than all previous ones.
+/// Assembles messages from blocks that workers write in parallel. Reuses its memory, and allocates only for a
+/// message that is larger than all previous messages.
 class message_writer {
  public:
   /// Calls write(part, block) for every block on the worker that owns the part, and concatenates the parts.

@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Number of elements after the end of the list that extract_above_threshold may overwrite, because it stores
-/// whole vectors.
+/// Number of elements after the end of the list that extract_above_threshold may overwrite, because this
+/// function stores whole vectors.
 inline constexpr std::size_t list_slack = 16;
 
 /// Processes one element y = r + x with threshold t. If the element is sent, appends it to the list or to the

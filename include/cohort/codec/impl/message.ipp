@@ -47,8 +47,8 @@ std::uint32_t message_crc(isa which, std::span<std::byte const> message) {
   return io::crc32c(which, message.subspan(sizeof(message_header)), io::crc32c(which, message.first(before)));
 }
 
-/// Returns whether a magnitude is between 0 and largest_value. Compares bit patterns, because those of
-/// negative numbers and NaN are larger.
+/// Returns whether a magnitude is between 0 and largest_value. Compares bit patterns, because negative
+/// numbers and NaN have larger bit patterns.
 bool is_value(float magnitude) {
   return std::bit_cast<std::uint32_t>(magnitude) <= std::bit_cast<std::uint32_t>(largest_value);
 }

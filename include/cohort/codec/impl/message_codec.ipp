@@ -75,8 +75,8 @@ std::span<std::byte const> message_codec::write_header_only(message_header heade
 void message_codec::read(message_view const& message, detail::message_reader& elements) const {
   if (message.header.kind != message_kind::sparse) return;
   if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
-  // Without device passes, this call reads the elements. With them, the device has rejected the message, and
-  // this call throws the detailed error.
+  // Without device passes, this call reads the elements. With device passes, the device has rejected the
+  // message, and this call throws the detailed error.
   elements.read(message, workers_);
   if (device_passes_)
     detail::refuse_message("codes", "codes that match the block table", "codes that do not match");
