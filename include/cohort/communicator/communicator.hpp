@@ -49,7 +49,7 @@ struct traffic {
   double progress_seconds = 0;
 };
 
-/// Elements in the caller's memory that an operation reads and writes. They may be in a memory space for
+/// Elements in the caller's memory that an operation reads and writes. Elements may be in a memory space for
 /// which the communicator's sums_in returns true.
 struct elements {
   std::byte* data = nullptr;
@@ -92,7 +92,7 @@ struct activity {
 }  // namespace detail
 
 /// Handle of a pending operation. The operation's memory must stay valid until done() returns true, wait()
-/// returns, or one of them throws.
+/// returns, or either throws.
 class pending_operation {
  public:
   pending_operation() = default;
@@ -175,7 +175,7 @@ class communicator {
   ///
   /// Moves     per rank: the sizes, then all contributions except that of the next rank.
   virtual pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) = 0;
-  /// Starts a barrier. It ends after all ranks have started it.
+  /// Starts a barrier, which ends after all ranks have started the barrier.
   virtual pending_operation start_barrier() = 0;
 
   /// Starts a send. Messages between two ranks arrive in the order sent, for each tag. A send may end before

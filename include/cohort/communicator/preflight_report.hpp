@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Settings of preflight: requirements and limits that it checks.
+/// Settings of preflight: the requirements and limits to be checked.
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
 ///           rank will write to `folder`. Both may differ between ranks. The memory of a host's ranks is

@@ -33,7 +33,7 @@ class thread_ranks {
   /// Time at which a rank last started or advanced an operation; the clock's epoch before its first
   /// operation.
   std::chrono::steady_clock::time_point last_activity(int rank) const;
-  /// The reason why the ranks have failed; nullopt if they have not failed.
+  /// The reason why the ranks have failed; nullopt if no rank has failed.
   std::optional<detail::failure_report> trouble() const;
 
  private:

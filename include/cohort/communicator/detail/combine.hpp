@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Returns whether x is NaN. Tests the bit pattern, so it also works if the consumer compiles with
+/// Returns whether x is NaN. Tests the bit pattern, so the function also works if the consumer compiles with
 /// -ffast-math.
 inline bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU) > 0x7f80'0000U; }
 bool is_nan(double x);

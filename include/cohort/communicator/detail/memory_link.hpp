@@ -29,8 +29,8 @@ class memory_writer {
   /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
   bool must_wake_reader() { return ring_->must_wake_reader(); }
   /// Records in the ring whether this process is about to sleep (`now`) although it has bytes to write
-  /// (`has_bytes`). Returns whether it may sleep: the ring is not used or is full, or there are no bytes to
-  /// write. If the ring is full, the reader wakes this process.
+  /// (`has_bytes`). Returns whether this process may sleep: the ring is not used or is full, or there are no
+  /// bytes to write. If the ring is full, the reader wakes this process.
   bool sleeps(bool now, bool has_bytes) {
     return !is_used_ || ring_->writer_waits(now && has_bytes) || !has_bytes;
   }
@@ -49,7 +49,7 @@ class memory_reader {
     if (!is_used_) ring_ = memory_ring::map(at);
     return !is_used_ && ring_.has_value();
   }
-  /// Switches to the ring: later bytes are read from it. Returns false if there is no ring, or if it is
+  /// Switches to the ring: later bytes are read from it. Returns false if there is no ring, or if the ring is
   /// already used.
   bool begin() { return ring_ && !std::exchange(is_used_, true); }
   bool is_used() const { return is_used_; }
@@ -64,8 +64,8 @@ class memory_reader {
   /// Returns whether the writer must be woken after a consume: true once for each time that the writer
   /// sleeps.
   bool must_wake_writer() { return is_used_ && ring_->must_wake_writer(); }
-  /// Records in the ring whether this process is about to sleep (`now`). Returns whether it may sleep: the
-  /// ring is not used or is empty.
+  /// Records in the ring whether this process is about to sleep (`now`). Returns whether this process may
+  /// sleep: the ring is not used or is empty.
   bool sleeps(bool now) { return !is_used_ || ring_->reader_sleeps(now); }
 
  private:

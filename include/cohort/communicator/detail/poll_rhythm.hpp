@@ -6,9 +6,10 @@
 namespace cohort::detail {
 
 /// Back-off of a thread that polls a transport. The thread polls often while another thread waits for an
-/// operation. Otherwise it sleeps between polls, so that the computation can use the processor. Each nap is
-/// 1.5 times as long as the previous one while no message moves. After a message, naps are five times
-/// shorter. A nap is thus a fraction of the time between two messages, however long this time is.
+/// operation. Otherwise the polling thread sleeps between polls, so that the computation can use the
+/// processor. Each nap is 1.5 times as long as the previous one while no message moves. After a message, naps
+/// are five times shorter. A nap is thus a fraction of the time between two messages, however long this time
+/// is.
 ///
 /// Source    measured: longer naps leave the link idle during a step, shorter ones slow the step down.
 class poll_rhythm {

@@ -26,9 +26,9 @@ struct rank_facts {
   static rank_facts decoded(std::string_view text);
 };
 
-/// Returns the bytes that a control group (version 2) can still use under its limit and those of its
-/// ancestors. Inactive file cache counts as free. Returns the largest number if there is no limit. `root`:
-/// the mount point of the control groups.
+/// Returns the bytes that a control group (version 2) can still use under its own limit and its ancestors'
+/// limits. Inactive file cache counts as free. Returns the largest number if there is no limit. `root`: the
+/// mount point of the control groups.
 std::uint64_t free_memory_of_group(std::string const& root, std::string_view group);
 
 /// Returns the rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size rounds, if

@@ -38,7 +38,8 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 /// silence to other ranks, which then send questions, too. After longest_silence(), this rank reports the
 /// silent rank as lost. If other ranks still receive messages from the silent rank, this rank reports the
 /// link between the two. If this rank receives no messages at all, it reports itself. A rank that receives a
-/// report forwards it before it ends, because others may see the end of its connections first.
+/// report forwards the report before this rank ends, because other ranks may see the end of its connections
+/// first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {
@@ -95,7 +96,7 @@ class rank_monitor {
   /// Completes sends that have ended.
   virtual void complete_sends() = 0;
   /// Returns whether a message of this kind to this rank is pending. A failure or farewell is pending until
-  /// it has arrived.
+  /// the message has arrived.
   virtual bool is_sending(int to, control_message what) const = 0;
   virtual bool is_sending() const = 0;
   /// Returns whether this rank and `r` exchange heartbeats and farewells. Questions and this rank's own
@@ -142,10 +143,10 @@ class rank_monitor {
   static constexpr int most_asked = 8;  // ranks to ask, if this rank receives no messages
 
   struct rank_entry {
-    std::int64_t note_count;  // number of its calls of note and note_wait so far
+    std::int64_t note_count;  // number of calls of note and note_wait by this rank so far
     rank_progress where;
     std::int32_t waits_for;
-    std::int32_t silence_ms;  // −1: the sender has received nothing from it, and expects nothing
+    std::int32_t silence_ms;  // −1: the sender has received no message from this rank, and expects none
   };
   struct peer {
     rank_progress where{};
@@ -153,8 +154,8 @@ class rank_monitor {
     std::int64_t note_count = 0;
     clock::duration last_heard{};                      // listened_ at the last message or change of `linked`
     std::optional<clock::duration> last_message{};     // listened_ at the last message; nullopt: none yet
-    std::optional<clock::duration> heard_elsewhere{};  // listened_ when any other rank last heard it
-    clock::duration asked_until{};                     // this rank asks it as long as listened_ is less
+    std::optional<clock::duration> heard_elsewhere{};  // listened_ when another rank last heard it
+    clock::duration asked_until{};                     // this rank sends questions while listened_ is less
     std::optional<clock::duration> ended_at{};         // listened_ when report_lost was called
     std::string ended_how{};
     bool answers = false;

@@ -6,7 +6,7 @@
 namespace cohort::detail {
 
 /// Allreduce by recursive doubling. In round k each rank exchanges all elements with the rank whose number
-/// differs in bit k, and reduces them.
+/// differs in bit k, and reduces the received elements.
 ///
 ///     P = 4     rank 0     rank 1     rank 2     rank 3
 ///                 x0         x1         x2         x3

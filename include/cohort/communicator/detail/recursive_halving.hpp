@@ -6,8 +6,8 @@
 namespace cohort::detail {
 
 /// Allreduce by recursive halving and doubling. Ranks exchange and reduce halves, with the most distant rank
-/// first, until each has one reduced part. They then gather the parts in the reverse order. The parts that
-/// each rank sends, and to which rank:
+/// first, until each has one reduced part. The ranks then gather the parts in the reverse order. The parts
+/// that each rank sends, and to which rank:
 ///
 ///     P = 4      rank 0        rank 1        rank 2        rank 3
 ///     reduce     2, 3 -> 2     2, 3 -> 3     0, 1 -> 0     0, 1 -> 1

@@ -25,16 +25,16 @@ struct ranks_with_status {
 
 /// Returns the late ranks: those that delay, directly or through other waits, a rank that waits for the ranks
 /// `awaited`. Follows each wait to the rank whose message is awaited. Of the ranks found, returns those that
-/// have ended or do not respond, else those that are not in a wait. If all of them wait, returns the ranks of
-/// `awaited` with less progress than the most advanced one. If all have equal progress, also follows waits
-/// for several ranks: each such wait leads to all ranks.
+/// have ended or do not respond, else those that are not in a wait. If all these ranks wait, returns the
+/// ranks of `awaited` with less progress than the most advanced one. If all have equal progress, also follows
+/// waits for several ranks: each such wait leads to all ranks.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);
 
 /// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;
 /// the others wait in bucket 5".
 ///
 /// Shapes    `all` has the status of each rank of the transport. `members` are the ranks of the communicator,
-///           `awaited` those for which the operation waits.
+///           `awaited` the ranks for which the operation waits.
 [[gnu::cold]] std::string describe_stall(std::span<rank_status const> all, std::span<int const> members,
                                          std::span<int const> awaited);
 

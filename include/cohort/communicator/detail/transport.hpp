@@ -28,12 +28,12 @@ struct rank_status {
 enum class channel : std::uint8_t { collective, peer };
 
 /// Point-to-point messages: the interface that a message library implements. message_communicator builds
-/// collectives, groups, deadlines and stall reports on it.
+/// collectives, groups, deadlines and stall reports on this interface.
 ///
 /// Order     one thread at a time calls send, receive, done, probe, make_progress and query_ranks. If
-///           needs_progress_thread(), it is always the same thread, which also calls leave. Any thread may
-///           call note, note_wait, announce and trouble. Messages of one (sender, channel, tag) arrive in the
-///           order sent. After a failure, abandon is called, then only make_progress.
+///           needs_progress_thread(), the same thread makes all these calls, and also calls leave. Any thread
+///           may call note, note_wait, announce and trouble. Messages of one (sender, channel, tag) arrive in
+///           the order sent. After a failure, abandon is called, then only make_progress.
 /// Units     tags are below 2²³.
 /// Errors    communicator_error from receive or done if a message has another size than its receive.
 class transport {
@@ -101,7 +101,7 @@ class transport {
   virtual void announce(failure_report const& why) noexcept = 0;
   /// The reason of a failure, if there is one: the announcement of a rank, or a missing heartbeat.
   virtual std::optional<failure_report> trouble() const = 0;
-  /// Cancels all pending sends and receives; they never end.
+  /// Cancels all pending sends and receives, which then never end.
   ///
   /// After     the memory of these messages is no longer accessed. An announcement has been sent, if
   ///           possible.

@@ -6,8 +6,8 @@
 namespace cohort::detail {
 
 /// Broadcast along a binomial tree. Ranks are counted from the root. Rank v receives from the rank whose
-/// number is v without its lowest set bit. It sends to rank v + 2ᵏ for each 2ᵏ below that bit, the largest 2ᵏ
-/// first.
+/// number is v without its lowest set bit. Rank v sends to rank v + 2ᵏ for each 2ᵏ below that bit, the
+/// largest 2ᵏ first.
 ///
 ///     P = 4, root 0   rank 0   rank 1   rank 2   rank 3
 ///                      n ----------------> n

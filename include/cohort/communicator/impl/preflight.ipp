@@ -70,8 +70,8 @@ std::uint64_t free_memory_of_own_group() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-/// Memory that /proc/meminfo reports as available to new programs, but not more than the control
-/// group of this process may use; 0 if it is unknown.
+/// Memory that /proc/meminfo reports as available to new programs, but at most the memory that the control
+/// group of this process may use; 0 if unknown.
 std::uint64_t available_memory() {
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
   if (!file) return 0;
@@ -262,7 +262,7 @@ int partner_of(int rank, int round, int size) {
   return size % 2 == 0 ? ring : -1;
 }
 
-/// Measures all pairs. Returns P × P measurements: for each rank, those with each rank.
+/// Measures all pairs. Returns P × P measurements: for each rank, its measurements with each rank.
 std::vector<pair_times> all_pairs(communicator& world, std::size_t bytes) {
   std::unique_ptr<communicator> const over = world.duplicate();
   auto const size = static_cast<std::size_t>(world.size());
@@ -347,8 +347,8 @@ class preflight_rules {
                                       " the files that rank 0 (", of_.ranks[0].host, ") makes in ",
                                       all[0].folder, "; choose a folder that all hosts share"}));
   }
-  /// Checks that all ranks have a folder, or none, and that its free space is enough for all ranks. The ranks
-  /// share the folder, so rank 0's free bytes count.
+  /// Checks that all ranks have a folder, or none, and that the folder's free space is enough for all ranks.
+  /// The ranks share the folder, so rank 0's free bytes count.
   void check_folders(std::vector<rank_facts> const& all) {
     std::uint64_t needed = 0;
     for (rank_facts const& one : all) needed += one.needed_disk;

@@ -213,7 +213,7 @@ void thread_transport::match_and_copy() {
       std::memcpy(receive->into.data, sent->source, sent->bytes);
     receive->received_bytes = sent->bytes;
     receive->is.store(fits ? posted_message::ended : posted_message::misfit, std::memory_order_relaxed);
-    sent->is.store(posted_message::ended, std::memory_order_release);  // the sender may reuse it from here on
+    sent->is.store(posted_message::ended, std::memory_order_release);  // the sender may now reuse `sent`
     hub_->wake(there);
   }
 }
