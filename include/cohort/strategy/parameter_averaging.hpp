@@ -8,7 +8,7 @@
 namespace cohort {
 
 /// Trains each rank independently; every `every` steps all ranks take the mean of their parameters, or an
-/// outer step towards it.
+/// outer step towards the mean.
 ///
 ///     P = 4           rank 0    rank 1    rank 2    rank 3
 ///     step 1             |         |         |         |      each rank trains with its own gradient
@@ -25,17 +25,17 @@ namespace cohort {
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
 ///           speed of the slowest rank in the last period determines the number of steps, which is the same
 ///           on all ranks. The result's bits then depend on timing.
-/// Order     all ranks meet after the same steps, and also at an epoch's end if they have trained since the
-///           last meeting, so that every example counts. If ranks share a stream, a rank whose part has ended
-///           skips to the next meeting and waits there. With `overlap`, the allreduce of a mean starts at a
-///           period's end. The mean and its votes are applied at the end of the next period; the steps in
-///           between are kept. With `overlap`, optimizers' states and running statistics are averaged only at
-///           an epoch's end. For a single rank, `overlap` has no effect.
-/// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
-///           (the number of examples without weights).
+/// Order     all ranks meet after the same steps. If ranks have trained since the last meeting, all ranks
+///           also meet at an epoch's end, so that every example counts. If ranks share a stream, a rank whose
+///           part has ended skips to the next meeting and waits there. With `overlap`, the allreduce of a
+///           mean starts at a period's end. The mean and its votes are applied at the end of the next period;
+///           the steps in between are kept. With `overlap`, optimizers' states and running statistics are
+///           averaged only at an epoch's end. For a single rank, `overlap` has no effect.
+/// Before    rank r has w_r. The examples that rank r has seen since the last meeting have the total weight
+///           m_r (the number of examples without weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
-///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
-///           vote ends the run, all ranks have g.
+///           r has sent w_r and trained further to w; afterwards rank r has g + (w − w_r). At an epoch's end,
+///           or when a vote ends the run, all ranks have g.
 /// Moves     per meeting an allreduce of n·(1 + averaged state arrays) + 5 elements; n + 5 with `overlap`.
 ///           Networks with running statistics need two more allreduces, as merge_statistics, and `seconds`
 ///           one of 8 bytes. At the start of a new run rank 0's arrays are broadcast.

@@ -34,9 +34,9 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///                   s   ->     s          s   ->     s
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
-///           statistics are never encoded. Each rank updates them separately; they are averaged for
-///           evaluations and checkpoints, at an epoch's end and, if `sync_buffers` > 0, every `sync_buffers`
-///           steps.
+///           statistics are never encoded. Each rank updates its running statistics separately; the
+///           statistics are averaged for evaluations and checkpoints, at an epoch's end and, if
+///           `sync_buffers` > 0, every `sync_buffers` steps.
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share the compressor's work, or null

@@ -128,8 +128,8 @@ enum class exchanged { nothing, gradient, parameters };
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
 ///                run within an epoch, after the listeners have saved.
 /// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a
-///                replica (replica.read) with the values that all ranks would have if they met now. Does not
-///                change the run.
+///                replica (replica.read) with the values that all ranks would have after a meeting at this
+///                point. Does not change the run.
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.

@@ -20,8 +20,8 @@ namespace cohort::detail {
 /// Largest number of steps by which a rank may be ahead of any other rank. A rank further ahead waits.
 inline constexpr int longest_lead = 32;
 
-/// Compresses one array of this rank per step into a message, sends it to all other ranks, and applies the
-/// other ranks' messages when they arrive.
+/// Compresses one array of this rank per step into a message, sends the message to all other ranks, and
+/// applies the messages of other ranks when they arrive.
 ///
 ///     all() += factor·(s_own + Σ s / τ)     over the messages that have arrived; τ = 1, or the age in steps
 ///
@@ -32,9 +32,9 @@ inline constexpr int longest_lead = 32;
 ///           number of steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
-///           arrived. This bounds the lead of every rank and the messages in flight. A single rank gets its
-///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
-///           its residual, and applies the messages of other ranks.
+///           arrived. The lead of every rank, and the number of messages in flight, are therefore bounded. A
+///           single rank gets its own votes at once. A rank whose numbers are not finite or out of range
+///           votes not_finite, keeps its residual, and applies the messages of other ranks.
 /// Moves     per step this rank's message to P−1 ranks. A rank stores at most 2·(longest_lead + 1) of its
 ///           messages.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
@@ -116,8 +116,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
-    // Other ranks may still be receiving. A new message must not reach them before they have received all old
-    // ones.
+    // Other ranks may still be receiving. A new message must not reach these ranks before they have received
+    // all old messages.
     if (steps_ > 0) world_.barrier();
     agreement rest;
     for (std::int64_t k = std::max<std::int64_t>(0, steps_ - lead_); k < steps_; ++k) {

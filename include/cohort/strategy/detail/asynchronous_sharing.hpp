@@ -125,7 +125,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     }
   }
   /// Residuals are summed and split evenly; thresholds are averaged. Messages that were received but not
-  /// applied need no restoring, because the restored parameters (the consensus) include them.
+  /// applied need no restoring, because the restored parameters (the consensus) include these messages.
   void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
     if (former == 0) reset();
     for (strategy_state::array const& one : saved.arrays) {

@@ -45,8 +45,9 @@ void widen(bf16 const* q, double* w, std::size_t n);
 ///           is taken, mean.
 /// Before    e is the rounding error so far, x this rank's weighted gradient.
 /// After     q = round(x + e) was sent; keep sets e to x + e − q. Without keep, e is unchanged.
-/// Exact     x + e is rounded once, to the gradients' type; q and the new e add up to it exactly. Partial
-///           sums of several q are rounded to the wire's type, and these errors are not kept.
+/// Exact     x + e is rounded once, to the gradients' type; q and the new e add up to the rounded sum
+///           exactly. Partial sums of several q are rounded to the wire's type, and these errors are not
+///           kept.
 /// Source    Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
 class low_precision_sum {
  public:

@@ -39,8 +39,8 @@ enum class combination { weighted_mean, sum, mean };
 ///           residual and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
-/// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
-///           encoded from the array times m_r / (expected mean weight). Messages that are not merged are
+/// Exact     the same bits on every rank. Merged messages can only be added. For a weighted mean, a rank
+///           therefore encodes its array times m_r / (expected mean weight). Messages that are not merged are
 ///           multiplied by their weights after decoding.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
@@ -250,7 +250,7 @@ class message_exchange : public compressed_exchange<C> {
     return base::expected_in(step.step, group_.groups());
   }
 
-  /// Removes votes that a pending exchange already contains, because they would count twice.
+  /// Removes votes that a pending exchange already contains, because such votes would count twice.
   void remove_pending_votes(votes& mine) const {
     for (std::int64_t k = finished_; k < started_; ++k) {
       votes const& sent = slots_[static_cast<std::size_t>(k) % slots_.size()].step.mine;

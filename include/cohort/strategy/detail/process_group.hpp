@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Storage of random_process_id; 0: not drawn yet. By its default visibility, all copies of Cohort in a
-/// process share this variable: the program's copy, and those of shared libraries with hidden symbols.
+/// process share this variable: the program's copy, and the copies in shared libraries with hidden symbols.
 [[gnu::visibility("default")]] inline std::atomic<std::uint64_t> process_id{0};
 
 /// Returns a random number that is the same in every call of this process.

@@ -18,8 +18,8 @@ namespace cohort::detail {
 /// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running
 /// statistics, and the pending messages of a checkpoint.
 ///
-/// Each rank updates its own running statistics. They are averaged over the ranks for evaluations and
-/// checkpoints, at an epoch's end and, if `sync_buffers` > 0, every `sync_buffers` steps.
+/// Each rank updates its own running statistics. The statistics are averaged over the ranks for evaluations
+/// and checkpoints, at an epoch's end and, if `sync_buffers` > 0, every `sync_buffers` steps.
 template <class Make>
 class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;

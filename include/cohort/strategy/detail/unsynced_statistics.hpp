@@ -20,7 +20,8 @@ void for_each_statistic(parameter_set const& parameters, F f) {
 /// Returns whether training updates running statistics.
 bool has_statistics(parameter_set const& parameters);
 
-/// Running statistics that each rank updates from its own examples until they are averaged over the ranks.
+/// Running statistics that each rank updates from its own examples until the statistics are averaged over the
+/// ranks.
 ///
 /// Order     average and synchronise are collective.
 class unsynced_statistics {

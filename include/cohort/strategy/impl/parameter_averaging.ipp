@@ -35,7 +35,7 @@ class averaging_strategy final : public strategy {
     if (in_flight_) abandon("the strategy was destroyed while averaging parameters");
     try {
       late_->discard();
-    } catch (...) {  // the communicator has failed, so no operation uses its memory
+    } catch (...) {  // the communicator has failed, so no operation uses the memory of sums
     }
   }
 
@@ -119,7 +119,7 @@ class averaging_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
-    sum_.reset();  // prepare creates it again and checks the state's sizes
+    sum_.reset();  // prepare creates the sum again and checks the state's sizes
     late_->discard();
     votes_ = {};
     busy_steps_ = 0;
