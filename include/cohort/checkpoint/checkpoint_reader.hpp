@@ -84,8 +84,8 @@ std::vector<std::string> finished_checkpoints(std::string const& directory);
 /// directory.
 bool has_checkpoints(std::string const& directory);
 
-/// Returns the newest checkpoint of a directory that is complete and undamaged, after reading all its files.
-/// Returns nullopt if the directory has no finished checkpoint or does not exist.
+/// Returns a directory's newest complete and undamaged checkpoint, after reading all files of this
+/// checkpoint. Returns nullopt if the directory has no finished checkpoint or does not exist.
 ///
 /// After     the log has one line for each damaged checkpoint that was skipped.
 /// Errors    data_error naming the checkpoints if all are damaged; file_error if the directory cannot be

@@ -19,8 +19,8 @@ namespace cohort {
 
 /// Non-owning view of the optimizers' state.
 ///
-/// Shapes    array k is an arena with the size and layouts of the master parameters. It holds state array k
-///           of each parameter whose optimizer (by layer and role) has more than k state arrays.
+/// Shapes    array k is an arena with the size and layouts of the master parameters. The arena contains state
+///           array k of each parameter whose optimizer (by layer and role) has more than k state arrays.
 struct optimizer_state_view {
   optimizer_settings settings{};
   training_position position{};

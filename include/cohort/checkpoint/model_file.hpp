@@ -41,7 +41,7 @@ void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> a
 ///     saved.read_parameters(net, *parameters);
 ///
 /// Before    the file is untrusted: see safetensors and from_json.
-/// Errors    file_error if it cannot be read.
+/// Errors    file_error if the file cannot be read.
 ///           data_error naming the file and the defect: damage (detected by a hash of the content), another
 ///           network, a tensor that is missing, unexpected or of another shape, or a negative running
 ///           variance.

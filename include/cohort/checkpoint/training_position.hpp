@@ -8,7 +8,8 @@ namespace cohort {
 ///
 /// Units     `step` counts updates of the whole run, `epoch` finished epochs, and `position` the examples of
 ///           the current epoch that all ranks together have used. If each rank has its own examples,
-///           `position` counts those of the rank with the most examples; for a stream, those of this rank.
+///           `position` counts the examples of the rank with the most examples; for a stream, the examples of
+///           this rank.
 struct training_position {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
