@@ -33,7 +33,7 @@ class confusion_matrix {
   /// Counts one example.  Before: both are valid classes.
   void add(int actual, int predicted);
 
-  /// Adds the counts of another matrix.  Errors: setting_error if its number of classes differs.
+  /// Adds the counts of another matrix.  Errors: setting_error if the numbers of classes differ.
   void merge(confusion_matrix const& other);
 
   /// Writes the counts that are not 0, each after the number of zero counts before it: at most 20 bytes for
