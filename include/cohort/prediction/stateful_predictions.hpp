@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Continues sequences: each call predicts their next steps from the states that the recurrent layers had
-/// after all earlier calls.
+/// Continues sequences: each call predicts the sequences' next steps from the recurrent layers' states after
+/// all earlier calls.
 ///
 ///     stateful_predictions stream(model, 8);                    // eight sequences side by side
 ///     predictions const made = stream.advance(measurements);    // 8 × k × C: their next k steps

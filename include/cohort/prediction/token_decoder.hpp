@@ -38,7 +38,7 @@ class token_decoder {
   /// Errors    setting_error without tokens, or for more than window() steps in total; data_error for a token
   ///           outside the vocabulary. After an error, the steps are unchanged.
   std::span<float const> advance(std::span<std::int32_t const> tokens);
-  /// Discards all steps, and reads the parameters again if they have changed.
+  /// Discards all steps. If the parameters have changed, reads them again.
   void reset();
 
  private:
@@ -48,8 +48,8 @@ class token_decoder {
 
 namespace detail {
 
-/// Returns why token_decoder refuses this network, as a clause that names the layer; empty if it accepts the
-/// network.
+/// Returns why token_decoder refuses this network, as a clause that names the layer; empty for a network that
+/// is accepted.
 std::string why_not_decoded(graph_view net);
 
 }  // namespace detail

@@ -37,7 +37,7 @@ struct stateful_predictions::stream {
 
   detail::backend_handle const& backend() const { return model.workers->backend(); }
   std::vector<int> inputs() const { return one_step.view().with_role(layer_role::input); }
-  /// Returns the inputs, with the extent k = 1 added where it is missing.
+  /// Returns the inputs, with the extent k = 1 added to inputs without it.
   std::vector<tensor_view> with_steps(std::span<tensor_view const> given) const {
     std::vector<int> const ids = inputs();
     std::vector<tensor_view> made(given.begin(), given.end());
