@@ -12,7 +12,8 @@ namespace cohort {
 /// Format of arrays in .npy files, which may be larger than memory: record r has one field, "row", with the
 /// bytes of row r.
 ///
-/// Shapes    a file with the extents (N, ...) has N records of the extents (...); npy_row_of describes them.
+/// Shapes    a file with the extents (N, ...) has N records of the extents (...); npy_row_of returns type and
+///           extents of these records.
 /// Before    elements of type bool are 0 or 1; this is not checked.
 /// Errors    file_error; data_error naming the file for a file that npy_array rejects, an array of f16 or
 ///           without extents, rows without elements, or several extents in Fortran order (convert the array

@@ -24,7 +24,7 @@ struct field_place {
   bool operator==(field_place const&) const = default;
 };
 
-/// A part of a file whose content has to be unpacked: it is compressed, or a chunk of an array.
+/// A part of a file whose content must be unpacked: a compressed part, or a chunk of an array.
 struct packed_block {
   std::uint64_t first = 0;   ///< offset that field_place uses for the first byte of the block's content
   std::uint64_t bytes = 0;   ///< size of the content

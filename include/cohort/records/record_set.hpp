@@ -15,7 +15,7 @@ namespace cohort {
 struct record_settings {
   /// Folder in which the files' indices are cached; "": each process reads all files to index them.
   std::string cache = io::cache_folder("indices");
-  /// Maximum size of a field. Larger fields are rejected before memory is allocated for them.
+  /// Maximum size of a field. Larger fields are rejected before memory is allocated.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
   /// Capacity of the cache of decompressed blocks. The least recently used block is dropped first. Blocks in
   /// use remain valid in any case.

@@ -23,7 +23,7 @@ class block_cache {
   /// Units     `max_bytes`: capacity of the cache; `bytes_of` returns the size of a content.
   block_cache(std::uint64_t max_bytes, size_function bytes_of) : max_bytes_(max_bytes), bytes_of_(bytes_of) {}
 
-  /// Returns the content of a block; calls `read` for it if the content is not cached.
+  /// Returns the content of a block. If the content is not cached, calls `read`.
   ///
   /// Errors    those of `read`; the next call for this block calls `read` again.
   template <class Read>

@@ -15,7 +15,8 @@ struct record_set::content {
     std::uint64_t bytes = 0;
     std::int64_t first = 0;  // index of the file's first record in the set
     record_index index;
-    // For each field of the set, its column in `index`; index.fields.size() if the file does not have it.
+    // For each field of the set, its column in `index`; index.fields.size() if the file does not have the
+    // field.
     std::vector<std::size_t> columns;
   };
 

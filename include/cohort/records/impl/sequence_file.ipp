@@ -257,8 +257,8 @@ class sequence_file_indexer {
     return content(type, object, std::span(begin).first(known));
   }
 
-  /// Returns the place of an object's content, without the length that some classes write before it. `begin`:
-  /// the first bytes of the object.
+  /// Returns the place of an object's content, without the length that some classes write before the content.
+  /// `begin`: the first bytes of the object.
   field_place content(std::string_view type, field_place const& object,
                       std::span<std::byte const> begin) const {
     bool const bytes = type == "org.apache.hadoop.io.BytesWritable",
