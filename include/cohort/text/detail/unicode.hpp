@@ -31,10 +31,10 @@ enum class character_class : std::uint8_t { letter, number, space, other };
 /// Source    Unicode's categories L and N, and its property White_Space.
 character_class class_of(char32_t code);
 
-/// Returns the length in bytes of the first word of a text. Words are those into which GPT-2 splits texts
-/// before byte pair encoding. A word is an English contraction ('s, 'll, …), white space, or a run of
-/// letters, of numbers or of other characters; one space may precede a run. A byte that is not UTF-8 has the
-/// class `other`.
+/// Returns the length in bytes of the first word of a text. Texts are split into words as in GPT-2, before
+/// byte pair encoding. A word is an English contraction ('s, 'll, …), white space, or a run of letters, of
+/// numbers or of other characters; one space may precede a run. A byte that is not UTF-8 has the class
+/// `other`.
 ///
 /// Before    !text.empty().
 /// Source    the pattern in the encoder that OpenAI published with GPT-2.

@@ -77,8 +77,8 @@ std::size_t first_word(std::string_view text) {
     }
     return end;
   }
-  // White space. If several white-space characters precede another character, the last one is excluded: it
-  // may be the space that begins the next word.
+  // White space. If several white-space characters precede another character, the last one is excluded,
+  // because it may be the space that begins the next word.
   std::size_t end = 0, last = 0;
   while (end < text.size()) {
     classified const next = at(end);

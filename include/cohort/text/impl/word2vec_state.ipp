@@ -149,7 +149,7 @@ std::size_t sparse_rows::touch(std::int32_t row) {
 
 template <class T>
 void append_bytes(std::vector<std::byte>& to, std::span<T const> values) {
-  // insert is not used, because g++ 12 warns that it would write past the end (-Wstringop-overflow).
+  // insert is not used, because g++ 12 warns that insert would write past the end (-Wstringop-overflow).
   std::size_t const before = to.size();
   to.resize(before + values.size_bytes());
   if (!values.empty()) std::memcpy(to.data() + before, values.data(), values.size_bytes());
