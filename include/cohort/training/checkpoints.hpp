@@ -20,13 +20,13 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 ///
 /// Order     collective; before fit.
 /// Exact     with the same ranks, strategy, workers, threads, backend and build, the run continues bit by bit
-///           as if it had not stopped. Otherwise it continues from the ranks' consensus at the same position
-///           in the data. With another number of ranks, the strategy restores its state from the states of
-///           all ranks that wrote the checkpoint.
+///           as if it had not stopped. Otherwise the run continues from the ranks' consensus at the same
+///           position in the data. With another number of ranks, the strategy restores its state from the
+///           states of all ranks that wrote the checkpoint.
 /// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
-///           damaged. The first fit of an interrupted epoch throws setting_error unless it has the examples
-///           of the run that wrote the checkpoint (compared by fingerprint) in the same order. If each rank
-///           has its own examples or a stream, the number of ranks must be the same, too.
+///           damaged. The first fit of an interrupted epoch throws setting_error unless its examples and
+///           their order are those of the run that wrote the checkpoint (compared by fingerprint). If each
+///           rank has its own examples or a stream, the number of ranks must be the same, too.
 std::optional<std::string> resume(training& run, std::string const& directory);
 
 }  // namespace cohort

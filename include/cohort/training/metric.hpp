@@ -26,7 +26,7 @@ struct metric_measure {
 ///
 /// `name`            heading of the metric's column in a history, and of its number in lines of listeners
 /// `of`              returns the number for a run, for example by evaluating a separate data set. Every rank
-///                   calls it in the same order and gets the same number; NaN: undefined
+///                   makes the calls in the same order and gets the same number; NaN: undefined
 /// `more_is_better`  whether a larger number is better; used by early stopping
 /// `of_outputs`      used instead of `of`: returns an evaluator, which gets the outputs of the first loss and
 ///                   their targets, and a function that reads the number from the evaluator. Arguments: the

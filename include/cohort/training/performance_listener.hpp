@@ -11,8 +11,8 @@ namespace cohort {
 
 /// Logs the speed every `every` steps: "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting
 /// for data, 26290 samples/s", and with several ranks ", 12.0 % waiting for other ranks, 271 kB sent a step".
-/// With several ranks it then logs the strategy's measurements of these steps (exchange_text), and a warning
-/// with the cause if the exchange takes longer than compute (exchange_warning).
+/// With several ranks, also logs the strategy's measurements of these steps (exchange_text). If the exchange
+/// takes longer than compute, also logs a warning with the cause (exchange_warning).
 ///
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
 ///           samples/s: samples divided by the time of the steps and of the waits for data. Bytes: sent in

@@ -16,7 +16,8 @@ sink stderr_bar();
 
 /// Settings of a progress_listener.
 ///
-/// `lines`   receives a line at the end of each epoch and, without a bar, every `line_seconds` within it
+/// `lines`   receives a line at the end of each epoch and, without a bar, every `line_seconds` within an
+///           epoch
 /// `bar`     draws the bar; empty: no bar
 struct progress_settings {
   sink lines = stderr_sink();
@@ -32,15 +33,15 @@ struct progress_settings {
 ///     epoch 2 of 6: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, learning rate 0.01
 ///
 /// The line at the end of an epoch also contains the metrics of fit_settings, if any. If some examples did
-/// not count (epoch_report::ignored), it contains "58213 of 60000 examples"; without a loss, "loss none". If
-/// stop_on_signal stops the run after SIGINT or SIGTERM, a line reports the stop. Only rank 0 writes, so
-/// every rank can have a progress_listener.
+/// not count (epoch_report::ignored), the line contains "58213 of 60000 examples"; without a loss, "loss
+/// none". If stop_on_signal stops the run after SIGINT or SIGTERM, a line reports the stop. Only rank 0
+/// writes, so every rank can have a progress_listener.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
-///           an epoch, over the examples of all ranks at its end. In a resumed epoch, the numbers cover only
-///           the resumed part. Samples are those of all ranks; within an epoch, they are estimated as rank
-///           0's samples times the number of ranks. The learning rate is that of the last step, without a
-///           layer's own factor. Times are those of the reports.
+///           an epoch, over the examples of all ranks at the epoch's end. In a resumed epoch, the numbers
+///           cover only the resumed part. Samples are those of all ranks; within an epoch, this number is
+///           estimated as rank 0's samples times the number of ranks. The learning rate is that of the last
+///           step, without a layer's own factor. Times are those of the reports.
 /// Order     the bar is removed at the end of its epoch, at the end of fit, and by the destructor, so later
 ///           output starts on an empty line.
 class progress_listener final : public listener {

@@ -13,8 +13,9 @@ namespace cohort {
 ///           process's action for each signal that is not ignored. All copies of Cohort in the process's
 ///           shared libraries share one action. A second signal of the same number more than 500 ms later
 ///           ends the process. If the constructor's thread has no alternate signal stack, the constructor
-///           installs one; the destructor must run on the same thread. oneDNN's kernels need this stack: they
-///           save the stack pointer in memory that a handler's frame on the normal stack would overwrite.
+///           installs one; the destructor must run on the same thread. oneDNN's kernels need this stack,
+///           because they save the stack pointer in memory that a handler's frame on the normal stack would
+///           overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();

@@ -110,7 +110,8 @@ class training {
   /// `accumulate` must be equal on all ranks.
   ///
   /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
-  /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.
+  /// Before    the batch's memory does not change during the call; after a deadline_error the memory must
+  ///           stay valid.
   /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: an allreduce
   ///           of 8 bytes.
   /// Errors    those of fit. The parameters are then those after the last completed step.
@@ -129,11 +130,11 @@ class training {
   /// Order     collective.
   epoch_report end_epoch();
 
-  /// Fits a normalisation to `data`, over all ranks, and uses it from now on. fit, evaluate, predict and
-  /// single steps rescale inputs and targets. Predictions and reports are in the targets' original units, the
-  /// loss in rescaled units. Model files and checkpoints contain the normalisation. Inputs that only
-  /// embeddings read (indices), and targets of losses that accept only an interval (probabilities), stay
-  /// unchanged. `readers`: number of reader threads (loader_settings).
+  /// Fits a normalisation to `data`, over all ranks, and uses this normalisation from now on. fit, evaluate,
+  /// predict and single steps rescale inputs and targets. Predictions and reports are in the targets'
+  /// original units, the loss in rescaled units. Model files and checkpoints contain the normalisation.
+  /// Inputs that only embeddings read (indices), and targets of losses that accept only an interval
+  /// (probabilities), stay unchanged. `readers`: number of reader threads (loader_settings).
   ///
   /// Order     collective, not during fit.
   /// Errors    those of fit_normalisation and evaluate. After an error, the former normalisation stays in

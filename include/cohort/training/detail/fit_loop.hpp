@@ -46,7 +46,8 @@ class fit_loop {
  private:
   using clock = std::chrono::steady_clock;
   enum class after_step { next_step, next_epoch, stop };
-  /// Data of the steps. Workers that missed a deadline may still read them; see training_state::run_workers.
+  /// Data of the steps. Workers that missed a deadline may still read this data; see
+  /// training_state::run_workers.
   struct step_data {
     step_data(dataset data, loader_settings settings) : batches(std::move(data), std::move(settings)) {}
 

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Weighted mean of the losses of steps. Like an epoch's loss, it omits steps that were not finite.
+/// Weighted mean of the losses of steps. Like an epoch's loss, this mean omits steps that were not finite.
 class mean_loss {
  public:
   void add(step_report const& done) {

@@ -50,7 +50,7 @@ class step_runner {
   /// Errors    setting_error if there are such layers, several ranks, and a strategy that does not exchange
   ///           gradients; memory_error.
   std::shared_ptr<plan const> prepare(int examples, int accumulate = 1);
-  /// Refuses a batch that does not match the network. Rescales the batch, and sets its `indices` if it has
+  /// Refuses a batch that does not match the network. Rescales the batch, and sets `indices` if the batch has
   /// none.
   ///
   /// Errors    shape_error.

@@ -92,10 +92,10 @@ class worker_group {
   /// forward    returns the weighted sum of the losses. `rounds`: how often each worker takes part in sums of
   ///            layers over workers and ranks, 0 or 1.
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
-  /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
-  ///            gradients() holds the gradient of the step, the other parts zeros. `now`: step_info of all
-  ///            examples. `is_only_rank`: whether there is no other rank; the strategy may then leave the
-  ///            sum over the workers to the optimizer.
+  /// exchange   lets the strategy exchange the gradients, if the strategy exchanges gradients. Afterwards the
+  ///            first part of gradients() contains the gradient of the step, the other parts zeros. `now`:
+  ///            step_info of all examples. `is_only_rank`: whether there is no other rank; the strategy may
+  ///            then leave the sum over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. `changed`: whether the caller has changed the
   ///            exchanged gradient. The outcome's loss is that of the last forward.

@@ -76,7 +76,7 @@ std::optional<double> steepest(std::span<rate_table::row const> rows) {
   return rate;
 }
 
-/// Objects of a learning-rate test. Workers that missed a deadline may still use them.
+/// Objects of a learning-rate test. Workers that missed a deadline may still use these objects.
 struct rate_trial {
   rate_trial(training_state& run, dataset const& data, loader_settings settings)
       : batches(normalised(data, run.preparation.rescaling), std::move(settings)),

@@ -72,7 +72,8 @@ std::vector<rank_memory> memory_of_ranks(communicator& world, rank_memory const&
 }
 
 void log_memory(training_state& run, plan const& made, dataset const& data, fit_settings const& how) {
-  // All ranks have the same batch and the same number of micro-batches, so they gather in the same calls.
+  // All ranks have the same batch and the same number of micro-batches, so all ranks gather in the same
+  // calls.
   std::pair const now(how.batch, how.accumulate);
   bool const is_single = run.world->size() == 1;
   if (run.logged_memory == now || (is_single && !run.settings.log)) return;

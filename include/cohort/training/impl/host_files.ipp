@@ -10,7 +10,7 @@ namespace cohort {
 namespace detail {
 
 std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files const> ranks) {
-  // All ranks check all hosts, so that all of them throw.
+  // All ranks check all hosts, so that all ranks throw.
   std::size_t before = 0, of_host = 0;
   for (std::size_t first = 0; first < ranks.size(); ++first) {
     std::size_t count = 0, earlier = 0;

@@ -7,7 +7,7 @@ namespace cohort {
 
 void load_parameters(training& into, model_file const& from) {
   detail::training_state& run = into.state();
-  from.check_network(run.net, run.parameters());  // before the normalisation, which matches only its network
+  from.check_network(run.net, run.parameters());  // before the normalisation of the file's network
   detail::data_preparation preparation = detail::preparation_in(from, run.net);
   from.read_parameters(run.net, run.parameters());
   run.preparation = std::move(preparation);
