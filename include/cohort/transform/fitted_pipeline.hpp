@@ -30,9 +30,8 @@ struct pipeline_program;
 ///
 /// Order     the constructors with a communicator are collective. If no step depends on the values that
 ///           another step learns, the constructors pass over the training rows once. Each such dependence
-///           adds a pass. A step depends on a step that learns if it reads a column of that step, or if it
-///           follows a filter or derive that reads such a column. After a pass the statistics of the ranks
-///           are merged.
+///           adds a pass. A step B depends on a learning step A if B reads a column of A, or if B follows a
+///           filter or derive that reads such a column. After a pass the statistics of the ranks are merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each distinct number that is counted, and 16 bytes
 ///           plus the text for each distinct text.
@@ -41,7 +40,7 @@ struct pipeline_program;
 ///           row that does not match the schema, with file, column, row and rank; if a step has no values to
 ///           learn from; for more than max_distinct different values. If one rank throws, all ranks throw.
 /// Exact     the results are bitwise equal for the same training rows in any order, in any pieces and on any
-///           ranks; they are equal on all ranks.
+///           ranks; all ranks get equal results.
 class fitted_pipeline {
  public:
   fitted_pipeline(transform_pipeline how, data_table const& training, transform_settings const& rows = {});
@@ -82,8 +81,8 @@ class fitted_pipeline {
   std::vector<fitted_column> const& learned(std::size_t step) const&;
   std::vector<fitted_column> const& learned(std::size_t step) const&& = delete;  // keep it in a variable
   /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
-  /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after it do not
-  /// count.
+  /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after this step
+  /// do not count.
   transform_report const& report() const&;
   transform_report const& report() const&& = delete;  // keep the pipeline in a variable
 

@@ -31,10 +31,10 @@ struct sequence_examples {
 /// sequences.
 ///
 /// Order     sequences are sorted by key (numbers by value, texts by bytes), windows by their first row. The
-///           constructors with a communicator are collective. They send each row to one rank, which depends
-///           only on the key and the number of ranks, so that every sequence is complete on its rank. Use the
-///           data set with sharding::local. Without `order`, rows of a key are sorted by rank, and then in
-///           the order in which the rank reads them.
+///           constructors with a communicator are collective. These constructors send each row to one rank,
+///           which depends only on the key and the number of ranks. Every sequence is therefore complete on
+///           its rank. Use the data set with sharding::local. Without `order`, rows of a key are sorted by
+///           rank, and then in the order in which the rank reads them.
 /// Moves     each row is sent at most once.
 /// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
 ///           unless rows are skipped, for a row without key or order and for the second of two rows with the
@@ -62,7 +62,7 @@ class keyed_sequences {
   std::string const& key(std::int64_t i) const&& = delete;  // keep the sequences in a variable
   /// Returns the number of rows of sequence i.
   int length(std::int64_t i) const;
-  /// Returns the index of the first row of sequence i in rows(); its rows are consecutive.
+  /// Returns the index of the first row of sequence i in rows(); the sequence's rows are consecutive.
   int first_row(std::int64_t i) const;
   /// Returns all rows, sorted by key and order. Windows may overlap.
   data_table const& rows() const&;
@@ -73,9 +73,9 @@ class keyed_sequences {
 
   /// Returns a data set of the sequences, with masks.
   ///
-  /// Shapes    input "input" T×C, f32; mask T. Target named as its column: an i32 class label, or f32 (1) for
-  ///           regression; with `per_step` T class labels, or T×1 numbers. T is `length`. A category has its
-  ///           values as label names, sorted by bytes.
+  /// Shapes    input "input" T×C, f32; mask T. The target is named as its column: an i32 class label, or f32
+  ///           (1) for regression; with `per_step` T class labels, or T×1 numbers. T is `length`. A category
+  ///           has its values as label names, sorted by bytes.
   /// Errors    setting_error for a column that does not exist or occurs twice, or without target; data_error,
   ///           with file, column, row and rank, for a missing value, a value out of the range of f32 or an
   ///           invalid label; setting_error if a sequence is longer than `length`.

@@ -22,7 +22,7 @@ struct filter {
 };
 
 /// Computes a column from the columns of the same row: a number, an integer (0 or 1, for a truth value) or a
-/// text. The new column replaces a column of the same name; without such a column, it is appended.
+/// text. The new column replaces a column of the same name; if there is none, the new column is appended.
 ///
 ///     derive{.column = "bmi", .formula = "weight / pow(height / 100, 2)"}
 ///     derive{.column = "risk", .formula = "if(age >= 65 or history == 'heart', 'high', 'low')"}
@@ -119,7 +119,7 @@ struct group_by_key {
 /// Divides each sequence into windows, which may overlap.
 ///
 /// Units     rows. The rows after a sequence's last window form a shorter window if `partial` is true;
-///           otherwise they are not used.
+///           otherwise these rows are not used.
 struct windows {
   int length = 0;
   int stride = 1;
