@@ -17,7 +17,7 @@
 
 namespace cohort {
 
-/// Extents of an input, for files that leave some of them open.
+/// Extents of an input, for files that do not contain all extents.
 ///
 /// Shapes    `extents`: without the batch, as in the network (images C×H×W, sequences T×C).
 struct input_extents {
@@ -54,9 +54,9 @@ class imported_model {
   /// Sets a parameter of the network.
   ///
   /// Errors    data_error if the network has no parameter of this name, if the parameter has another shape,
-  ///           or if it was set before.
+  ///           or if the parameter was set before.
   void set(std::string_view parameter, shape const& dims, std::span<float const> values);
-  /// Sets a parameter of the network, and moves the values instead of copying them.
+  /// Like set above, but moves the values instead of copying them.
   void set(std::string_view parameter, shape const& dims, std::vector<float>&& values);
 
   /// Copies all parameters to a parameter set of the same network.

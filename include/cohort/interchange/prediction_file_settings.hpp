@@ -10,8 +10,8 @@ namespace cohort {
 
 /// Format of the files of write_predictions.
 ///
-/// csv  one file: a header, then one row per example: its key (without keys its number), then all outputs.
-///      A number has the fewest digits from which the same float can be read back.
+/// csv  one file: a header, then one row per example: the example's key (or number, if there are no keys),
+///      then all outputs. A number has the fewest digits from which the same float can be read back.
 /// npy  one array per output, examples × shape of the output, f32, and one array of the keys: i64, or bytes
 ///      (`S`) in UTF-8.
 enum class prediction_format : std::uint8_t { csv, npy };

@@ -52,7 +52,7 @@ constexpr std::int64_t batches_in(std::int64_t extent) {
 /// Numbers that are known at import, or known multiples of the batch size.
 ///
 /// Shapes    `values` and `of_batch` have one entry for each element of `dims`. If of_batch[i] is not 0,
-///           element i is values[i]·N, where N is the batch size; otherwise it is values[i].
+///           element i is values[i]·N, where N is the batch size; otherwise element i is values[i].
 struct onnx_known {
   onnx_type type = onnx_type::i64;
   std::vector<std::int64_t> dims{};

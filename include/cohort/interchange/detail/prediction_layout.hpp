@@ -64,7 +64,7 @@ struct prediction_layout {
 
   /// Returns the arrays of a result in NPY: the outputs, then the keys.
   ///
-  /// Errors    setting_error if two of them have the same file name.
+  /// Errors    setting_error if two arrays have the same file name.
   std::vector<prediction_array> arrays() const;
   /// The first line of a CSV file.
   std::string header() const;

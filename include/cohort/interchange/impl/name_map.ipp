@@ -90,7 +90,8 @@ struct mapping_problems {
   }
 };
 
-/// Writes the elements of a tensor to `to`, in a parameter's order. `adds`: adds them to the values in `to`.
+/// Writes the elements of a tensor to `to`, in a parameter's order. `adds`: adds the elements to the values
+/// in `to`.
 template <class To>
 void put_elements(tensor_view from, std::vector<std::int64_t> const& order, bool adds, std::span<To> to) {
   auto const put = [&](auto const& value_of) {

@@ -115,7 +115,7 @@ inline std::size_t broadcast_index(extents const& dims, extents const& operand, 
   return static_cast<std::size_t>(index);
 }
 
-/// Returns the shape to which shapes are broadcast; nullopt if they do not fit.
+/// Returns the shape to which shapes are broadcast; nullopt if the shapes cannot be broadcast.
 inline std::optional<extents> broadcast_dims(std::vector<extents> const& all) {
   extents dims;
   for (extents const& operand : all) {

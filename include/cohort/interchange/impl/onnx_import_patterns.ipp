@@ -136,7 +136,7 @@ void onnx_importer::fuse_gelu() {
   }
 }
 
-/// Fuses scale·x / √(mean(x²) + ε), as export_onnx writes it, into one RMSNormalization node.
+/// Fuses scale·x / √(mean(x²) + ε), in export_onnx's form, into one RMSNormalization node.
 void onnx_importer::fuse_rms_norm() {
   onnx_patterns const find(model_.nodes, values_);
   struct match {
@@ -169,7 +169,7 @@ void onnx_importer::fuse_rms_norm() {
   }
 }
 
-/// Fuses scale·(x − mean) / √(variance + ε) + shift, as exporters write it below operator set 17, into one
+/// Fuses scale·(x − mean) / √(variance + ε) + shift, in the form of exporters below operator set 17, into one
 /// LayerNormalization node.
 void onnx_importer::fuse_layer_norm() {
   onnx_patterns const find(model_.nodes, values_);

@@ -309,7 +309,8 @@ void onnx_importer::reduce() {
       turned.axes.push_back(x.axes[axis]);
     }
   std::string_view const kind = node_->op == "ReduceMax" ? "global_max_pool" : "global_avg_pool";
-  // If the reduced axes are the first ones, they are the steps of a sequence, else the positions of an image.
+  // If the reduced axes are the first axes, these axes are the steps of a sequence, else the positions of an
+  // image.
   auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
   bool const leads = others > 1 && std::find(reduced.begin() + 1, last, false) == last;
   int const from = leads ? reshaped(x, checked_shape({along, others}))
