@@ -25,7 +25,7 @@ struct digits_source {
 };
 
 /// MNIST: the four files in `folder`. If `folder` is empty, $COHORT_DATA, data/ and the cache are searched;
-/// if none of them contains the files, synthetic digits are used.
+/// if none of these folders contains the files, synthetic digits are used.
 struct mnist_source {
   std::string folder{};
 };

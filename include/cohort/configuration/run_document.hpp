@@ -26,11 +26,12 @@ struct network_source {
   /// Whether the run starts from the parameters of `model`, with its normalisation and encoder; false: from
   /// initial parameters.
   bool parameters = true;
-  /// Whether the run continues the training of `model`: it also loads the optimizers' state, step and epoch.
+  /// Whether the run continues the training of `model`: the run then also loads the optimizers' state, step
+  /// and epoch.
   bool optimizer_state = false;
 };
 
-/// Allreduce if the run has several ranks, and no exchange if it has one.
+/// Allreduce for several ranks, no exchange for one rank.
 struct automatic_strategy {};
 /// No exchange between ranks; only for runs with one rank.
 struct no_strategy {};
@@ -59,7 +60,7 @@ struct output_settings {
   std::string html_report{};          ///< report for a browser, rewritten while the run trains
 };
 
-/// A training run as a value. cohort-train reads it from a file.
+/// A training run as a value. cohort-train reads such a document from a file.
 ///
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
@@ -103,7 +104,7 @@ struct run_document {
   /// contradict each other.
   void check() const;
 
-  /// Returns the names of all backends. A program may offer only some of them.
+  /// Returns the names of all backends. A program may offer only some of these backends.
   static std::span<std::string_view const> backends();
 
   friend bool operator==(run_document const& a, run_document const& b);
