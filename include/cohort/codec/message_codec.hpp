@@ -116,7 +116,7 @@ class message_codec {
     if (is(message_kind::sparse, message_kind::sparse)) return merge_sparse(header, lower, upper);
     if (is(message_kind::sparse, message_kind::nothing)) return copy_with_header(header, lower_bytes);
     if (is(message_kind::nothing, message_kind::sparse)) return copy_with_header(header, upper_bytes);
-    if (header.kind == message_kind::not_finite) {  // keeps the elements that the other ranks have sent
+    if (header.kind == message_kind::not_finite) {  // the residual keeps the other ranks' elements
       add(lower, reader_, 1, r.data());
       add(upper, upper_reader_, 1, r.data());
     }

@@ -27,8 +27,8 @@ struct threshold_compression {
 ///           memory, or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. If the residual policy acts
-///           after this message, the policy is then applied to r. merge: as encode, with y = fl(r + lower +
-///           upper), for each element in at least one of the messages, but without the residual policy. The
+///           after this message, the policy is then applied to r. merge: the same with y = fl(r + lower +
+///           upper), for each element in at least one of the messages, and without the residual policy. The
 ///           merged message has the larger threshold, the sums of examples, weights and ranks, and the flags
 ///           of both messages.
 /// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and codes
@@ -114,7 +114,7 @@ class threshold_compressor : public message_codec {
   thresholds thresholds_;
   std::vector<bf16> larger_;
   std::vector<double> clipped_;
-  std::vector<std::uint64_t> sent_;  // elements, by threshold
+  std::vector<std::uint64_t> sent_;  // number of elements sent of each threshold
 };
 
 }  // namespace cohort

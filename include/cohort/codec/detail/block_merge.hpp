@@ -13,8 +13,8 @@
 
 namespace cohort::detail {
 
-/// Iterates over the sent elements of one block of one message in ascending order: those sent as ±t, and
-/// those sent as a multiple of the threshold t.
+/// Iterates over the sent elements of one block of one message in ascending order: elements sent as ±t, and
+/// elements sent as a multiple of the threshold t.
 class block_cursor {
  public:
   static constexpr std::uint64_t end = ~std::uint64_t{0};

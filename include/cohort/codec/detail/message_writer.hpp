@@ -35,7 +35,7 @@ struct message_part {
   std::vector<sent_multiple> multiples;
   std::vector<float> values;
   std::vector<sent_element> list;   // scratch for one block
-  std::vector<std::uint64_t> sent;  // elements, by threshold
+  std::vector<std::uint64_t> sent;  // number of elements of each threshold
 
   /// Clears the part for the next message.
   void begin(std::size_t thresholds);
