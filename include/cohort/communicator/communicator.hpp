@@ -153,12 +153,12 @@ class communicator {
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
   ///           with 2(P−1)/P·n in total. Above 512 KiB, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n
   ///           in total. If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded
-  ///           down; up to this bound, the ranks of each pair (see detail::folded_ranks) also send each other
+  ///           down. Up to this bound, the ranks of each pair (see detail::folded_ranks) also send each other
   ///           n bytes. For more than 16 ranks, see detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
-  /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
-  /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is
-  /// the same on all ranks that have a space of this kind.
+  /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts such
+  /// elements. The allreduce begins after all work that was enqueued in the space before start_allreduce. The
+  /// answer is the same on all ranks that have a space of this kind.
   virtual bool sums_in(memory_space const&) const { return false; }
   /// Starts a reduction; each rank gets one part of the result.
   ///

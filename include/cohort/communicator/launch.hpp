@@ -55,9 +55,9 @@ class rank_body {
 ///
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
 ///           once with a communicator_error that reports this exception. If a rank then neither ends nor
-///           makes progress for the deadline plus 2 s, the process prints to the standard error stream which
-///           ranks hang and why the others failed. The process then exits with the exit status of the first
-///           failure.
+///           makes progress for the deadline plus 2 s, the process prints an error to the standard error
+///           stream: which ranks hang, and why the others failed. The process then exits with the exit status
+///           of the first failure.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {

@@ -6,7 +6,8 @@
 namespace cohort {
 
 /// Checks hosts and network before training: equal versions and settings, clocks, free memory, disk and
-/// /dev/shm, and messages in both directions between every two ranks, with their latency and bandwidth.
+/// /dev/shm. Also sends messages in both directions between every two ranks, and measures latency and
+/// bandwidth.
 ///
 /// Order     collective.
 /// Moves     per rank, to each other rank: a message of `probe` bytes and 13 small messages, in P − 1 rounds

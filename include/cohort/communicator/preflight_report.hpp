@@ -31,9 +31,9 @@ struct preflight_rank {
   std::string host{};
   std::string version{};            ///< version of Cohort
   int processors = 0;               ///< number of processors that the process may use
-  std::uint64_t memory = 0;         ///< available to the process, limited by its control group
-  std::uint64_t shared_memory = 0;  ///< free in /dev/shm
-  std::uint64_t disk = 0;           ///< free in the folder; 0 without a folder
+  std::uint64_t memory = 0;         ///< bytes available to the process and its control group
+  std::uint64_t shared_memory = 0;  ///< free bytes in /dev/shm
+  std::uint64_t disk = 0;           ///< free bytes in the folder; 0 without a folder
   double clock = 0;
 };
 

@@ -100,8 +100,8 @@ class engine final : public port {
   /// Finds an operation that waits for ranks that have all ended: none of them sends the missing message.
   struct ended_peers_check {
     clock::time_point next;
-    bool have_ended = false;           ///< at the last check
-    std::uint64_t received_bytes = 0;  ///< at the last check: a rank's last message may still arrive
+    bool have_ended = false;           ///< result of the last check
+    std::uint64_t received_bytes = 0;  ///< bytes at the last check; a last message may still arrive
   };
   static constexpr auto between_checks = std::chrono::milliseconds(500);
   /// Returns whether two checks in a row have found that all awaited ranks have ended and no bytes of
@@ -151,11 +151,11 @@ class engine final : public port {
   bool threaded_ = false;
   bool oversubscribed_ = false;
 
-  std::mutex transport_mutex_;  // guards the transport, and the members until the blank line:
+  std::mutex transport_mutex_;  // guards the transport and the members before the blank line:
   std::vector<task*> active_;
   bool asked_to_abandon_ = false;
 
-  std::mutex state_mutex_;  // guards the members until the blank line:
+  std::mutex state_mutex_;  // guards the members before the blank line:
   std::condition_variable work_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<task>> tasks_;

@@ -73,7 +73,7 @@ struct operation_messages {
   /// Converts a rank of the communicator to the transport's rank.
   int on_wire(int rank) const { return call.ranks->members[static_cast<std::size_t>(rank)]; }
 
-  std::array<transport::ticket, 32> pending_{};  // a tree's root sends to ⌈log2 P⌉ at once
+  std::array<transport::ticket, 32> pending_{};  // the root of a tree sends ⌈log2 P⌉ messages
   std::size_t pending_count_ = 0;
 };
 

@@ -24,7 +24,7 @@ class poll_rhythm {
  private:
   static constexpr int polls_without_nap = 50;  // number of polls before the first nap
   static constexpr int growths = 11;            // number of growths of a nap, up to 346 µs
-  static constexpr int longest_awaited = 50;    // µs
+  static constexpr int longest_awaited = 50;    // longest nap while a thread waits, in µs
   int idle_polls_ = 0;
 };
 

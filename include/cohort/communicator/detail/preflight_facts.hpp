@@ -17,7 +17,7 @@ struct rank_facts {
   std::string file{};      // name of the file made in the folder; "": a problem, or no folder
   std::string problem{};   // why the folder cannot be written to; "": none
   std::string run{};       // preflight_settings::run, encoded
-  bool sees_first = true;  // whether its folder has rank 0's file; not encoded
+  bool sees_first = true;  // whether this rank's folder has rank 0's file; not encoded
 
   /// Returns the facts of this rank, without those about the file in the folder.
   static rank_facts found(preflight_settings const& what);

@@ -138,9 +138,9 @@ class rank_monitor {
 
  private:
   static constexpr auto poll_interval = std::chrono::milliseconds(1);
-  static constexpr auto longest_beat_interval = std::chrono::milliseconds(20);  // between two beats
-  static constexpr auto longest_grace = std::chrono::milliseconds(200);         // of report_lost
-  static constexpr int most_asked = 8;  // ranks to ask, if this rank receives no messages
+  static constexpr auto longest_beat_interval = std::chrono::milliseconds(20);  // time between two beats
+  static constexpr auto longest_grace = std::chrono::milliseconds(200);         // delay of report_lost
+  static constexpr int most_asked = 8;  // number of ranks to ask if this rank receives nothing
 
   struct rank_entry {
     std::int64_t note_count;  // number of calls of note and note_wait by this rank so far

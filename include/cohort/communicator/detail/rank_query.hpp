@@ -11,7 +11,7 @@ namespace cohort::detail {
 struct rank_query {
   std::chrono::milliseconds patience{};
   std::vector<rank_status> answers{};
-  std::uint64_t received_bytes = 0;  ///< of the transport
+  std::uint64_t received_bytes = 0;  ///< received by the transport
 
   bool advance(operation_messages& m) {
     received_bytes = m.rank_port.wire->received_bytes();

@@ -45,7 +45,7 @@ struct thread_hub {
   using clock = std::chrono::steady_clock;
 
   struct alignas(64) rank_state {
-    std::mutex mutex;  // guards the members until the blank line:
+    std::mutex mutex;  // guards the members before the blank line:
     std::condition_variable changed;
     std::vector<posted_message*> sent{};  // sends to this rank, in the order posted
     rank_progress where{};

@@ -15,13 +15,13 @@ namespace cohort::detail {
 
 /// Status of a rank, as known to another rank.
 struct rank_status {
-  bool answers = true;     ///< whether it has been active since the query
-  bool ended = false;      ///< whether it has left without a failure
-  rank_progress where{};   ///< its last known progress
-  int waits_for = nobody;  ///< the rank whose message it waits for
+  bool answers = true;     ///< whether the rank has been active since the query
+  bool ended = false;      ///< whether the rank has left without a failure
+  rank_progress where{};   ///< the rank's last known progress
+  int waits_for = nobody;  ///< the rank whose message this rank waits for
 
   static constexpr int several = -1;  ///< waits_for: a collective, or a message from any rank
-  static constexpr int nobody = -2;   ///< waits_for: it is not in a wait
+  static constexpr int nobody = -2;   ///< waits_for: the rank is not in a wait
 };
 
 /// Separate streams of messages: those of collectives, and those between two ranks.

@@ -38,7 +38,7 @@ class virtual_time {
     Time time;
     std::uint64_t number;
     Event what;
-    bool operator<(entry const& other) const {  // for a heap whose front is the earliest
+    bool operator<(entry const& other) const {  // reversed: the front of the heap is the earliest entry
       return time != other.time ? other.time < time : other.number < number;
     }
   };

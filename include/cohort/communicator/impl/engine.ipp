@@ -80,7 +80,7 @@ void engine::fail(failure_report why) noexcept try {
   wire->announce(why);
   set_failure(wire->trouble().value_or(std::move(why)));
 } catch (...) {
-  poisoned_.store(true);  // no memory for the text
+  poisoned_.store(true);  // there is no memory for the text
 }
 
 void engine::wait_until_abandoned() {
@@ -185,7 +185,7 @@ void engine::make_progress() {
         continue;
       }
       one->ended_at = wire->time().now();
-      one->ended.store(true, std::memory_order_release);  // from here on, the task may be reused
+      one->ended.store(true, std::memory_order_release);  // now the task may be reused
     }
     if (kept == active_.size()) return;
     active_.resize(kept);
@@ -263,7 +263,7 @@ void engine::pause(task& one, clock::duration waited, clock::time_point limit) {
   std::vector<rank_status> const all = query_ranks({}).answers;
   if (all.empty()) return text_of({"in ", name});
   std::vector<int> late = late_ranks(all, awaited);
-  std::erase(late, wire->rank());  // this rank is the one that waits
+  std::erase(late, wire->rank());  // this rank is the waiting rank
   return late.empty() ? text_of({"in ", name})
                       : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }

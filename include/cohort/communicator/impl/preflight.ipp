@@ -187,7 +187,7 @@ rank_facts rank_facts::decoded(std::string_view text) {
 
 /// One rank's measurements with one other rank.
 struct pair_times {
-  double latency = 0, bandwidth = 0, clock = 0;  // s, bytes/s, s ahead of this rank's clock
+  double latency = 0, bandwidth = 0, clock = 0;  // units: s, bytes/s, s ahead of this rank's clock
 };
 
 /// Measures the pairs of one rank.
@@ -254,7 +254,7 @@ class pair_probe {
 };
 
 int partner_of(int rank, int round, int size) {
-  int const ring = size % 2 == 0 ? size - 1 : size;  // the last rank of an even size stays outside
+  int const ring = size % 2 == 0 ? size - 1 : size;  // if the size is even, the ring omits the last rank
   auto const opposite = [&](int one) { return ((2 * round - one) % ring + ring) % ring; };
   if (rank == ring) return round;
   int const other = opposite(rank);
@@ -364,14 +364,14 @@ class preflight_rules {
                                         "share"}));
       return;
     }
-    if (!all[0].problem.empty()) return;  // check_rank reports it
+    if (!all[0].problem.empty()) return;  // check_rank reports the problem
     if (std::uint64_t const free = of_.ranks[0].disk; needed > free)
       of_.problems.push_back(text_of({place(0), ": ", all[0].folder, " has ", megabytes(free),
                                       " free, expected ", megabytes(needed), "; delete files there"}));
   }
   void check_host(std::vector<rank_facts> const& all, std::size_t rank, std::string_view communicator) {
     preflight_rank const& one = of_.ranks[rank];
-    std::uint64_t ranks = 0, needed_memory = 0;  // of this host
+    std::uint64_t ranks = 0, needed_memory = 0;  // values of this host
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (of_.ranks[r].host != one.host) continue;
       ++ranks;
@@ -386,7 +386,7 @@ class preflight_rules {
           text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ",
                    megabytes(needed_memory), " of memory, and ", megabytes(one.memory),
                    " are available; start fewer ranks on this host, or reduce the batch"}));
-    constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // for one process of Open MPI or NCCL, about
+    constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // estimate for a process of Open MPI or NCCL
     bool const uses_it = communicator == "mpi" || communicator == "nccl";
     if (uses_it && ranks > 1 && one.shared_memory < ranks * segment)
       of_.warnings.push_back(text_of({place(rank), ": /dev/shm has ", megabytes(one.shared_memory), " free, ",

@@ -36,7 +36,7 @@ void rank_monitor::note_wait(int waits_for) noexcept {
 
 void rank_monitor::announce(failure_report report) noexcept {
   std::lock_guard const hold(mutex_);
-  if (trouble_) return;  // later failures are consequences of the first
+  if (trouble_) return;  // later failures are consequences of the first one
   report.text.resize(std::min(report.text.size(), failure_report::longest_text));
   trouble_ = report;
   announcement_ = std::move(report);
@@ -46,7 +46,7 @@ void rank_monitor::announce(failure_report report) noexcept {
 void rank_monitor::accept(failure_report report) {
   std::lock_guard const hold(mutex_);
   if (trouble_) return;
-  if (report.lost == std::vector{rank_}) {  // the others do not wait for this rank any more
+  if (report.lost == std::vector{rank_}) {  // the other ranks no longer wait for this rank
     trouble_ = failure_report{text_of({"rank ", rank_, " was reported lost by other ranks: ", report.text})};
     return;
   }

@@ -35,7 +35,7 @@ std::string by_rank(std::span<std::string const> values) {
 }
 
 std::vector<std::string> texts_of_all(communicator& world, std::string_view call, std::string_view mine) {
-  constexpr char mark = '\1';  // around the call's name; other collectives' messages do not begin with it
+  constexpr char mark = '\1';  // delimits the call's name; no other collective's message begins so
   std::string message(1, mark);
   message.append(call).append(1, mark).append(mine);
   gathered const all = world.allgatherv(std::as_bytes(std::span(message)));

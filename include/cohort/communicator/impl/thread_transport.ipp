@@ -143,7 +143,7 @@ void thread_transport::abandon() noexcept {
     if (std::erase(there.sent, p.get()) > 0) p->is.store(posted_message::ended);
     lock.unlock();
     while (p->is.load(std::memory_order_acquire) == posted_message::posted)
-      std::this_thread::yield();  // the receiver is reading it
+      std::this_thread::yield();  // the receiver is reading the data
   }
 }
 
