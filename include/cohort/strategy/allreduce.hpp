@@ -49,14 +49,14 @@ enum class when_diverged { stop, repair };
 ///           the votes. If layers have running statistics, two allreduces of 2·C + L f64 in total, for C
 ///           channels in L layers (merge_statistics), before the wait for the buckets. At the start of a new
 ///           run, a broadcast of n elements per array (parameters and optimizer state), a rank sends at most
-///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
-///           different checksums, a second such allreduce and a broadcast as at the start. A single rank
-///           sends, packs and waits for nothing. A resync hashes the parameters in place; ranks with
-///           different layouts copy one parameter at a time.
-/// Errors    communicator_error on all ranks if a rank is lost; with `overlap_next_forward` the layers whose
-///           sums were late may then lack the last step. numeric_error on all ranks (`diverged` stop) if
-///           ranks of the same backend, instruction set and layout differ at a resync, with the step, the
-///           ranks and the first parameter that differs.
+///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes. If the checksums differ
+///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
+///           packs and waits for nothing. A resync hashes the parameters in place; ranks with different
+///           layouts copy one parameter at a time.
+/// Errors    communicator_error on all ranks if a rank is lost. With `overlap_next_forward` the layers whose
+///           sums were late may then lack the last step. numeric_error on all ranks if `diverged` is stop,
+///           and ranks of the same backend, instruction set and layout differ at a resync. This error names
+///           the step, the ranks and the first parameter that differs.
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
 ///           and different numbers of workers. P ranks with batch B give the same parameters as one rank with
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics are those

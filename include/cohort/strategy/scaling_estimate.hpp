@@ -49,7 +49,7 @@ struct scaling_estimate {
 namespace detail {
 
 struct exchange_cost {
-  double transfer = 0;  ///< seconds
+  double transfer = 0;  ///< time of the transfer in seconds
   double messages = 1;  ///< number of messages that are decoded
 };
 

@@ -94,7 +94,7 @@ struct exchange_times {
     std::chrono::steady_clock::time_point begin{}, end{};
   };
   span encode{};    ///< the rank encodes its message
-  span transfer{};  ///< in flight; the rank may do other work meanwhile
+  span transfer{};  ///< the exchange is in flight; the rank may do other work
   span apply{};     ///< the rank applies the received values
 };
 
@@ -114,20 +114,20 @@ enum class exchanged { nothing, gradient, parameters };
 ///                bucket is late) or abandon returns. Until then the caller neither accesses nor
 ///                frees these elements.
 /// before_update  With `gradient` only: called after ready for every bucket. Writes the exchanged gradients
-///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics;
-///                without the merge, each rank's running statistics cover only its own examples. Returns
+///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics.
+///                Without the merge, each rank's running statistics cover only its own examples. Returns
 ///                whether the step is taken: the same on every rank.
 /// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
-///                returned: the first late_buckets() buckets, the same number on every rank, at most
-///                step_info::max_late_buckets. Until then the layers of these buckets have not taken the
-///                step. Their parameters and gradients are not read or written, not even by this step's
-///                after_update or the next step's begin. Called once: while the next step's forward runs on
-///                the layers below, or before consensus, state, bytes and end_of_epoch.
+///                returned. These are the first late_buckets() buckets, the same number on every rank, at
+///                most step_info::max_late_buckets. Before this call, the layers of these buckets have not
+///                taken the step. Their parameters and gradients are not read or written, not even by this
+///                step's after_update or the next step's begin. Called once: while the next step's forward
+///                runs on the layers below, or before consensus, state, bytes and end_of_epoch.
 /// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
 ///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
 ///                run within an epoch, after the listeners have saved.
-/// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a
+/// consensus      For evaluation and checkpoints if ranks differ. Fills the dense canonical arrays of a
 ///                replica (replica.read) with the values that all ranks would have after a meeting at this
 ///                point. Does not change the run.
 ///

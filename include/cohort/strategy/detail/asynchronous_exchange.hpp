@@ -33,7 +33,7 @@ inline constexpr int longest_lead = 32;
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
 ///           arrived. The lead of every rank, and the number of messages in flight, are therefore bounded. A
-///           single rank gets its own votes at once. A rank whose numbers are not finite or out of range
+///           single rank gets its own votes at once. A rank whose numbers are out of range or not finite
 ///           votes not_finite, keeps its residual, and applies the messages of other ranks.
 /// Moves     per step this rank's message to P−1 ranks. A rank stores at most 2·(longest_lead + 1) of its
 ///           messages.
@@ -244,8 +244,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::vector<float> residual_;
   std::vector<float> all_;
   std::int64_t first_ = 0;              // index of the first step after the last synchronisation
-  std::int64_t steps_ = 0;              // steps since the last synchronisation
-  std::vector<std::int64_t> received_;  // messages of each rank since the last synchronisation
+  std::int64_t steps_ = 0;              // number of steps since the last synchronisation
+  std::vector<std::int64_t> received_;  // number of messages of each rank since then
   std::vector<agreement> votes_;        // votes of the steps that `step` has not returned
   std::vector<slot> slots_;
   std::size_t next_slot_ = 0;
@@ -254,7 +254,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
 
   message_ages ages_;
   std::vector<exchange_times> times_;  // times of steps whose messages have not all arrived
-  std::int64_t complete_ = 0;  // steps whose messages have all arrived, since the last synchronisation
+  std::int64_t complete_ = 0;          // number of these steps whose messages have all arrived
   typename clock::duration waited_{};  // time in waits since the last complete step
 };
 

@@ -183,9 +183,9 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   }
 
   own_step step_;
-  std::int64_t unsynced_steps_ = 0;  // steps since all ranks last had the same parameters
+  std::int64_t unsynced_steps_ = 0;  // number of steps since all ranks had the same parameters
   bool own_state_ = false;           // whether the ranks' optimizer states differ
-  std::vector<float> not_applied_;   // from a checkpoint; empty after the first step
+  std::vector<float> not_applied_;   // sum restored from a checkpoint; empty after the first step
 };
 
 }  // namespace cohort::detail

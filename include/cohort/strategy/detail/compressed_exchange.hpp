@@ -33,7 +33,7 @@ void require_residual_size(std::size_t saved, std::size_t expected);
 class dense_exchange {
  public:
   /// After     `x` is the sum of all ranks' arrays, with the same bits on each rank; zeros if a rank's
-  ///           numbers are not finite or out of range.
+  ///           numbers are out of range or not finite.
   /// Moves     an allreduce.
   void run(communicator& world, step_info const& now, std::span<float> x, agreement& agreed);
   void end() { sum_.reset(); }

@@ -36,7 +36,7 @@ class f32_buffer {
   void copy_to(std::span<float> to) const;
   /// Calls change(elements) with the elements in the processor's memory.
   ///
-  /// Moves     on a device all elements to the processor and back.
+  /// Moves     if the elements are on a device, all elements to the processor and back.
   template <class Change>
   void on_processor(Change change) {
     if (!device_passes_) return change(span());

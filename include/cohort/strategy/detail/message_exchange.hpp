@@ -34,9 +34,9 @@ enum class combination { weighted_mean, sum, mean };
 ///           The ranks of a group send one message, which contains their mean or sum. The group's residual is
 ///           stored on its leader.
 /// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() the combined
-///           messages, added in rank order. If a rank's numbers were not finite or out of range, all() and
-///           that rank's residual are unchanged, and the values that other ranks sent are returned to a
-///           residual and sent later.
+///           messages, added in rank order. If a rank's numbers were out of range or not finite, all() and
+///           that rank's residual are unchanged. The values that other ranks sent are returned to a residual
+///           and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages can only be added. For a weighted mean, a rank
@@ -109,7 +109,7 @@ class message_exchange : public compressed_exchange<C> {
     remove_pending_votes(now.mine);
     auto const begin = clock::now();
     now.mine.not_finite |= !mine_.is_within_range();
-    step_info const own = now;  // before group_.sum adds the votes of the group's other ranks
+    step_info const own = now;  // copied before group_.sum adds the votes of the other ranks
     in_group(mine_,
              [&](std::span<float> x) { group_.sum(x, now, combination_ != combination::weighted_mean); });
     dense_.end();
@@ -218,7 +218,7 @@ class message_exchange : public compressed_exchange<C> {
     pending_operation pending{};
     step_info step{};
     exchange_times times{};
-    bool is_restored = false;  // from a checkpoint: its votes to stop and save are ignored
+    bool is_restored = false;  // restored from a checkpoint: ignores votes to stop and save
   };
 
   /// Calls f with x in the processor's memory, if ranks are grouped.

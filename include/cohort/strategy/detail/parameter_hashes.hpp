@@ -20,7 +20,7 @@ std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, boo
 /// Ranks whose parameters differ.
 struct divergence {
   std::size_t parameter = 0;  ///< index of the first parameter that differs
-  std::vector<int> most{};    ///< the largest group of ranks with equal parameters, or the first of several
+  std::vector<int> most{};    ///< the largest (or first such) group of ranks with equal parameters
   std::vector<int> others{};  ///< all other ranks
 };
 

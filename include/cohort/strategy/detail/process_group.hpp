@@ -21,8 +21,9 @@ std::uint64_t random_process_id();
 ///
 /// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on the ranks of
 ///           the group.
-/// Moves     inside the group. sum: an allreduce of the elements and one of 5 words. broadcast: a broadcast
-///           of the elements and one of the agreement. reduce_to_leader: an allreduce of the elements.
+/// Moves     inside the group. sum: an allreduce of the elements and an allreduce of 5 words. broadcast: a
+///           broadcast of the elements and a broadcast of the agreement. reduce_to_leader: an allreduce of
+///           the elements.
 class process_group {
  public:
   /// Makes each rank its own group.

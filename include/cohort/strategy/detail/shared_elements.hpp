@@ -40,7 +40,7 @@ class shared_elements {
   /// w −= x in the canonical flat view.
   void subtract(element_type type, std::byte* w, std::span<float const> x) const;
   /// Writes `before` − factor·x to an arena; parameters that are not shared keep their values.
-  /// After: `before` has the new values too.
+  /// After: `before` also has the new values.
   void apply(parameter_set const& parameters, std::byte* before, std::span<float const> x, double factor,
              std::byte* arena) const;
 

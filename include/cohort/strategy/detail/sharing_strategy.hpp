@@ -164,7 +164,7 @@ class sharing_strategy : public strategy {
   agreement agreed_{};
   bool has_statistics_ = false;
   bool restored_ = false;
-  std::vector<float> residual_;  // from a checkpoint; empty after the first step
+  std::vector<float> residual_;  // restored from a checkpoint; empty after the first step
   std::vector<double> thresholds_;
 };
 

@@ -87,7 +87,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
         add_scaled(values_of<float>(one), group_size * 1.0 / world_->size(), residual_);
       if (one.name == base::thresholds_name) add_to_mean(values_of<double>(one));
       if (one.name.starts_with(message_name)) add_lost(one, group_size);
-      if (former == 0 && one.name.starts_with(lost_name))  // the same in every rank's state
+      if (former == 0 && one.name.starts_with(lost_name))  // these arrays are the same in every rank's state
         add_lost(one, ranks_in(saved, one.name, 1));
     }
   }

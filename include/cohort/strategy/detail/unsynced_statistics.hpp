@@ -48,7 +48,7 @@ class unsynced_statistics {
 
  private:
   std::int64_t steps_ = 0;
-  std::int64_t seen_ = 0;  // examples of this rank in these steps
+  std::int64_t seen_ = 0;  // number of this rank's examples in these steps
 };
 
 }  // namespace cohort::detail

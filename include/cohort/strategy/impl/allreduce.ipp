@@ -101,7 +101,7 @@ class allreduce_strategy final : public strategy {
   exchange_meter meter_;
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and optimizer state
+  std::int64_t repairs_ = 0;  // number of resyncs that broadcast rank 0's state
   int late_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;

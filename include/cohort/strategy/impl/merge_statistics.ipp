@@ -7,10 +7,10 @@ namespace cohort {
 
 namespace detail {
 
-/// Merges the moments of all ranks with two allreduces: the first sums the weighted means; the second sums,
-/// weighted, each rank's variance plus the squared distance of its mean from the merged mean. A merged
-/// variance is therefore not a difference of two large sums. Returns the bytes that this rank passed to the
-/// allreduces.
+/// Merges the moments of all ranks with two weighted sums. The first allreduce sums the ranks' means. The
+/// second allreduce sums each rank's variance plus the squared distance of the rank's mean from the merged
+/// mean. A merged variance is therefore not a difference of two large sums. Returns the bytes that this rank
+/// passed to the allreduces.
 std::size_t merge_moments(communicator& world, std::span<batch_statistics::layer const> layers,
                           std::span<batch_moments> all) {
   std::vector<double> sums(all.size() + layers.size());

@@ -79,7 +79,7 @@ void overlapped_mean::restore(strategy_state const& saved) {
     require_real(one, weighted_sum::vote_words);
     sum_.emplace(one.type, one.values.size() / bytes_of(one.type) - weighted_sum::vote_words, true);
     std::memcpy(sum_->with_votes().data(), one.values.data(), one.values.size());
-    sum_->clear_requests();  // votes for the run that has ended
+    sum_->clear_requests();  // these votes were for the run that has ended
     pending_ = true;
   }
 }

@@ -220,7 +220,7 @@ class averaging_strategy final : public strategy {
     if (late_->is_pending()) {
       agreement const earlier = finish_overlapped(mine);
       record_agreement(earlier);
-      if (earlier.examples == 0) return end_period();  // no rank has examples of the stream left
+      if (earlier.examples == 0) return end_period();  // no rank has examples left
       votes_ = {votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
                 votes_.not_finite && !earlier.all.not_finite};  // counted votes are not sent again
     }
@@ -263,7 +263,7 @@ class averaging_strategy final : public strategy {
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_optimizer& outer,
                     votes const& wanted, exchange_meter& meter) {
     bool const met_before =
-        steps_ == 0;  // if so, all weights are equal, and all ranks have the same trained parameters
+        steps_ == 0;  // then all weights are equal, and ranks have equal trained parameters
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const expected = met_before ? world_->size() : expected_;
     weighted_sum::contribution const own =
@@ -319,12 +319,12 @@ class averaging_strategy final : public strategy {
   outer_optimizer outer_;
   std::unique_ptr<overlapped_mean> late_ = std::make_unique<overlapped_mean>();
   int arrays_ = 1;
-  std::int64_t steps_ = 0;       // steps since the last meeting
-  std::int64_t busy_steps_ = 0;  // of these, steps with examples on this rank
-  std::int64_t seen_ = 0;        // examples of this rank in these steps
-  double weight_ = 0;            // sum of their weights
-  std::int64_t expected_ = 0;    // examples of all ranks in these steps
-  std::int64_t skipped_ = 0;     // steps skipped because this rank's data has ended
+  std::int64_t steps_ = 0;       // number of steps since the last meeting
+  std::int64_t busy_steps_ = 0;  // number of these steps with examples on this rank
+  std::int64_t seen_ = 0;        // number of this rank's examples in these steps
+  double weight_ = 0;            // sum of these examples' weights
+  std::int64_t expected_ = 0;    // number of all ranks' examples in these steps
+  std::int64_t skipped_ = 0;     // number of steps skipped after the end of this rank's data
   votes votes_{};
   agreement agreed_{};
   exchange_meter meter_;

@@ -6,8 +6,7 @@
 namespace cohort::detail {
 
 bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
-  std::uint64_t both[2]{number,
-                        ~number};  // their maxima: the largest number, and the complement of the smallest
+  std::uint64_t both[2]{number, ~number};  // maxima: the largest number, complement of the smallest
   world.allreduce(std::span<std::uint64_t>(both), reduction::maximum);
   return both[0] == ~both[1];
 }
