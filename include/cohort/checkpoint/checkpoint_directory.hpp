@@ -12,9 +12,9 @@ namespace cohort {
 struct checkpoint_content {
   training_position position{};
   std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's value is used
-  model_content rank_local;         ///< for this rank's file: the network, and this rank's own state if any
-  std::uint64_t settings_hash = 0;  ///< only rank 0's is used
-  std::uint64_t seed = 0;           ///< only rank 0's is used
+  model_content rank_local;               ///< content of this rank's file: network, and own state if any
+  std::uint64_t settings_hash = 0;        ///< only rank 0's value is used
+  std::uint64_t seed = 0;                 ///< only rank 0's value is used
 };
 
 /// Saves a run as DIRECTORY/step-000000000812: one shared file, one file per rank and, once these are on
@@ -27,8 +27,8 @@ struct checkpoint_content {
 ///           removed is reported in rank 0's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons. The directory is
-///           then restored, and training may continue. One such reason: the process that saved the newest
-///           complete checkpoint is another one, and still runs on rank 0's host. setting_error for keep < 1.
+///           then restored, and training may continue. One such reason: another process saved the newest
+///           complete checkpoint, and still runs on rank 0's host. setting_error for keep < 1.
 ///           communicator_error if a rank is lost, or if the ranks wait longer than the communicator's
 ///           deadline for a rank that writes.
 /// Exact     after a crash at any point, the directory contains either the earlier checkpoints, including a

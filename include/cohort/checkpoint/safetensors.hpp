@@ -20,8 +20,8 @@ struct safetensors_entry {
   std::string name;
   element_type type;
   shape dims;
-  std::uint64_t begin, end;   // bytes of the data part
-  bool is_f16 = false;        // converted to `type`, f32
+  std::uint64_t begin, end;   // byte range in the data part
+  bool is_f16 = false;        // whether f16 is converted to `type`, f32
   std::string unread_type{};  // not empty: the data are skipped
 };
 

@@ -30,7 +30,7 @@ inline constexpr std::size_t safetensors_header_limit = 100'000'000;
 /// Limits on the header of an untrusted file.
 struct safetensors_limits {
   std::size_t max_header_bytes = safetensors_header_limit;
-  std::size_t max_header_values = 4'000'000;  // JSON values, about nine per tensor
+  std::size_t max_header_values = 4'000'000;  // number of JSON values; a tensor has about nine
 };
 
 namespace detail {

@@ -53,7 +53,7 @@ safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   entry.type = known == safetensors_types.end() ? element_type::f32 : known->second;
 
   io::json_value const extents = tensor.at("shape");
-  std::uint64_t bytes = bytes_of(entry.type);  // in memory
+  std::uint64_t bytes = bytes_of(entry.type);  // size in memory
   bool overflow = false;
   if (extents.size() > static_cast<std::size_t>(shape::max_rank)) {
     extents.refuse("at most " + std::to_string(shape::max_rank) + " extents");
