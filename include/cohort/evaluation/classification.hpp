@@ -24,7 +24,7 @@ struct classification_options {
   int top = 1;                        ///< N of the top-N accuracy
   std::vector<std::string> labels{};  ///< names of the classes, in order; may be empty
   cohort::zero_division zero_division =
-      cohort::zero_division::zero;  ///< of classes in macro and weighted means
+      cohort::zero_division::zero;  ///< treatment of classes with 0/0 in means
 };
 
 /// Metrics of a classifier, from its scores and the true labels.

@@ -53,7 +53,7 @@ class roc_curve {
   static double number(std::int64_t count) { return static_cast<double>(count); }
   bool has_both() const { return positive_ > 0 && negative_ > 0; }
 
-  std::vector<group> seen_;  // may contain a score several times
+  std::vector<group> seen_;  // one score may have several groups
   std::size_t room_ = 4096;
   std::int64_t positive_ = 0;
   std::int64_t negative_ = 0;
