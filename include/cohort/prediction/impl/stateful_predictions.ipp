@@ -23,9 +23,9 @@ struct stateful_predictions::stream {
   int sequences;
   int output;
   graph one_step;
-  std::vector<char> varies;  // per input: whether it has steps
+  std::vector<char> varies;  // for each input, whether the input has steps
   detail::layer_states states;
-  std::vector<std::unique_ptr<stepper>> steppers{};  // most recently used last
+  std::vector<std::unique_ptr<stepper>> steppers{};  // the most recently used stepper is the last one
 
   stream(detail::training_state& of, int count)
       : model(of),
