@@ -107,14 +107,14 @@ class html_report_listener final : public listener {
   std::vector<std::array<double, phases>> phases_of_ranks_{};
   std::array<double, phases> phase_seconds_{};
   bool has_stepped_ = false, separate_backward_ = false;
-  std::int64_t measured_steps_ = 0;  // steps in phase_seconds_ and bytes_sent_
+  std::int64_t measured_steps_ = 0;  // number of steps in phase_seconds_ and bytes_sent_
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;
   int ranks_ = 1;
-  double seconds_ = 0, written_at_ = 0;  // seconds in steps and waits: now, and at the last write
-  std::uint64_t bytes_sent_ = 0;         // after the first step
+  double seconds_ = 0, written_at_ = 0;  // time in steps and waits: now, and at the last write
+  std::uint64_t bytes_sent_ = 0;         // bytes sent after the first step
   std::int64_t first_step_ = 0;
-  std::int64_t steps_ = 0, examples_ = 0;  // since the last point
+  std::int64_t steps_ = 0, examples_ = 0;  // numbers since the last point
   detail::mean_loss mean_loss_{};
   double sum_of_seconds_ = 0, exchange_seconds_ = 0;
   std::vector<measurement> exchange_before_{};  // the strategy's measurements after the first step

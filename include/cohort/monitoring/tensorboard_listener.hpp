@@ -100,10 +100,10 @@ class tensorboard_listener final : public listener {
   bool has_compared_ = false;            // whether compared_ is written
   std::int64_t first_step_ = 0, first_epoch_ = 0;
   detail::dense_parameters before_{};      // parameters before the step whose update is shown
-  std::int64_t steps_ = 0, examples_ = 0;  // since the last point
+  std::int64_t steps_ = 0, examples_ = 0;  // numbers since the last point
   detail::mean_loss loss_{};
   double step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
-  std::uint64_t bytes_sent_ = 0;  // since the last point, without the first step
+  std::uint64_t bytes_sent_ = 0;  // bytes since the last point, without the first step
   std::int64_t steps_of_bytes_ = 0;
 };
 

@@ -219,7 +219,7 @@ html_report_listener::~html_report_listener() {
   try {
     state_ = state::interrupted;
     write();
-  } catch (...) {  // no memory for the page
+  } catch (...) {  // there is no memory for the page
   }
 }
 
@@ -445,7 +445,7 @@ std::string html_report_listener::page() const {
   constexpr std::string_view mark = "@run@";
   constexpr std::size_t place = detail::report_page.find(mark);
   std::string text(detail::report_page.substr(0, place));
-  for (char const character : document)  // so that no text begins or ends a tag
+  for (char const character : document)  // escapes characters, so that no text begins or ends a tag
     if (character == '<')
       text += "\\u003c";
     else
