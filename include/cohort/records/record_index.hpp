@@ -40,7 +40,7 @@ struct packed_block {
 /// Chunks of an array (N, ...) of rows. Each chunk is a block whose content is in row-major order. Chunks
 /// that extend beyond the array are padded.
 struct chunk_grid {
-  std::vector<std::uint64_t> extents{};  ///< of the array; empty: the array's rows are not in chunks
+  std::vector<std::uint64_t> extents{};  ///< extents of the array; empty: its rows are not in chunks
   std::vector<std::uint64_t> chunk{};    ///< extents of each chunk
   std::uint64_t element_bytes = 0;
   std::size_t first =
@@ -52,7 +52,7 @@ struct chunk_grid {
 /// Index of one file: the places of the fields of all records.
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
-///           records, `places` contains only the places of record 0, and each array's rows are contiguous or
+///           records, and `places` contains only the places of record 0. Each array's rows are contiguous or
 ///           stored in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or
 ///           empty if the format has no keys. `blocks`: in the order of `first`; empty for a file that is not
 ///           packed.

@@ -34,8 +34,8 @@ class webdataset_writer {
  private:
   std::string path_;
   io::file_writer file_;
-  std::set<std::string, std::less<>> keys_{};  // of all records
-  std::string key_{};                          // of the current record
+  std::set<std::string, std::less<>> keys_{};  // keys of all records
+  std::string key_{};                          // key of the current record
   std::set<std::string, std::less<>> fields_{};
 };
 

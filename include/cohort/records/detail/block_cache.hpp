@@ -15,7 +15,7 @@ namespace cohort::detail {
 template <class Content>
 class block_cache {
  public:
-  using key = std::pair<std::size_t, std::size_t>;  // file and block
+  using key = std::pair<std::size_t, std::size_t>;  // indices of file and block
   using content = std::shared_ptr<Content const>;
 
   using size_function = std::uint64_t (*)(Content const&);
@@ -88,7 +88,7 @@ class block_cache {
   std::mutex mutex_;  // guards the members below
   std::uint64_t bytes_ = 0;
   std::map<key, entry> entries_;
-  std::list<key> order_;  // most recently used first
+  std::list<key> order_;  // the most recently used block is the first one
 };
 
 }  // namespace cohort::detail

@@ -30,7 +30,7 @@ class forward_reader {
   regular_file file_;
   std::uint64_t position_ = 0;
   std::vector<char> buffer_;
-  std::uint64_t buffer_begin_ = 0;  // in the file
+  std::uint64_t buffer_begin_ = 0;  // offset in the file
   std::size_t buffered_ = 0;
 };
 

@@ -32,7 +32,7 @@ class open_files {
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<regular_file const>> files_;
-  std::deque<std::size_t> order_;  // files that are open, in the order of opening
+  std::deque<std::size_t> order_;  // open files, in the order of opening
 };
 
 }  // namespace cohort::detail

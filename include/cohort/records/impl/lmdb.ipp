@@ -103,7 +103,7 @@ class lmdb_indexer {
     std::size_t const lower = number<std::uint16_t>(bytes.data() + 12);
     if (lower < page_head || lower > bytes.size() || lower % 2 != 0)
       refuse(page, "its tree is damaged", "an offset in the page", {lower});
-    std::size_t free_bytes = bytes.size() - lower;  // not yet used by the leaf's entries
+    std::size_t free_bytes = bytes.size() - lower;  // bytes not yet used by the leaf's entries
     for (std::size_t at = page_head; at < lower; at += 2) {
       std::size_t const node = number<std::uint16_t>(bytes.data() + at);
       if (node < lower || node + node_head > bytes.size())

@@ -142,7 +142,7 @@ std::string identity_of(std::string const& path) {
 
 record_index index_of(std::string const& path, record_format const& format, std::string const& cache) {
   if (cache.empty()) return format.index(path);
-  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
+  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // bytes of 500 million records with two fields
   cached_file const kept(cache, "cohort records 4", ".index", format.name + "\n" + identity_of(path) + "\n",
                          most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);

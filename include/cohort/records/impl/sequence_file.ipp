@@ -60,8 +60,8 @@ class sequence_file_indexer {
   using sync_mark = std::array<char, 16>;
   static constexpr std::uint64_t most_text = 1 << 16;  // bytes of a class name or of a text of the metadata
   static constexpr std::int64_t most_metadata = 1 << 12;
-  static constexpr std::uint64_t most_block = std::uint64_t{1} << 30;    // bytes, decompressed
-  static constexpr std::uint64_t most_lengths = std::uint64_t{1} << 26;  // bytes of a block's lengths
+  static constexpr std::uint64_t most_block = std::uint64_t{1} << 30;    // decompressed bytes of a block
+  static constexpr std::uint64_t most_lengths = std::uint64_t{1} << 26;  // bytes of the lengths of a block
   static constexpr std::size_t longest_prefix = 9;                       // bytes of a length
 
   [[noreturn]] void refuse(char const* what, clause expected, clause got) const {

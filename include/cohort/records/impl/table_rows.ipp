@@ -155,7 +155,7 @@ class table_indexer {
   std::uint64_t block_bytes_;
   bool has_header_;
   record_index found_;
-  std::uint64_t at_ = 0, row_begin_ = 0, part_begin_ = 0;  // bytes
+  std::uint64_t at_ = 0, row_begin_ = 0, part_begin_ = 0;  // offsets in bytes
   std::uint64_t line_ = 1, row_line_ = 1, part_line_ = 1;
   std::uint64_t rows_ = 0;       // rows in the current part
   std::uint64_t first_row_ = 0;  // first row of the current part
@@ -182,7 +182,7 @@ std::uint64_t bytes_of_table(std::string const& path) {
 struct table_rows::content {
   struct file {
     std::uint64_t bytes = 0;
-    std::int64_t first = 0;  // row
+    std::int64_t first = 0;  // index of the first row
     record_index index{};
     field_place place(std::size_t part, detail::table_part_field field) const {
       return index.place(static_cast<std::int64_t>(part), field);

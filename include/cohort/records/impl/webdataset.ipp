@@ -27,7 +27,7 @@ class tar_indexer {
 
  private:
   static constexpr std::size_t block_bytes = 512;
-  static constexpr std::uint64_t most_text = std::uint64_t{1} << 20;  // of a long name or a pax header
+  static constexpr std::uint64_t most_text = std::uint64_t{1} << 20;  // bytes of a long name or pax header
   static constexpr std::size_t most_fields = 256;
   using header = std::array<char, block_bytes>;
 
@@ -212,9 +212,9 @@ class tar_indexer {
   }
 
   forward_reader file_;
-  std::uint64_t begin_ = 0;  // of the current header
+  std::uint64_t begin_ = 0;  // offset of the current header
   record_index index_;
-  std::size_t columns_ = 0;  // of the records in index_
+  std::size_t columns_ = 0;  // number of columns of the records in index_
   std::string key_;
   std::vector<field_place> record_;
   bool has_record_ = false;
