@@ -32,8 +32,8 @@ class word2vec_state;
 ///           uses the next `windows` windows of the text; the last step of an epoch may have fewer windows.
 ///           Each rank computes a contiguous part of the step's windows.
 /// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over
-///           the step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
-///           frequent words would otherwise diverge in large steps.
+///           the step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n. Without this
+///           limit, rows of frequent words would diverge in large steps.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, sent once to every other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
