@@ -16,7 +16,7 @@ struct backend_handle;
 /// before the first plan.
 class run_autotuner : public tuning {
  public:
-  /// Examples per rank and step for which layouts and workers are chosen.
+  /// Number of examples per rank and step; layouts and workers are chosen for this number.
   virtual int batch() const = 0;
 
   /// If `workers` of `settings` is 0, chooses `workers` and `threads`, and logs the choice in one line.

@@ -33,7 +33,7 @@ enum class when_not_finite { stop, skip };
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
 ///           each worker's kernels. For small networks, one worker per processor with one thread each is
 ///           fastest. With `tune` and 0 workers, a short calibration chooses between this division and one
-///           worker with one thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for
+///           worker with one thread per processor. On a GPU, the choice is one worker. `max_bytes`: limit for
 ///           parameters, optimizer state, and the gradients and activations of all workers; 0: the free
 ///           memory of a device, or no limit on the processor. A worker's batches and micro-batches of all
 ///           sizes share one memory block. Each prediction plan is checked against the limit separately.

@@ -187,8 +187,8 @@ class training {
   /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass:
   /// training.evaluate(data, {&classes, &curve}). All ranks get the same reports.
   ///
-  /// Errors    setting_error if the ranks' networks or data sets differ; the data set's error on the rank
-  ///           where it occurs; on the others a data_error that names this rank.
+  /// Errors    setting_error if the ranks' networks or data sets differ. An error of a data set is thrown on
+  ///           its rank; the other ranks throw a data_error that names this rank.
   void evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
                 evaluation_settings const& how = {});
   void evaluate(dataset const& data, std::span<evaluator* const> reports,

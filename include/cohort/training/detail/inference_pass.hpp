@@ -19,8 +19,8 @@ using output_consumer = std::function<void(batch const& from, std::int64_t first
 /// nodes whose outputs the contexts keep.
 ///
 /// Order     collective. `consume` is called on this thread, in the order of the examples.
-/// Errors    setting_error, shape_error; the data set's or the consumer's error on the rank where it occurs,
-///           data_error with that rank on the others.
+/// Errors    setting_error, shape_error. An error of the data set or the consumer is thrown on its rank; the
+///           other ranks throw a data_error that names this rank.
 void run_inference(training_state& run, dataset const& data, evaluation_settings const& how,
                    std::span<int const> layers, output_consumer const& consume);
 

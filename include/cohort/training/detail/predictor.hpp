@@ -90,7 +90,7 @@ class predictor {
   int threads_;
   std::size_t max_bytes_;
   std::atomic<std::uint64_t> fresh_version_{0};  // version of the parameters in the plans' working copies
-  std::mutex making_;                            // plans and working copies; locked before mutex_
+  std::mutex making_;                            // guards plans and working copies; locked first
   std::mutex mutex_;                             // guards plans_ and idle_
   std::vector<cached_plan> plans_;
   std::vector<std::unique_ptr<lane>> idle_;

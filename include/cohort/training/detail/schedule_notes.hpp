@@ -20,8 +20,9 @@ struct schedule_note {
   std::string text;     ///< subject, both ends, and what to set
 };
 
-/// Returns a note for each schedule of a rate or momentum that does not end within the run, and for each
-/// decay (polynomial, cosine without restarts, one_cycle) that ends before half of the run.
+/// Returns a note for each schedule of a rate or momentum that does not end within the run. Also returns a
+/// note for each decay (polynomial, cosine without restarts, one_cycle) that ends in the first half of the
+/// run.
 std::vector<schedule_note> schedule_notes(training_settings const& settings, run_extent const& run);
 
 }  // namespace cohort::detail

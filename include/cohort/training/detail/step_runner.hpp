@@ -23,7 +23,7 @@ struct step_result {
   step_info now{};
   step_outcome done{};
   step_start begin{};
-  int without_weight = 0;  // examples of weight 0
+  int without_weight = 0;  // number of examples of weight 0
   bool exchanges_gradients = false;
   bool met = false;  // whether the ranks met in this step
   agreement agreed{};

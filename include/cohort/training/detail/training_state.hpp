@@ -40,7 +40,7 @@ struct saved_listener {
 
 /// Identifies the examples of an epoch and their order in a checkpoint.
 struct epoch_data {
-  std::optional<std::uint64_t> fingerprint{};  ///< of the data set; absent for a stream
+  std::optional<std::uint64_t> fingerprint{};  ///< fingerprint of the data set; absent for a stream
   std::string order{};  ///< settings that determine the order within an epoch; empty: unknown
 };
 
@@ -136,15 +136,15 @@ struct training_state {
   vote_state voting{};
   non_finite_reports non_finite{};
   data_preparation preparation{};
-  std::vector<std::vector<std::string>> class_names{};  // for each target of the last fit
+  std::vector<std::vector<std::string>> class_names{};  // class names of each target of the last fit
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
-  bool has_resumed = false;  // from a checkpoint, and no fit has begun since
+  bool has_resumed = false;  // whether resumed, and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   fit_loop* active_fit = nullptr;
-  bool is_in_uncommon_step = false;     // in on_step of a step that not all ranks execute
+  bool is_in_uncommon_step = false;     // whether on_step runs for a step of some ranks only
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
   std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged

@@ -154,7 +154,7 @@ class worker_group {
     work_kind kind{};
     bool in_parts = false;
     int micro_batches = 1;
-    int rounds = 0;     // how often a worker takes part in layers' sums
+    int rounds = 0;     // number of times that a worker takes part in layers' sums
     double weight = 0;  // weight of the examples whose gradients are summed
     double former = 1;  // factor of the gradients of earlier micro-batches
     step_info now{};
@@ -276,7 +276,7 @@ class worker_group {
   std::int64_t jobs_ = 0;
   late_update late_{};  // late parts of the last step
   std::mutex late_mutex_;
-  double late_wait_seconds_ = 0;  // waits for late parts that no step has reported yet
+  double late_wait_seconds_ = 0;  // time of waits for late parts, not reported yet
   team_job const step_{this, &worker_group::step_part};
   team_job const finish_late_{this, &worker_group::finish_late};
   team_job const inference_{this, &worker_group::infer_part};

@@ -32,7 +32,7 @@ run_memory memory_of_fit(training_state& run, dataset const& data, fit_settings 
 
 std::string text_of(std::span<rank_memory const> ranks) {
   auto const has_less = [](auto const& a, auto const& b) { return a.bytes < b.bytes; };
-  auto const largest = std::ranges::max_element(ranks, has_less);  // the first one
+  auto const largest = std::ranges::max_element(ranks, has_less);  // the first one of several
   if (ranks.size() == 1) return largest->parts;
   bool const all_equal =
       std::ranges::all_of(ranks, [&](rank_memory const& one) { return one.bytes == largest->bytes; });

@@ -85,7 +85,7 @@ metric_measure measure_auc(shape const& output, tensor_description const&) {
   return {std::move(made), value};
 }
 
-/// Mean over the examples of a function of output and target.
+/// Mean of a function of output and target over the examples.
 class mean_evaluator final : public evaluator {
  public:
   explicit mean_evaluator(std::function<double(tensor_view, tensor_view)> of_example)

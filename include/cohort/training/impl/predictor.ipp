@@ -91,7 +91,7 @@ std::shared_ptr<plan const> predictor::plan_for(int batch, std::span<int const> 
   cached_plan one{batch, {layers.begin(), layers.end()}, {}};
   one.made =
       backend_.make_plan({.batch = batch, .training = false, .max_bytes = max_bytes_, .outputs = one.layers});
-  backend_.parameters->refresh_stale();  // for the working copies of the new plan
+  backend_.parameters->refresh_stale();  // updates the working copies of the new plan
   std::lock_guard const lock(mutex_);
   return plans_.emplace_back(std::move(one)).made;
 }

@@ -23,7 +23,7 @@ std::string_view cut_to_terminal(std::string_view text, int file) {
   if (::ioctl(file, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) return text;
   std::size_t characters = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    bool const begins = (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U;  // a character of UTF-8
+    bool const begins = (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U;  // a character begins
     if (begins && ++characters == window.ws_col) return text.substr(0, at);
   }
   return text;

@@ -391,7 +391,7 @@ std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, 
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
-  std::string listeners;  // those with a name or settings, which must be equal on all ranks
+  std::string listeners;  // listeners with a name or settings, which must be equal
   for (listener const* const one : how.listeners) {
     std::string text = one ? one->name() : "";
     if (std::string const settings = one ? one->settings() : ""; !settings.empty())

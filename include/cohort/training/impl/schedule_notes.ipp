@@ -15,7 +15,7 @@ std::vector<schedule_note> schedule_notes(training_settings const& settings, run
       if (!exceeds_run && !ends_in_run) continue;
       char const *const unit = by_step ? " steps" : " epochs", *const other = by_step ? "epoch" : "step";
       std::string const subject = text_of({"the schedule ", one.name, " of the ", owner});
-      constexpr std::int64_t end = std::int64_t{1} << 53;  // after the schedule and its warm-up
+      constexpr std::int64_t end = std::int64_t{1} << 53;  // a step after the schedule and its warm-up
       std::string text =
           exceeds_run ? text_of({subject, " ends after ", one.length, unit, ", this run after ", *total})
                       : text_of({subject, " ends after ", one.length, " of ", *total, unit,

@@ -42,7 +42,7 @@ void step_runner::check(batch_view& data) {
   }
   state_.rescale(data);
   if (!data.indices.empty()) return;
-  constexpr int rows_of_a_rank = 40;  // number of bits
+  constexpr int rows_of_a_rank = 40;  // number of bits for the rows of a rank
   auto const first = static_cast<std::int64_t>(state_.world->rank()) << rows_of_a_rank;
   indices_->resize(static_cast<std::size_t>(data.count));
   std::iota(indices_->begin(), indices_->end(), first);

@@ -12,8 +12,8 @@ namespace cohort::detail {
 /// process and its group, and processes of cohort-run get one signal from the kernel and one from the
 /// watchdog. A later signal of the same number ends the process.
 void record_stop_signal(int number) {
-  constexpr std::int64_t most_ms = 500;                 // between deliveries of the same signal
-  static constinit std::atomic<std::int64_t> first[2];  // ms, per signal; 0: not received
+  constexpr std::int64_t most_ms = 500;                 // longest time between deliveries of one signal
+  static constinit std::atomic<std::int64_t> first[2];  // time in ms of each signal; 0: not received
   std::size_t const which = number == stop_signals::numbers[0] ? 0 : 1;
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);

@@ -42,9 +42,9 @@ class step_in_parts {
   step_runner runner_;
   phase phase_ = phase::idle;
   std::int64_t job_ = 0;      // worker_group::job of this step
-  step_info part_{}, now_{};  // part_: the last forward; now_: all backward calls
+  step_info part_{}, now_{};  // part_: of the last forward; now_: of all backward calls
   double part_loss_ = 0, loss_ = 0;
-  int part_without_weight_ = 0, without_weight_ = 0;  // examples
+  int part_without_weight_ = 0, without_weight_ = 0;  // number of examples
   step_start begin_{};
   buffer dense_{};       // the gradient in canonical order
   bool viewed_ = false;  // whether dense_ holds the step's gradient, which the caller may change

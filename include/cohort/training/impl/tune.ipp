@@ -132,7 +132,7 @@ timing_autotuner::decision timing_autotuner::decide(std::string const& what,
   for (std::size_t v = 0; v < variants.size(); ++v)
     if (variants[v] == cached) return {v};
   decision chosen{.seconds = std::vector<double>(variants.size(), std::numeric_limits<double>::infinity())};
-  double all = 0;  // seconds; for slow variants, one round is precise enough
+  double all = 0;  // in seconds; one round of a slow variant is precise enough
   for (int round = 0; round < rounds && all < long_enough; ++round)
     for (std::size_t v = 0; v < variants.size(); ++v) {
       double const seconds = seconds_of(v);

@@ -66,7 +66,7 @@ std::vector<metric_value> validation::measure_all(training& run, evaluation_sett
   for (int one : loss.layers()) layers.push_back(one);
   batch_view now;
   rescaled_parts own_units;
-  std::int64_t counts[2]{};  // examples, and those of weight 0
+  std::int64_t counts[2]{};  // number of examples, number of examples of weight 0
   loss_rows selected;
   run_inference(
       state_, data_, how, layers, [&](batch const& from, std::int64_t first, plan_context const& done) {
