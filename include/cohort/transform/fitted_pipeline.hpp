@@ -35,10 +35,10 @@ struct pipeline_program;
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each distinct number that is counted, and 16 bytes
 ///           plus the text for each distinct text.
-/// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error for
-///           a table in memory that lacks a column (setting_error for a file); unless rows are skipped, for a
-///           row that does not match the schema, with file, column, row and rank; if a step has no values to
-///           learn from; for more than max_distinct different values. If one rank throws, all ranks throw.
+/// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error if a
+///           table in memory lacks a column (setting_error for a file); if a row does not match the schema,
+///           with file, column, row and rank, unless rows are skipped; if a step has no values to learn from;
+///           for more than max_distinct different values. If one rank throws, all ranks throw.
 /// Exact     the results are bitwise equal for the same training rows in any order, in any pieces and on any
 ///           ranks; all ranks get equal results.
 class fitted_pipeline {

@@ -36,12 +36,12 @@ struct sequence_examples {
 ///           its rank. Use the data set with sharding::local. Without `order`, rows of a key are sorted by
 ///           rank, and then in the order in which the rank reads them.
 /// Moves     each row is sent at most once.
-/// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
-///           unless rows are skipped, for a row without key or order and for the second of two rows with the
-///           same key and order, with file, row and rank of both; if rows are skipped, only the first of
+/// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. Unless rows
+///           are skipped, data_error for a row without key or order, and for the second of two rows with the
+///           same key and order, with file, row and rank of both. If rows are skipped, only the first of
 ///           these two rows is used. If one rank throws, all ranks throw.
-/// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
-///           of the rows, if `order` is given and no two rows have the same key and order.
+/// Exact     if `order` is given and no two rows have the same key and order, the sequences of all ranks
+///           together are bitwise equal for any number of ranks and any division of the rows.
 class keyed_sequences {
  public:
   keyed_sequences(fitted_pipeline const& fitted, data_table const& rows, transform_settings const& how = {});

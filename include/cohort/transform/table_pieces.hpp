@@ -10,7 +10,7 @@
 
 namespace cohort {
 
-/// Rows in pieces, for data that is read several times or does not fit into memory: a call passes each piece
+/// Rows in pieces, for data that is read several times or does not fit into memory. A call passes each piece
 /// to `use`, in the same order in every call.
 using table_pieces = std::function<void(std::function<void(data_table const&)> const& use)>;
 

@@ -70,7 +70,7 @@ class row_removal {
   void filter(std::size_t row);
   /// Marks a row that does not match the schema.
   ///
-  /// Errors    with bad_record::stop data_error with file, column, row and rank.
+  /// Errors    with bad_record::stop, data_error with file, column, row and rank.
   void refuse(std::size_t row, char const* what, std::string_view column, std::string expected,
               std::string got);
   /// Removes the rows.

@@ -354,7 +354,7 @@ dataset sequences_of(sequence_content const& of, sequence_examples const& how) {
   bool const none = of.ranges.empty();
   auto const rows = none ? std::size_t{1} : static_cast<std::size_t>(of.rows.rows());
   memory->inputs.resize(rows * inputs.size());
-  std::vector<char> is_used(rows);  // by a sequence; other rows may have missing values
+  std::vector<char> is_used(rows);  // whether a sequence uses the row; other rows may have missing values
   for (sequence_content::range const& one : of.ranges)
     std::fill_n(is_used.begin() + one.first, one.length, char{1});
   for (std::size_t c = 0; !none && c < inputs.size(); ++c) {

@@ -230,7 +230,7 @@ class pass_planner {
   pipeline_program const& program_;
   table_schema known_;
   std::set<std::string, std::less<>> unknown_;
-  bool open_ = false;  // one_hot of a category whose values are unknown adds columns with unknown names
+  bool open_ = false;  // one_hot of unknown values adds columns with unknown names
 };
 
 pass_plan plan_of(pipeline_program const& program, plan_purpose purpose) {

@@ -216,7 +216,7 @@ class pipeline_step_runner {
     for (std::string const& name : step.columns) {
       column_schema const schema = frame_.schema_of(name);
       table_column const& column = frame_.column(name);
-      std::vector<double> indices(column.vocabulary.size());  // by code
+      std::vector<double> indices(column.vocabulary.size());  // index of each code
       for (std::size_t i = 0; i < schema.values.size(); ++i)
         indices[static_cast<std::size_t>(std::ranges::lower_bound(column.vocabulary, schema.values[i])
                                          - column.vocabulary.begin())] = static_cast<double>(i);
