@@ -51,8 +51,8 @@ struct prediction_file_settings {
 
 /// The result of write_predictions, the same on every rank.
 struct prediction_file_report {
-  std::int64_t examples = 0;         ///< of all ranks
-  std::int64_t resumed = 0;          ///< of these, those that an interrupted run had predicted
+  std::int64_t examples = 0;         ///< number of all ranks' examples
+  std::int64_t resumed = 0;          ///< number of these that an interrupted run had predicted
   std::vector<std::string> files{};  ///< paths of the files
 };
 

@@ -22,9 +22,9 @@ namespace cohort {
 /// After     the files at `path` are complete; until then, former files of these names remain. After an
 ///           interruption, also by SIGKILL, the same call resumes and keeps the complete chunks, so each rank
 ///           loses at most one chunk. The number of ranks may change, except with sharding::local.
-/// Moves     memory: one batch and its outputs, and at the end about 8 MB and 1 MB for each output; also the
-///           keys of one chunk if rows are sorted by key, or if keys are texts in NPY. Disk: twice the
-///           result; if sorted, also the keys three times. Messages: 32 bytes per chunk, and 16 per second.
+/// Moves     memory: one batch and its outputs; at the end, about 8 MB and 1 MB for each output. If rows are
+///           sorted by key, or if keys are texts in NPY, also the keys of one chunk. Disk: twice the result;
+///           if sorted, also the keys three times. Messages: 32 bytes per chunk, and 16 per second.
 /// Errors    setting_error if settings, models or data differ between ranks, or if the part files belong to
 ///           another model, data set (compared by a sample of its examples) or setting; shape_error if the
 ///           data set does not fit the network. file_error; data_error of the data set, and for a duplicate

@@ -101,7 +101,7 @@ class onnx_importer {
   using extents = std::vector<std::int64_t>;
   struct stored_parameter {
     int layer;
-    std::string_view name;  // as in the kind's parameter_list
+    std::string_view name;  // name as in the kind's parameter_list
     shape dims;
     std::vector<float> values;
   };
@@ -317,8 +317,8 @@ class onnx_importer {
   std::vector<stored_parameter> parameters_{};
   std::vector<int> frozen_{};
   std::vector<std::string> inputs_{};
-  std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
-  std::int64_t folded_ = 0;                                // elements that were computed at import
+  std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // constants that were computed at import
+  std::int64_t folded_ = 0;                                // number of elements computed at import
   std::size_t bytes_ = 0;                                  // size of constants and parameters
   onnx_node const* node_ = nullptr;
   bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately

@@ -115,7 +115,7 @@ struct onnx_model {
   std::vector<onnx_value_info> inputs{};
   std::vector<onnx_value_info> outputs{};
   bool has_functions = false;
-  bool has_sparse = false;  // sparse initializers
+  bool has_sparse = false;  // whether the file has sparse initializers
 };
 
 /// Reads a file from an untrusted source. `file`: its name, for error messages.

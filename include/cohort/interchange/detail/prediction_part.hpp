@@ -38,7 +38,7 @@ class prediction_part {
   std::size_t chunk_;
   std::vector<std::unique_ptr<io::file_writer>> files_;  // CSV, or the outputs' arrays and integer keys
   std::string text_;
-  std::uint64_t bytes_ = 0;             // written to the CSV file
+  std::uint64_t bytes_ = 0;             // number of bytes written to the CSV file
   std::int64_t row_;                    // index of the next example
   std::vector<std::int64_t> integers_;  // keys of the batch
   std::vector<std::string> texts_;      // keys of the chunk, in NPY

@@ -34,7 +34,7 @@ struct tensor_operation {
   enum class kind { transpose, axes, part, gates, reshape };
   kind what = kind::transpose;
   std::vector<int> numbers{};           ///< axes: the axes; part: index and number of parts
-  gate_orders const* orders = nullptr;  ///< gates
+  gate_orders const* orders = nullptr;  ///< gate orders of the operation `gates`
 
   /// Parses an operation, such as "axes:3,2,0,1". Returns nullopt for any other text.
   static std::optional<tensor_operation> parse(std::string_view text);

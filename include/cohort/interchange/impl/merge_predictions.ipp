@@ -182,7 +182,7 @@ class part_rows {
   std::map<std::size_t, part> open_;
 };
 
-constexpr std::size_t runs_at_once = 64;  // sorted files that are merged at once
+constexpr std::size_t runs_at_once = 64;  // number of sorted files that are merged at once
 
 /// Calls visit(entry) for all keys in ascending order.
 template <class Visit>

@@ -222,7 +222,7 @@ mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string c
     tensor_view from = tensors[next.tensors[0]].view;
     shape const& dims = into.table()[static_cast<std::size_t>(next.p)].spec.dims;
     if (next.tensors.size() == 1 && next.orders[0].empty() && from.type != element_type::bf16) {
-      from.dims = dims;  // differs after reshape
+      from.dims = dims;  // the extents differ after reshape
     } else {
       detail::with_real(into.type(), [&]<class T>(T*) {
         auto const count = static_cast<std::size_t>(dims.elements());

@@ -170,7 +170,7 @@ void onnx_exporter::export_layer(int id) {
   std::string value = (this->*function)();
   std::vector<int> const outputs = net_.outputs();
   bool const is_output = std::ranges::find(outputs, id) != outputs.end();
-  if (value.empty()) return;  // a recurrent layer that only recurrent_output layers read
+  if (value.empty()) return;  // only recurrent_output layers read this recurrent layer
   if (is_output) value = rescaled_output(id, value);
   if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value});
   // The last node and its output get the layer's name. Exception: of the nodes of a recurrent layer, the
@@ -351,7 +351,7 @@ std::string onnx_exporter::transposed(std::string value, std::vector<std::int64_
 }
 std::string onnx_exporter::reshaped(std::string value, shape const& dims) {
   std::vector<std::int64_t> wanted = extents_of(dims);
-  wanted.insert(wanted.begin(), 0);  // the batch, unchanged
+  wanted.insert(wanted.begin(), 0);  // the batch stays unchanged
   return emit("Reshape", {std::move(value), integers(wanted)});
 }
 std::string onnx_exporter::sliced(std::string value, int axis, int first, int last) {

@@ -306,7 +306,7 @@ bool onnx_importer::slice_filled() {
   if (steps && std::ranges::any_of(*steps, [](std::int64_t step) { return step != 1; })) return false;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     std::int64_t& extent = result.dims[static_cast<std::size_t>(axis_of((*axes)[i], result.dims.size()))];
-    if (extent < 0) return false;  // the batch
+    if (extent < 0) return false;  // the axis of the batch
     extent = slice_bound((*ends)[i], extent) - slice_bound((*starts)[i], extent);
     if (extent < 1) return false;
   }

@@ -264,7 +264,7 @@ void onnx_importer::set_reshaped(onnx_value const& x, extents const& target, std
   std::size_t const batch = batch_axis(x);
   std::int64_t const count = x.dims[batch];
   std::int64_t outside = 1, elements = 1, wanted = inside;
-  extents dims;  // behind the batch; Cohort stores the batch first
+  extents dims;  // extents after the batch; Cohort stores the batch first
   for (std::size_t a = 0; a < x.dims.size(); ++a)
     if (a != batch) elements *= x.dims[a], outside *= a < batch ? x.dims[a] : 1;
   for (std::size_t i = 0; i < place; ++i) {
@@ -372,7 +372,7 @@ void onnx_importer::transpose() {
   if (order.size() != rank)
     refuse("perm has another length than the axes of the input", {rank}, {order.size()}, onnx_remedy::check);
   onnx_value made = x;
-  extents axes;  // of the value in the new order
+  extents axes;  // axes of the value in the new order
   for (std::int64_t const from : order) {
     if (from < 0 || from >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(from)])
       refuse("perm is not a permutation", {"each of 0 to ", static_cast<std::int64_t>(rank) - 1, " once"},

@@ -437,7 +437,7 @@ onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor
     first = std::min(first, axis), last = axis;
   }
   shape const whole = shape_of(x.id);
-  if (first == rank) {  // one number
+  if (first == rank) {  // the factor or offset is one number
     double const value = static_cast<double>(with.values.at(0));
     if (factor) return like(x, append("scale", {x.id}, {{"factor", {value}}}));
     int const row = reshaped(x.id, checked_shape({1, 1, whole.elements()}));
@@ -509,7 +509,7 @@ onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t fir
   dims[static_cast<std::size_t>(axis) - 1] = last - first;
   if (first == 0 && last == along) return x;
   auto const from = static_cast<double>(first), to = static_cast<double>(last);
-  if (!x.view.empty()) {  // the axis becomes that of the channels
+  if (!x.view.empty()) {  // the axis becomes the channel axis
     onnx_value part = moved(x, static_cast<std::size_t>(axis), 1);
     part.id = append("subset", {reshaped(part, checked_shape({along, before * after, 1}))},
                      {{"first", {from}}, {"last", {to}}});

@@ -94,7 +94,7 @@ imported_model onnx_importer::run() {
   std::vector<int> const outputs = add_outputs();
   net_.declare_outputs(outputs);
   name_layers(outputs);
-  std::vector<std::string> names;  // before the nodes are sorted
+  std::vector<std::string> names;  // names of the nodes before they are sorted
   for (int id = 0; id < net_.view().size(); ++id) names.emplace_back(net_.view().given_name(id));
   auto const name_of_layer = [&](int id) -> std::string const& {
     return names[static_cast<std::size_t>(id)];
@@ -133,7 +133,7 @@ void onnx_importer::name_layers(std::span<int const> outputs) {
   for (onnx_node const& node : model_.nodes) {
     std::vector<std::string_view> results;
     for (std::string const& output : node.outputs) {
-      if (!values_.contains(output)) denote(output, none);  // of a node that no output needs
+      if (!values_.contains(output)) denote(output, none);  // the output of a node that is not needed
       if (uses_.contains(output)) results.push_back(output);
     }
     denote(node.name, results.size() == 1 ? layer_of(results[0]) : none);
@@ -313,7 +313,7 @@ void onnx_importer::import_node(onnx_node const& node) {
 }
 
 /// Imports a node that reads values with a joined axis. Operators on the last axes do not depend on whether
-/// the axes before are joined: the operators are imported for the separate axes, and these axes of the result
+/// the axes before are joined. Such an operator is imported for the separate axes; these axes of the result
 /// are then joined.
 void onnx_importer::import_joined(known_operator const& known) {
   static constexpr std::string_view moving[]{"Identity", "Reshape", "Shape", "Transpose"};
@@ -406,7 +406,7 @@ void onnx_importer::find_lengths() {
     node_ = &model_.nodes[n];
     if (!live_[n] || !is_recurrent_operator(node_->op) || !has_input(4)) continue;
     std::string const& lengths = node_->inputs[4];
-    if (values_.contains(lengths)) continue;  // constant
+    if (values_.contains(lengths)) continue;  // the lengths are constant
     if (!graph_inputs.contains(lengths))
       refuse("sequence_lens are computed", "an input of the graph", quote_for_error(lengths),
              "make the lengths an input of the graph");

@@ -94,7 +94,7 @@ void prediction_run::check() {
     layout_.outputs.push_back({.name = net.name(id), .example = net[id].output, .classes = classes_of(id)});
     made_.push_back({.example = net[id].output, .values = {}});
   }
-  if (layout_.format == prediction_format::npy) layout_.arrays();  // throws for equal file names
+  if (layout_.format == prediction_format::npy) layout_.arrays();  // throws if two file names are equal
 }
 
 std::vector<std::string> prediction_run::classes_of(int layer) const {
@@ -184,7 +184,7 @@ void prediction_run::prepare(std::vector<shared_fact> const& facts) {
   for (std::string const& name : names)
     if (name.find(".partial-") != name.npos) io::remove_file(layout_.folder() + '/' + name);
   if (how_.merge)
-    for (std::string const& path : layout_.files()) io::file_writer{path};  // fails before the computation
+    for (std::string const& path : layout_.files()) io::file_writer{path};  // finds errors early
   if (io::size_of_file(manifest())) return expect_same_run(facts);
   io::json_writer out(2);
   out.begin_object();
