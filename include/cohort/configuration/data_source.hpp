@@ -36,7 +36,7 @@ struct idx_source {
   std::string labels{};
   std::string test_images{};
   std::string test_labels{};
-  int classes = 0;  ///< 0: largest label + 1
+  int classes = 0;  ///< number of classes; 0: largest label + 1
 };
 
 /// A table of comma- or tab-separated values, encoded by a table_encoder that is fitted to the training rows.
@@ -51,8 +51,8 @@ struct table_source {
   bool stratified = false;  ///< whether each class of the target is divided in the same proportion
   encoder_settings encode{};
   table_settings format{};
-  std::optional<transform_pipeline> transform{};  ///< without group_by_key and windows
-  bad_record bad = bad_record::stop;              ///< for rows that do not match the schema of `transform`
+  std::optional<transform_pipeline> transform{};  ///< pipeline without group_by_key and windows
+  bad_record bad = bad_record::stop;              ///< action for rows that do not match the schema
 };
 
 /// Byte-level tokenizer of a text (tokenizer): every byte is a token.
@@ -80,7 +80,7 @@ using text_tokens = std::variant<character_tokens, byte_tokens, byte_pair_tokens
 struct text_source {
   std::string file{};
   text_tokens tokens{};
-  int length = 64;     ///< tokens of a crop
+  int length = 64;     ///< number of tokens in a crop
   int vocabulary = 0;  ///< vocabulary size of the network; 0: the tokenizer's
   double test_fraction = 0.1;
 };
@@ -89,7 +89,7 @@ struct text_source {
 /// set.
 struct series_source {
   std::string file{};
-  std::vector<std::string> columns{};  ///< empty: all
+  std::vector<std::string> columns{};  ///< columns of the series; empty: all
   window_settings window{};
   double test_fraction = 0.2;
   table_settings format{};
@@ -124,7 +124,7 @@ struct images_source {
   double test_fraction = 0.2;
   std::uint64_t split_seed = 0;
   std::string words{};
-  bad_record bad = bad_record::stop;  ///< for images that cannot be decoded
+  bad_record bad = bad_record::stop;  ///< action for images that cannot be decoded
   image_options options{};
 };
 

@@ -44,7 +44,7 @@ using strategy_source = std::variant<automatic_strategy, no_strategy, allreduce,
 struct rank_settings {
   int count = 1;  ///< number of ranks, each a thread of this process
   std::string communicator = "auto";
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for every wait for another rank
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< limit of every wait for another rank
   std::chrono::milliseconds heartbeat = std::chrono::seconds(10);
 };
 
@@ -52,7 +52,7 @@ struct rank_settings {
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
   std::string checkpoints{};          ///< folder of the checkpoints
-  std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when SIGTERM stops the run
+  std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when a signal stops the run
   int keep = 3;                       ///< number of checkpoints to keep
   bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
   std::string report{};               ///< results as JSON

@@ -340,7 +340,7 @@ inline void check_content(image_content const& s, bool is_named) {
 }
 inline void check_content(number_content const& s, bool is_named) {
   std::string const path = "data.records.content.numbers.";
-  constexpr std::size_t most = shape::max_rank - 1;  // a batch has one more
+  constexpr std::size_t most = shape::max_rank - 1;  // the shape of a batch has one axis more
   if (s.extents.empty() || s.extents.size() > most)
     refuse_field(path + "extents", text_of({"1 to ", most, " extents of an example"}),
                  text_of({s.extents.size(), " extents"}));
