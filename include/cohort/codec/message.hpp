@@ -118,7 +118,7 @@ class message_view {
   float value(std::size_t k) const { return at<float>(tail_, k); }
   /// Returns the payload without its multiples or values.
   std::span<std::byte const> codes() const { return codes_; }
-  /// Returns the first bit after the codes of block b. For the last block it includes up to 7 padding bits.
+  /// Returns the first bit after the codes of block b. For the last block, up to 7 padding bits are included.
   std::uint64_t end_of_block(std::size_t b) const;
   /// Returns the number of elements sent in blocks; multiples are not counted.
   std::uint64_t sent() const { return sent_; }

@@ -13,7 +13,7 @@
 namespace cohort {
 
 /// The tensors whose elements a message contains, concatenated into a flat view. Values that must not be
-/// compressed (running statistics) are not part of it.
+/// compressed (running statistics) are not part of the flat view.
 ///
 /// Units     elements; their total may exceed 2³¹.
 /// Errors    setting_error for a tensor without elements, and for more than 2⁴⁴ elements in total (a message
