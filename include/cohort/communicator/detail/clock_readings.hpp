@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// A comparison of two clocks: when rank 0's clock was at `here`, the other rank's was at `there`, with an
-/// error of at most ± `error`.
+/// A comparison of two clocks: when rank 0's clock was at `here`, the other rank's clock was at `there`, with
+/// an error of at most ± `error`.
 ///
 /// Units     ns of std::chrono::steady_clock.
 struct clock_reading {

@@ -200,8 +200,9 @@ class rank_monitor {
   void ask_silent_ranks();
   /// Announces ranks for which report_lost was called.
   void announce_ended_ranks();
-  /// Announces ranks whose silence exceeds longest_silence() as lost. If there is one, also announces ranks
-  /// whose silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
+  /// Announces ranks whose silence exceeds longest_silence() as lost. If there is such a rank, also announces
+  /// ranks whose silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported
+  /// together.
   void detect_lost_ranks();
   std::string describe_silence(std::span<int const> silent, clock::duration shortest) const;
 

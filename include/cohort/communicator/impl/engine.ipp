@@ -319,7 +319,7 @@ void engine::run_progress_thread() noexcept {
   poll_rhythm polls;
   constexpr auto longest_sleep = std::chrono::milliseconds(1);
   // A thread that waits for an operation yields its processor to this thread, and a message may arrive soon.
-  // Polling then costs less than a sender that has to wake this thread.
+  // Polling therefore costs less than letting the sender wake this thread.
   constexpr auto polling = std::chrono::microseconds(100);
   auto last_move = wire->time().now();
   for (bool leaving = false; !leaving;) {
