@@ -48,7 +48,7 @@ enum class when_diverged { stop, repair };
 ///           `overlap_next_forward`, or if the first bucket is reduced in place, a separate allreduce sends
 ///           the votes. If layers have running statistics, two allreduces of 2·C + L f64 in total, for C
 ///           channels in L layers (merge_statistics), before the wait for the buckets. At the start of a new
-///           run, a broadcast of n elements per array (parameters and optimizer state), a rank sends at most
+///           run, a broadcast of n elements per array (parameters and optimizer state); a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes. If the checksums differ
 ///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
 ///           packs and waits for nothing. A resync hashes the parameters in place; ranks with different

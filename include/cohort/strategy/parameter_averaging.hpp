@@ -19,9 +19,9 @@ namespace cohort {
 ///     `overlap`       the allreduce is in flight during the next `every` steps
 ///
 /// Shapes    the canonical flat view, and with `average_optimizer_state` one more array per state array of
-///           the optimizers. The arrays are averaged in place if all ranks have the same layout, in the
-///           processor's memory and with padding of at most 1/64, and if there is no outer step, no
-///           constraint and no `overlap`.
+///           the optimizers. If all ranks have the same layout, in the processor's memory and with padding of
+///           at most 1/64, and if there is no outer step, no constraint and no `overlap`, the arrays are
+///           averaged in place.
 /// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead. The
 ///           speed of the slowest rank in the last period determines the number of steps, which is the same
 ///           on all ranks. The result's bits then depend on timing.
@@ -37,8 +37,8 @@ namespace cohort {
 ///           r has sent w_r and trained further to w; afterwards rank r has g + (w − w_r). At an epoch's end,
 ///           or when a vote ends the run, all ranks have g.
 /// Moves     per meeting an allreduce of n·(1 + averaged state arrays) + 5 elements; n + 5 with `overlap`.
-///           Networks with running statistics need two more allreduces, as merge_statistics, and `seconds`
-///           one of 8 bytes. At the start of a new run rank 0's arrays are broadcast.
+///           Networks with running statistics need two more allreduces, as merge_statistics. `seconds` needs
+///           an allreduce of 8 bytes. At the start of a new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if a rank is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
 ///           rounding. With one rank, the plain outer step and examples without weights, the result is

@@ -46,12 +46,13 @@ struct agreement {
 /// Progress of a run when a hook is called.
 ///
 /// Units     `step` counts updates from 0. `examples`: number of this rank's examples in this step. `weight`:
-///           sum of their weights (1 for an example without a weight). If the losses are means over the steps
-///           of masked sequences, each weight is multiplied by the example's number of unmasked steps.
-///           `expected`: number of examples of all ranks, exact except at a stream's end. `mine`: the votes
-///           of this rank. `max_late_buckets`: how many of the first buckets may be late (see finish_late).
-///           `data_ended`: this rank's part of a stream has ended; other ranks may have examples left. A
-///           strategy whose ranks do not meet in every step may then skip to the next meeting.
+///           sum of these examples' weights (1 for an example without a weight). If the losses are means over
+///           the steps of masked sequences, each weight is multiplied by the example's number of unmasked
+///           steps. `expected`: number of examples of all ranks, exact except at a stream's end. `mine`: the
+///           votes of this rank. `max_late_buckets`: how many of the first buckets may be late (see
+///           finish_late). `data_ended`: this rank's part of a stream has ended; other ranks may have
+///           examples left. A strategy whose ranks do not meet in every step may then skip to the next
+///           meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;

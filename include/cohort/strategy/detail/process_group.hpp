@@ -49,7 +49,7 @@ class process_group {
   ///           that rank.
   void sum(std::span<float> x, step_info& now, bool unweighted) const;
 
-  /// Broadcasts the leader's agreement to the group, and x unless a number was not finite.
+  /// Broadcasts the leader's agreement to the group. If all numbers were finite, also broadcasts x.
   void broadcast(agreement& agreed, std::span<float> x) const;
 
   /// Sums x at the leader and fills it with zeros on the other ranks.  Shapes: the same on all ranks.

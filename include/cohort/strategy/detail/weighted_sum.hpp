@@ -16,7 +16,7 @@ namespace cohort::detail {
 
 /// Weighted mean of an array over the ranks, with the ranks' votes in the same allreduce.
 ///
-/// Shapes    `count` elements of f32 or f64; with votes, `vote_words` more after them. Without votes the
+/// Shapes    `count` elements of f32 or f64; with votes, followed by `vote_words` elements. Without votes the
 ///           array may be in an arena, reduced in place.
 /// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
 /// Exact     with one rank of weight `expected` no bit changes; for 2ᵏ ranks of equal weight, the scaling is
