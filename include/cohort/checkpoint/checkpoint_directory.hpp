@@ -21,10 +21,10 @@ struct checkpoint_content {
 /// disk, a manifest. Returns the path of the checkpoint.
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
-/// After     of the checkpoints up to this step, the newest `keep` complete ones are kept; older and
-///           unfinished ones are removed. A damaged checkpoint is removed only if `keep` newer ones are
-///           complete. Other files and checkpoints of later steps are unchanged. A file that cannot be
-///           removed is reported in rank 0's log.
+/// After     the newest `keep` complete checkpoints up to this step are kept; older and unfinished ones are
+///           removed. A damaged checkpoint is removed only if `keep` newer ones are complete. Other files and
+///           checkpoints of later steps are unchanged. A file that cannot be removed is reported in rank 0's
+///           log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons. The directory is
 ///           then restored, and training may continue. One such reason: another process saved the newest

@@ -71,8 +71,8 @@ struct checkpoint_entry {
 /// Parses a folder name. Returns nullopt for any name that is not a checkpoint's.
 std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name);
 
-/// Lists the checkpoints of a directory, including unfinished ones, newest first. Of two checkpoints of the
-/// same step, the replaced one is listed second.
+/// Lists the checkpoints of a directory, including unfinished ones, newest first. If there are two
+/// checkpoints of one step, the replaced one is listed second.
 std::vector<checkpoint_entry> list_checkpoints(std::string const& directory);
 
 /// Names of the checkpoints that have a manifest, in the order of list_checkpoints.

@@ -26,7 +26,7 @@ struct transfer_report {
 
 /// Loads the parameters of every layer whose name, parameter names and shapes all occur in `from`.
 ///
-/// After     each layer has all its parameters loaded, including running statistics, or none.
+/// After     for each layer, either all parameters are loaded, including running statistics, or none.
 /// Errors    data_error if no layer matches, or a running variance is negative or NaN; nothing changes then.
 /// Exact     type conversion as in model_file.
 transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name, graph_view net,
