@@ -48,9 +48,9 @@ class calibration_report final : public evaluator {
   /// Bins by the probabilities of one column: the column's class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
-  /// Expected calibration error: the mean of |probability − frequency| of a bin, weighted by its examples.
-  /// Maximum calibration error: the largest |probability − frequency| of a bin. Both are empty without
-  /// examples.
+  /// Expected calibration error: the mean of |probability − frequency| over the bins, weighted by the bins'
+  /// numbers of examples. Maximum calibration error: the largest |probability − frequency| of a bin. Both are
+  /// empty without examples.
   std::optional<double> expected_error() const;
   std::optional<double> largest_error() const;
 

@@ -36,8 +36,8 @@ class confusion_matrix {
   /// Adds the counts of another matrix.  Errors: setting_error if the numbers of classes differ.
   void merge(confusion_matrix const& other);
 
-  /// Writes the counts that are not 0, each after the number of zero counts before it: at most 20 bytes for
-  /// each count, usually few.
+  /// Writes the nonzero counts, and before each the number of preceding zero counts. A count takes at most 20
+  /// bytes, usually few.
   void write(detail::report_writer& out) const;
   /// Reads counts that `write` has written.
   /// Before    the matrix is empty; the bytes are untrusted.
