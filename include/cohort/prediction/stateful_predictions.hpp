@@ -13,7 +13,7 @@ namespace cohort {
 ///     stateful_predictions stream(model, 8);                    // eight sequences side by side
 ///     predictions const made = stream.advance(measurements);    // 8 × k × C: their next k steps
 ///
-/// Shapes    an input T×C of the network becomes sequences × k × C here, an input of T indices becomes
+/// Shapes    an input T×C of the network becomes sequences × k × C here; an input of T indices becomes
 ///           sequences × k. For k = 1 the extent k may be omitted. Other inputs (those read after a layer
 ///           with `last_step`) are unchanged. Returns the first output of the network: k × … per sequence or,
 ///           with `last_step`, the output after the last of the k steps.
