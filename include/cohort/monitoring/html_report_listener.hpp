@@ -54,7 +54,7 @@ struct html_report_settings {
 ///
 /// Units     losses within an epoch, and all times outside the table of phases, are those of rank 0.
 ///           Phases: means over all steps but the first one, which also builds the plan. An update ratio is
-///           the norm of a step's update / the norm of the tensor before the step; if the strategy exchanges
+///           the norm of a step's update / the norm of the tensor before the step. If the strategy exchanges
 ///           parameters, the update includes the exchange. A curve with more than 512 points shows means of
 ///           adjacent points. Bytes are those that rank 0 sends in steps, not in evaluations or at the ends
 ///           of epochs.
