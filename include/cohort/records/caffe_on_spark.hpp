@@ -29,7 +29,8 @@ struct caffe_on_spark_key {
   /// or com.yahoo.ml.dl.caffe.Pair (id, label).
   ///
   /// Before    the key may be untrusted: only texts and boxed integers and booleans are read.
-  /// Errors    data_error naming `where` and the byte for any other object, or bytes that are no Java object.
+  /// Errors    data_error naming `where` and the byte for any other object, or for bytes that are not a Java
+  ///           object.
   static caffe_on_spark_key parse(std::span<std::byte const> key, std::string_view where);
 };
 

@@ -56,8 +56,8 @@ struct chunk_grid {
 ///           stored in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or
 ///           empty if the format has no keys. `blocks`: in the order of `first`; empty for a file that is not
 ///           packed.
-/// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
-///           blocks, one after the other: blocks.front().first is the file's size.
+/// Units     offsets below the file's size refer to the file. All other offsets refer to the concatenated
+///           contents of the blocks, where blocks.front().first is the file's size.
 struct record_index {
   std::vector<std::string> fields{};
   std::vector<field_place> places{};

@@ -24,8 +24,8 @@ struct record_settings {
 
 /// The records of several files, with random access. Cheap to copy.
 ///
-/// Order     records by file in the given order, then by place in the file.
-/// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
+/// Order     records are ordered by file as given, then by place in the file.
+/// Moves     constructing reads every file without a cached index once, from beginning to end. An
 ///           index of more than 16 GiB is not cached.
 ///           The index stays in memory: 16 bytes for each field of each record, 32 bytes and the text for
 ///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array). Rows of other

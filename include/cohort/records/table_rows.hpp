@@ -39,8 +39,8 @@ struct table_rows_settings {
 ///     table_encoder const encoder(rows.read(0, 100'000), {.target = "clicked", .other = true});
 ///     run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
 ///
-/// Order     rows by file in the given order, then by line.
-/// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
+/// Order     rows are ordered by file as given, then by line.
+/// Moves     constructing reads every file without a cached index once. The index has one entry
 ///           for each block of rows.
 /// Errors    setting_error without files, for missing_values::drop, block_bytes of 0, or numbers that are
 ///           neither f32 nor f64. file_error.
@@ -55,10 +55,10 @@ class table_rows {
   std::vector<std::string> const& columns() const&;
   std::vector<std::string> const& columns() const&& = delete;  // keep the rows in a variable
 
-  /// Parses at most `count` rows of one file: from row `first` on, of the file that contains row `first`.
-  /// These rows decide which columns contain numbers and which contain texts.
+  /// Parses at most `count` rows, beginning with row `first`. All of them are in the file that contains row
+  /// `first`. These rows decide which columns contain numbers and which contain texts.
   ///
-  /// Cost      the blocks that contain the rows are read, and only the rows are parsed.
+  /// Cost      reads the blocks that contain the rows, and parses only the rows.
   /// Errors    setting_error if `first` or `count` is out of range; those of parse_table, with the line in
   ///           the file.
   data_table read(std::int64_t first, std::int64_t count) const;

@@ -64,7 +64,7 @@ class block_cache {
     return made;
   }
 
-  /// Adds the bytes of a content that was read to the size of the cache.
+  /// Adds the size of a content that was read to the size of the cache.
   void count(key const& wanted, std::shared_ptr<block> const& one, std::uint64_t bytes) {
     std::lock_guard const lock(mutex_);
     auto const found = entries_.find(wanted);

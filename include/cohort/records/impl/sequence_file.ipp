@@ -171,7 +171,7 @@ class sequence_file_indexer {
     std::int64_t const records = variable();
     if (records < 0 || static_cast<std::uint64_t>(records) > most_lengths)
       refuse("a block is damaged", {"0 to ", most_lengths, " records"}, {records});
-    // Compressed blocks may contain many empty objects. This bounds the memory of their index.
+    // Compressed blocks may contain many empty objects. This limit bounds the memory of the index.
     std::uint64_t const most = (std::uint64_t{1} << 20) + 8 * file_.size();
     if (found_.places.size() / 2 + static_cast<std::uint64_t>(records) > most)
       refuse("the file has too many records for its size", {"at most ", most}, "more");

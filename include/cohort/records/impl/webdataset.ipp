@@ -192,7 +192,8 @@ class tar_indexer {
     record_[column] = place;
   }
 
-  /// Adds the record that has been read. Records before the first occurrence of a field do not have it.
+  /// Adds the record that has been read. Records before the first occurrence of a field do not have this
+  /// field.
   void finish_record() {
     if (!has_record_) return;
     std::size_t const columns = index_.fields.size(), records = index_.keys.size();
