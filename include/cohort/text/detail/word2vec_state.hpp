@@ -44,7 +44,7 @@ class skip_gram_windows {
  private:
   static constexpr std::size_t longest_sentence = 1000;  // as in the original tool
 
-  /// Appends the words that subsampling keeps of the sentence at `begin`. Returns the start of the next
+  /// Appends those words of the sentence at `begin` that subsampling keeps. Returns the start of the next
   /// sentence.
   std::int64_t read_sentence(token_stream const& tokens, std::int64_t epoch, std::int64_t begin);
 
@@ -109,7 +109,7 @@ class sparse_rows {
 
   /// Appends rows, terms and sums.
   void write(std::vector<std::byte>& to) const;
-  /// Adds the sums in bytes that write has appended; returns the remaining bytes.
+  /// Adds the sums that `write` has appended to `from`; returns the bytes after these sums.
   std::span<std::byte const> add(std::span<std::byte const> from);
 
  private:
