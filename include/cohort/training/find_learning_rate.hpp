@@ -31,8 +31,8 @@ struct rate_search {
 ///
 /// `loss`        mean loss of all ranks in this step, before its update
 /// `smoothed`    exponential moving average of the losses so far
-/// `suggested`   rate in the middle of the third of the rows in which the loss falls most steeply; none if it
-///               never falls
+/// `suggested`   rate in the middle of the third of the rows in which the loss falls most steeply; none if
+///               the loss never falls
 struct rate_table {
   struct row {
     double rate = 0, loss = 0, smoothed = 0;

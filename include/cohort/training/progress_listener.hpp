@@ -39,7 +39,7 @@ struct progress_settings {
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
 ///           an epoch, over the examples of all ranks at the epoch's end. In a resumed epoch, the numbers
-///           cover only the resumed part. Samples are those of all ranks; within an epoch, this number is
+///           cover only the resumed part. Samples are those of all ranks; within an epoch, their number is
 ///           estimated as rank 0's samples times the number of ranks. The learning rate is that of the last
 ///           step, without a layer's own factor. Times are those of the reports.
 /// Order     the bar is removed at the end of its epoch, at the end of fit, and by the destructor, so later

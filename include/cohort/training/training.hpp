@@ -81,7 +81,8 @@ class training {
   ///           Changes that were made through a training_loop are included.
   /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
   ///           forward and step.
-  /// Errors    setting_error for an unknown name, with the known names; before the first step of this object.
+  /// Errors    setting_error for an unknown name, with the known names; also before the first step of this
+  ///           object.
   std::vector<double> last_gradient(std::string_view name) const;
   communicator& world() const;
   /// The strategy's measurements on this rank.
@@ -144,7 +145,7 @@ class training {
   /// Uses a fitted normalisation from now on. An empty normalisation ends the rescaling.
   ///
   /// Order     not during fit. All ranks must use the same normalisation; fit checks this.
-  /// Errors    shape_error if its maps do not match the network; setting_error for a scale of 0 or a number
+  /// Errors    shape_error if the maps do not match the network; setting_error for a scale of 0 or a number
   ///           that is not finite.
   void normalise(cohort::normalisation with);
   cohort::normalisation const& normalisation() const&;

@@ -73,7 +73,7 @@ class worker_group {
 
   /// Returns the workers' gradient arenas; allocates them at the first call.
   ///
-  /// Before    a plan was made, because the plan fixes the size of the arenas.
+  /// Before    a plan exists, because the plan determines the size of the arenas.
   gradient_parts& gradients();
   bool has_gradients() const { return gradients_.has_value(); }
 
@@ -81,8 +81,8 @@ class worker_group {
   /// empty. Each worker splits its rows into `micro_batches` micro-batches.
   ///
   /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
-  ///           or the strategy rejects the step. After a value that is not finite, non_finite_location()
-  ///           returns where the first one was computed.
+  ///           or the strategy rejects the step. If a value was not finite, non_finite_location() returns
+  ///           where the first such value was computed.
   step_outcome step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                     parameter_update& update, int micro_batches = 1);
 

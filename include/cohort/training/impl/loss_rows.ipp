@@ -41,7 +41,7 @@ void loss_rows::select(graph_view net, int loss, tensor_view outputs, tensor_vie
   targets_ = copy_counted(targets_, target_memory_);
 }
 
-/// Copies the rows that count to `memory`.
+/// Copies all rows that are not omitted to `memory`.
 tensor_view loss_rows::copy_counted(tensor_view rows, reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);
   memory.resize(rows.bytes());
