@@ -91,8 +91,8 @@ class fitted_pipeline {
 
   /// Reads a fitted pipeline.
   ///
-  /// Errors    data_error with name, line, column and path, as transform_pipeline::from_json, or if pipeline
-  ///           and learned values do not match.
+  /// Errors    data_error as transform_pipeline::from_json, with name, line, column and path; also if
+  ///           pipeline and learned values do not match.
   static fitted_pipeline from_json(std::string_view text, std::string_view name = "JSON text");
   /// Reads a parsed fitted pipeline.
   static fitted_pipeline from(io::json_value root);

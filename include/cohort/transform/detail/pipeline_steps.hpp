@@ -16,7 +16,7 @@ table_schema schema_after(pipeline_program const& program, std::size_t step, tab
 /// Applies a step to rows.
 ///
 /// Before    as schema_after, for the frame's schema.
-/// Errors    with bad_record::stop data_error for a row that does not match the schema.
+/// Errors    with bad_record::stop, data_error for a row that does not match the schema.
 void apply_step(pipeline_program const& program, std::size_t step, row_frame& frame,
                 transform_settings const& how, transform_report& report);
 

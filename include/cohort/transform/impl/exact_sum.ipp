@@ -30,7 +30,7 @@ scaled_number rounded_magnitude(std::span<std::uint32_t const> magnitude, int sh
   if (top == 0) return {};
   auto const digit = [&](std::size_t i) { return i < top ? std::uint64_t{magnitude[top - 1 - i]} : 0; };
   int const zeros = std::countl_zero(magnitude[top - 1]);
-  // The highest 64 bits; the lowest one also represents all bits below.
+  // The highest 64 bits; the lowest of these also represents all lower bits.
   std::uint64_t bits = digit(0) << 32 | digit(1);
   std::uint64_t const rest = digit(2) << 32 | digit(3);
   if (zeros > 0) bits = bits << zeros | rest >> (64 - zeros);
