@@ -66,7 +66,7 @@ struct mapping_report {
 /// Before    `file` is for errors.
 /// Errors    data_error that lists the differences, up to 20 of each kind: parameters without a rule, missing
 ///           tensors, tensors of another shape or type, and tensors that no rule reads or ignores, except
-///           those of an unread_type. The parameters are unchanged after an error.
+///           tensors with an unread_type. The parameters are unchanged after an error.
 /// Exact     bitwise, if no tensors are added and the types are equal; otherwise as model_file.
 mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
                            name_map const& map, graph_view net, parameter_set& into);

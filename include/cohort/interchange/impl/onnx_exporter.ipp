@@ -173,8 +173,8 @@ void onnx_exporter::export_layer(int id) {
   if (value.empty()) return;  // only recurrent_output layers read this recurrent layer
   if (is_output) value = rescaled_output(id, value);
   if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value});
-  // The last node and its output get the layer's name. Exception: of the nodes of a recurrent layer, the
-  // recurrent operator has the layer's name.
+  // The last node and its output get the layer's name. Exception: in a recurrent layer, the recurrent
+  // operator has the layer's name.
   if (model_.nodes.size() > nodes && model_.nodes.back().outputs.size() == 1
       && model_.nodes.back().outputs[0] == value) {
     onnx_node& last = model_.nodes.back();
@@ -228,8 +228,8 @@ std::string onnx_exporter::encoded_number(std::size_t c) {
   return emit("Where", {missing, number(*column.fill), value});
 }
 
-/// If the encoder has no slot for a string, the runtime reports an error: OneHotEncoder because `zeros` is 0,
-/// and Gather because LabelEncoder returns an index that is out of range.
+/// If the encoder has no slot for a string, the runtime reports an error: OneHotEncoder does because `zeros`
+/// is 0, and Gather does because LabelEncoder returns an index that is out of range.
 std::string onnx_exporter::encoded_text(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::text, {1});

@@ -459,8 +459,8 @@ void onnx_importer::resize() {
   layer("upsampling", 0);
 }
 
-/// Sets the output of a node that moves elements between channels and positions: the input by the extents
-/// `view`, with axes in another order, as an image of extents `dims`.
+/// Sets the output of a node that moves elements between channels and positions. The output is the input,
+/// read with the extents `view` and permuted by `order`, as an image of extents `dims`.
 void onnx_importer::move_blocks(extents const& view, std::vector<int> const& order, extents const& dims) {
   onnx_value blocks{
       .id = image(data(0)), .dims = {data(0).dims[0]}, .axes = {onnx_value::batch}, .view = view};
