@@ -81,8 +81,7 @@ class training {
   ///           Changes that were made through a training_loop are included.
   /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
   ///           forward and step.
-  /// Errors    setting_error for an unknown name, with the known names; also before the first step of this
-  ///           object.
+  /// Errors    setting_error: for an unknown name, with the known names; before this object's first step.
   std::vector<double> last_gradient(std::string_view name) const;
   communicator& world() const;
   /// The strategy's measurements on this rank.
@@ -111,8 +110,7 @@ class training {
   /// `accumulate` must be equal on all ranks.
   ///
   /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
-  /// Before    the batch's memory does not change during the call; after a deadline_error the memory must
-  ///           stay valid.
+  /// Before    the batch's memory does not change during the call, and stays valid after a deadline_error.
   /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: an allreduce
   ///           of 8 bytes.
   /// Errors    those of fit. The parameters are then those after the last completed step.
