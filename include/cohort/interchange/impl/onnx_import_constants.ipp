@@ -337,7 +337,7 @@ bool onnx_importer::fold_slice() {
       std::int64_t const last = slice_bound((*ends)[i], extent);
       first[axis] = slice_bound((*starts)[i], extent);
       dims[axis] = std::max<std::int64_t>((last - first[axis] + stride - 1) / stride, 0);
-    } else {  // from an element down to the one behind `last`, which may be −1
+    } else {  // in reverse order; the end, which is excluded, may be −1
       auto const bound = [&](std::int64_t index) {
         return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
       };

@@ -227,7 +227,7 @@ struct token_decoder::state {
     std::ranges::transform(input_of(id), to.begin(), [&](float x) { return x > 0 ? x : slope * x; });
   }
 
-  /// Runs a layer that computes each step separately, with its host kernel.
+  /// Runs the host kernel of a layer that computes each step separately.
   void run_on_host(int id, int rows, std::vector<float>& to) const {
     std::vector<shape> shapes;
     std::vector<float const*> inputs, own;

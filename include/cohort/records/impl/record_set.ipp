@@ -41,7 +41,8 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
     content::file one;
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
-    // The same format, with a decompressor, may have written the cached index.
+    // The cached index may come from the same format with a decompressor, so it may contain compressed
+    // blocks.
     auto const compressed = std::ranges::count(one.index.blocks, true, &packed_block::is_compressed);
     if (compressed > 0 && !format.inflate)
       throw data_error(

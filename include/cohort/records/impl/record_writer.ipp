@@ -75,7 +75,7 @@ void webdataset_writer::add(std::string_view key, std::string_view field,
   }
   if (!fields_.emplace(field).second) refuse("each field once", "the field twice");
   std::string const whole = key_ + '.' + std::string(field);
-  if (whole.size() > 100) {  // GNU: a file whose content is the name of the next one
+  if (whole.size() > 100) {  // GNU: a file whose content is the name of the next file
     file_.write(detail::tar_header("././@LongLink", whole.size() + 1, 'L'));
     file_.write(whole);
     file_.write(std::string(1, '\0') + detail::tar_padding(whole.size() + 1));

@@ -28,7 +28,7 @@ class row_scanner {
         merges_(format.merge_separators),
         comment_(format.comment) {}
 
-  /// Reads one byte of the text. Returns whether it ends a row.
+  /// Reads one byte of the text. Returns whether this byte ends a row.
   bool read(char one) {
     if (one == '\n' && state_ != state::quoted) {
       bool const ends = is_in_row();  // an empty line is not a row

@@ -39,9 +39,9 @@ enum class combination { weighted_mean, sum, mean };
 ///           and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
-/// Exact     the same bits on every rank. Merged messages can only be added. For a weighted mean, a rank
-///           therefore encodes its array times m_r / (expected mean weight). Messages that are not merged are
-///           multiplied by their weights after decoding.
+/// Exact     the same bits on every rank. Merged messages are added without weights. For a weighted mean, a
+///           rank therefore encodes its array times m_r / (expected mean weight). Messages that are not
+///           merged are multiplied by their weights after decoding.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;

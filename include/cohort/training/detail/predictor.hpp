@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Number of examples that one plan computes, and that plan's batch size (a power of two).
+/// Number of examples that one plan computes, and the plan's batch size (a power of two).
 struct portion {
   int examples;
   int batch;
