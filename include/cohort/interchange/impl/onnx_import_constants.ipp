@@ -271,7 +271,7 @@ bool onnx_importer::fold_range() {
   for (auto const* const number : {&start, &limit, &delta})
     if (!*number || (*number)->values.size() != 1 || (*number)->of_batch[0] != 0) return false;
   double const step = delta->values[0], count = std::ceil((limit->values[0] - start->values[0]) / step);
-  if (!(count <= static_cast<double>(most_folded))) return false;  // NaN and infinity return false, too
+  if (!std::isfinite(count) || count > static_cast<double>(most_folded)) return false;  // also a step of 0
   onnx_known result{.type = start->type, .dims = {0}, .values = {}, .of_batch = {}};
   for (double i = 0; i < count; ++i) result.values.push_back(start->values[0] + i * step);
   result.dims[0] = static_cast<std::int64_t>(result.values.size());

@@ -32,7 +32,8 @@ void checkpoint_listener::on_vote(training& run, votes const& all) {
 }
 
 std::string checkpoint_listener::name() const {
-  return every_ == 0 ? "checkpoint after the last epoch" : detail::text_of({"checkpoint every ", every_, " steps"});
+  return every_ == 0 ? "checkpoint after the last epoch"
+                     : detail::text_of({"checkpoint every ", every_, " steps"});
 }
 
 void checkpoint_listener::save(training& run) {
