@@ -21,8 +21,9 @@ namespace cohort {
 /// kernels for all built-in layers except `matmul`, `conv1d` and batch norms on sequences, and no kernels for
 /// users' layers: see `supports`.
 ///
-/// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
-///           first. Each backend object has one CUDA stream, which its copies share.
+/// Shapes    tensors are channels first; images are channels last if a convolution has no engine for channels
+///           first.
+/// Order     each backend object has one CUDA stream, which its copies share.
 /// Exact     the same GPU, driver and libraries give bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
 ///           convolution, if `add` or `multiply` broadcasts an input, or if the input of a batch norm is a
@@ -109,8 +110,8 @@ class cudnn_multiplying_in : public cudnn {
 
 }  // namespace detail
 
-/// Like cudnn, but matrix products and convolutions run on tensor cores, which round their operands to TF32
-/// (11 significant bits). Everything else is f32. Images are channels last.
+/// Like cudnn, but matrix products and convolutions run on tensor cores, which round the operands to TF32 (11
+/// significant bits). Everything else is f32. Images are channels last.
 ///
 /// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {

@@ -24,7 +24,7 @@ struct tcp_settings {
   std::string job = "cohort";  ///< name of the job, equal for its processes
   int ranks = 0;               ///< processes of the job; 0: from the environment
   int rank = -1;               ///< this process's rank; −1: from the environment or the rendezvous
-  std::string interfaces{};    ///< names, networks: "eth0,10.0.0.0/8"; "": by route to the rendezvous
+  std::string interfaces{};    ///< names or networks: "eth0,10.0.0.0/8"; "": route to the rendezvous
   std::string ports{};         ///< "": any free port
   std::string secret_file{};   ///< file with the job's secret, readable by its owner only
   std::string certificate{};   ///< PEM file; used with `key` and `authorities` instead of a secret

@@ -6,7 +6,7 @@
 
 namespace cohort::io {
 
-/// Parses one YAML document as JSON values. Errors contain lines and columns of the text.
+/// Parses one YAML document as JSON values. Errors name the line and column.
 ///
 /// Plain scalars have the types of YAML 1.2's core schema:
 ///     null, Null, NULL, ~, (empty)         null
@@ -16,7 +16,7 @@ namespace cohort::io {
 ///     anything else, or quoted             a text
 /// A key is its literal text: `1: a` has the key "1".
 ///
-/// Before    the text is untrusted: UTF-8 of at most `limits` bytes, values and levels.
+/// Before    the text is UTF-8 and may be untrusted; `limits` bounds its bytes, values and levels.
 /// Errors    data_error with `name`, line and column for a text that is not YAML; a key that is null, a list,
 ///           an object or repeated; an anchor, alias or tag; a second document; a number that is not finite;
 ///           or an exceeded limit. setting_error if max_depth is out of range.

@@ -22,7 +22,8 @@ namespace cohort {
 /// The file may be untrusted. Entries that overlap are errors. Before memory is allocated, an entry's size is
 /// compared with the largest size that deflate can produce from its bytes.
 ///
-/// Shapes    as npy_array. An array of any other type is listed without data (stored_tensor::unread_type).
+/// Shapes    as npy_array. An array of a type that npy_array does not read is listed without data
+///           (stored_tensor::unread_type).
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
 /// Order     `tensors` has the order of the archive. Its names omit ".npy".
 /// Errors    file_error if the file cannot be read; data_error naming the entry if it is damaged (a CRC-32 is

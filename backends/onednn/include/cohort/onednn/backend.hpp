@@ -15,8 +15,8 @@ namespace cohort {
 
 /// oneDNN (3.2 or newer) on the processor, in f32.
 ///
-/// Order     activations are blocked, channels last or dense, as a fixed rule or oneDNN's `any` selects. In
-///           f32, parameters are stored in the layouts that forward uses.
+/// Shapes    activations are blocked, channels last or dense: a fixed rule or oneDNN's `any` selects the
+///           layout. In f32, parameters are stored in the layouts that forward uses.
 /// Exact     the same binary, instruction set and thread count give bitwise equal results.
 /// Errors    backend_error naming the layer if oneDNN has only a reference implementation for it. Reorders
 ///           and gradient sums accept reference implementations.
@@ -70,8 +70,8 @@ class onednn {
 /// Exact     parameters, their gradients, biases, statistics, losses and the optimizer's state stay f32.
 /// Convolutions and dense layers accumulate in f32 and round their results; so do pools, activations and
 /// norms of bf16 inputs. Layer normalisation, and layers that run in Cohort's loops, compute in f32.
-/// Errors    on a processor without bf16 instructions, which oneDNN would emulate, probe returns that the
-///           backend is not usable.
+/// Errors    if the processor has no bf16 instructions, probe returns that the backend is not usable: oneDNN
+///           would emulate them.
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
 ///           for Deep Learning Training, 2019: bf16 needs no loss scaling.
 class onednn_bf16 : public onednn {
@@ -83,7 +83,7 @@ class onednn_bf16 : public onednn {
   static availability probe();
   /// Returns whether `wide` is f32 and `narrow` is the same layout in bf16, so that an update can write both.
   bool is_rounded_copy(layout const& wide, layout const& narrow) const;
-  /// Rounds n values to elements first, first + 1, … of a bf16 copy, with the same bits as a reorder.
+  /// Rounds n values and stores them in the bf16 copy `to` from element `first` on; same bits as a reorder.
   void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Implementation of the component yaml. In a program that is built without CMake, exactly one source includes
-// this file. Its parts can also be compiled separately, and in parallel.
+// this file.
 #include <cohort/yaml/impl/yaml.cpp>

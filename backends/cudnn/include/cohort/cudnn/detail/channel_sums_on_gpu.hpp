@@ -8,7 +8,8 @@ namespace cohort::detail {
 
 /// Runs kernels over the elements of each channel of N×C×…, see kernels/channels.inc. A sum over a channel
 /// has two steps: each block of the first kernel sums a chunk; each block of the second kernel adds the
-/// chunks' sums of a few channels. Chunks grow with the tensor, which limits the number of chunk sums.
+/// chunks' sums of a few channels. The size of a chunk grows with the tensor, which limits the number of
+/// chunk sums.
 ///
 /// Before    sums that may run concurrently have separate scratch memory (scratch_bytes).
 /// Exact     each thread sums in f64 or, on GPUs with few f64 units, in two f32 numbers (kernels/sums.inc).

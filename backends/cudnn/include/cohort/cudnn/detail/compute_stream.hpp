@@ -36,16 +36,16 @@ class compute_stream final : public memory_space {
   ~compute_stream() override;
 
   std::byte* allocate(std::size_t bytes) override;
-  /// Frees memory after waiting for the queue; if that fails, the memory is leaked because the GPU may still
+  /// Frees memory after waiting for the queue. If waiting fails, leaks the memory, because the GPU may still
   /// write to it.
   void deallocate(std::byte* memory) noexcept override;
 
   std::size_t available_bytes() const override;
 
   void clear(std::byte* memory, std::size_t bytes) const;
-  /// Enqueues a copy to the GPU. On return `from` has been read.
+  /// Enqueues a copy to the GPU. On return, `from` has been read.
   void upload(void const* from, std::byte* to, std::size_t bytes) const;
-  /// Copies to host memory. On return the bytes have arrived.
+  /// Copies to host memory. On return, the bytes have arrived.
   void download(std::byte const* from, void* to, std::size_t bytes) const;
   /// Enqueues a copy to host memory. The bytes have arrived after wait().  Before: `to` is page-locked.
   void download_async(std::byte const* from, void* to, std::size_t bytes) const;
@@ -110,7 +110,7 @@ class compute_stream final : public memory_space {
   };
   /// Waits for the stream, then frees all staging pieces, unless another thread has reserved a piece during
   /// the wait or still uses a piece.
-  /// Before    the lock is held. It is released during the wait, and held again on return.
+  /// Before    the lock is held. The wait releases the lock; on return, the lock is held again.
   void free_staging(std::unique_lock<std::mutex>& lock) const;
   /// Returns a staging piece, waiting for one if necessary. The caller keeps the lock until the copy is
   /// enqueued.

@@ -40,8 +40,8 @@ struct no_convolution_engine : backend_error {
 
 /// One pass of a convolution by cuDNN. Uses the first engine that keeps the precision and is deterministic,
 /// in the order of cuDNN's heuristics: mode A, then mode B, then the fallback mode. With `by`, up to eight
-/// such engines are timed, and the fastest is used. They come from all modes, because mode A often lists a
-/// single engine.
+/// such engines are timed, and the fastest is used. The candidates are from all modes, because mode A often
+/// lists a single engine.
 ///
 /// Before    run requires found(); operands aligned to 16 bytes; the workspace aligned to
 ///           workspace_alignment.

@@ -13,7 +13,7 @@ namespace cohort::detail {
 /// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each, Σ g and
 ///           Σ g·(normalised input), see kernels::norm_gradient_sums. `combined`: 2·C elements, `sum`, then
 ///           `along`.
-/// Order     each call waits for the GPU, then until the other parts have called.
+/// Order     each call waits for the GPU, then for the corresponding calls of the other parts.
 /// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {
  public:

@@ -9,7 +9,7 @@ namespace cohort::detail {
 ///
 /// Errors    as the embedding layer.
 /// Exact     gradients are added in the order of the examples.
-/// Moves     forward copies 4 bytes to the processor. Backward compares each index with the following
+/// Cost      forward copies 4 bytes to the processor. Backward compares each index with the following
 ///           indices, up to the next equal one.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, embedding const& layer);
 

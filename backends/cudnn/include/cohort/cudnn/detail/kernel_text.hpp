@@ -58,8 +58,8 @@ inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcoun
 inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
 inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
 inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
-// The product, which no compiler fuses with a sum, and its rounding error: products of f32 are exact in
-// double.
+// Product of two f32, which no compiler fuses with a sum, and the rounding error of this product. Both are
+// computed from the exact product in double.
 inline number product_of(number x, number y) {
   return static_cast<number>(static_cast<double>(x) * static_cast<double>(y));
 }

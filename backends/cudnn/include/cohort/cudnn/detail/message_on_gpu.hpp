@@ -13,9 +13,9 @@ namespace cohort::detail {
 /// The elements of a sparse message on a GPU, validated before use.
 ///
 /// Order     call read first, then add and merged for the same message, any number of times.
-/// Moves     to the GPU: the message's codes and 40 bytes per block. The decoded list takes 4 bytes of GPU
-///           memory per sent element.
+/// Moves     to the GPU: the message's codes and 40 bytes per block.
 /// Exact     add computes the same sums as add_blocks.
+/// Cost      4 bytes of GPU memory per sent element, for the decoded list.
 class message_on_gpu {
  public:
   explicit message_on_gpu(std::shared_ptr<compute_stream> on);

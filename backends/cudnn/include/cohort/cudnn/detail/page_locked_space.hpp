@@ -13,7 +13,7 @@ class page_locked_space final : public memory_space {
   explicit page_locked_space(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {}
 
   std::byte* allocate(std::size_t bytes) override;
-  /// Frees memory after waiting for the stream; if that fails, the memory is leaked because the GPU may still
+  /// Frees memory after waiting for the stream. If waiting fails, leaks the memory, because the GPU may still
   /// write to it.
   void deallocate(std::byte* memory) noexcept override;
 

@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Operations on f32 arenas in GPU memory. Operations that read gradient parts first add the parts:
-/// afterwards the first part holds the range's sum, and the other parts hold zeros.
+/// Operations on f32 arenas in GPU memory. An operation that reads the parts of a gradient begins by adding
+/// them. Then the first part contains the range's sum, and the other parts contain zeros.
 class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);

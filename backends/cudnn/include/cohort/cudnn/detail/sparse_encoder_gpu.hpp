@@ -15,9 +15,9 @@ namespace cohort::detail {
 ///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps
 ///           ──► blocks: the smaller coding ──► offset of each block ──► groups: codes ──► the processor
 ///
-/// Moves     in GPU memory: reads the n/4 bytes of marks up to three times. To the processor: the codes and
-///           40 bytes per block.
+/// Moves     to the processor: the codes and 40 bytes per block.
 /// Exact     the codes equal the codes that write_block writes.
+/// Cost      reads the n/4 bytes of marks in GPU memory up to three times.
 class sparse_encoder_gpu {
  public:
   static_assert(kernels::block_size == block_elements);

@@ -32,7 +32,7 @@ availability probe_convolution(std::shared_ptr<compute_stream> const& on, produc
                    products);
   }
   if (!engine->found()) engine->refuse("a 3x3 kernel on 4x4 elements");
-  // integers that bf16 represents exactly
+  // The values are integers that bf16 represents exactly.
   std::vector<float> x(elements_of(image)), w(elements_of(filters)), wanted(elements_of(map)), got(wanted);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i % 5) - 2);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(static_cast<int>(i % 7 % 3) - 1);

@@ -55,7 +55,7 @@ mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& setting
 /// Makes Open MPI stream large messages over TCP (flags send and in-place). By default, a receiver requests
 /// each piece; if both directions of a link are busy, these requests are queued behind the data that the
 /// receiver sends. An allreduce of 1.77 MB between two hosts at 100 Mbit/s takes 212 ms by default and 149 ms
-/// streamed. Without a bandwidth limit, it takes 1.4 ms and 0.6 ms. Keeps a value that is set in the
+/// streamed. Without a bandwidth limit, the times are 1.4 ms and 0.6 ms. Keeps a value that is set in the
 /// environment or by mpirun --mca.
 ///
 /// Before    MPI_Init_thread has not been called; the process has only one thread.

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// oneDNN's algorithms for an activation. If `backward` differs from `forward`, backward reads the output.
-/// Then the input need not be kept, and the activation can be fused into another kernel.
+/// oneDNN's algorithms for an activation. If `backward` differs from `forward`, backward reads the output
+/// instead of the input. The input is then not kept, and the activation can be fused into another kernel.
 struct dnnl_activation {
   std::string_view kind;
   dnnl_alg_kind_t forward = dnnl_alg_kind_undef;

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Extents of a sliding window in oneDNN's convention, where a dilation of 0 means none. If `axes` is 1, only
-/// the extents along the width.
+/// Extents of a sliding window in oneDNN's convention: a dilation of 0 is no dilation. If `axes` is 1,
+/// contains only the extents along the width.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1
@@ -32,11 +32,11 @@ struct window_primitives : weighted_primitives {
 /// Layouts that a convolution tries, in order. Unless the request names another candidate, a fixed rule
 /// selects the layouts, so that results do not depend on timings.
 ///
-/// If channels do not fill blocks of 16, kernels on blocks also process the padding. Therefore such a
-/// convolution uses channels last, which oneDNN runs by brgemm. Conditions: no groups, and at least 8 input
-/// channels (in bf16 also a single one). With a stride above 1, backward-data uses blocks, which are faster
-/// in this pass. Grouped convolutions whose groups do not fill blocks have kernels only for dense images.
-/// Sequences are channels last, as in the plan.
+/// If channels do not fill blocks of 16, kernels for blocked layouts also process the padding. Therefore such
+/// a convolution uses channels last, which oneDNN runs by brgemm. Conditions: no groups, and at least 8 input
+/// channels (in bf16, a single input channel is also enough). With a stride above 1, backward-data uses a
+/// blocked layout, which is faster in this pass. Grouped convolutions whose groups do not fill blocks have
+/// kernels only for dense images. Sequences are channels last, as in the plan.
 ///
 /// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of
 ///           a Sapphire Rapids, in µs, blocks | channels last:

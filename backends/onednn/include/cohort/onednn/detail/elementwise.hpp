@@ -16,8 +16,8 @@ invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
                                           operation_request<onednn> const& request,
                                           memory_layout const& layout, dnnl_activation const& f);
 
-/// Prepares an activation that is not fused, in the layout of its input, or dense as in
-/// backward_of_activation. Both passes may run in place.
+/// Prepares an activation that is not fused. Uses the input's layout or the dense layout, as
+/// backward_of_activation does. Both passes may run in place.
 backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
                                              operation_request<onednn> const& request);
 

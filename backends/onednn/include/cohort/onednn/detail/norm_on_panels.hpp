@@ -28,7 +28,7 @@ struct norm_tensors {
   void* dx = nullptr;
   float const* scale = nullptr;
   float const* shift = nullptr;
-  float* means = nullptr;  ///< forward writes means and variances if it computes the batch's
+  float* means = nullptr;  ///< forward writes both if it computes the batch's statistics
   float* variances = nullptr;
   float* diff_scale = nullptr;
   float* diff_shift = nullptr;
@@ -41,9 +41,9 @@ struct norm_tensors {
 /// Order     each thread processes whole panels: it reads a panel from memory once, then again from the
 ///           cache. If there are fewer panels than threads, several threads share a panel, each with a part
 ///           of its rows.
-/// Exact     the partition of a panel depends only on the number of threads, and its parts are merged in
-///           order. Values and squares are summed in f32 over at most 1024 rows; these sums are merged in
-///           double.
+/// Exact     the division of a panel into parts depends only on the number of threads, and the parts are
+///           merged in order. Values and squares are summed in f32 over at most 1024 rows; these sums are
+///           merged in double.
 /// Source    Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
 ///           variances, 1979.
 class norm_on_panels {
@@ -75,8 +75,8 @@ class norm_on_panels {
   std::size_t thread_bytes() const;
   thread_buffers buffers_of(std::byte* scratch, std::size_t thread) const;
 
-  /// All threads call `visit` equally often, with or without an active slice, because threads that share
-  /// panels synchronise.
+  /// Calls `visit` on every thread once per round of panels, also with an inactive slice, because threads
+  /// that share panels synchronise by barriers.
   void for_each_panel(norm_tensors const& a,
                       void (norm_on_panels::*visit)(norm_tensors const&, panel_slice const&) const) const;
   static void wait_for_slices(std::size_t parts);
@@ -88,14 +88,14 @@ class norm_on_panels {
 
   void backward_of(norm_tensors const& a, panel_slice const& slice) const;
 
-  /// Some rows of a slice, beginning at `row`. `offset`: their position in a tensor, in bytes.
+  /// Some rows of a slice, beginning at `row`. `offset`: bytes from the start of a tensor to these rows.
   struct row_block {
     std::size_t row;
     norm_rows over;
     std::size_t offset;
   };
   row_block first_block(panel_slice const& slice) const;
-  /// Moves to the next rows, at most `most` of them. Returns whether there are any.
+  /// Sets `at` to the next rows, at most `most`. Returns false at the end of the slice.
   bool advance(row_block& at, panel_slice const& slice, std::size_t most) const;
   static void const* address(void const* tensor, row_block const& at);
   static void* address(void* tensor, row_block const& at);

@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Rows of `width` channels: `segments` segments, each of `rows` contiguous rows, that begin `stride`
-/// elements apart.
+/// Rows of `width` channels in `segments` segments. Each segment has `rows` contiguous rows; segments begin
+/// `stride` elements apart.
 struct norm_rows {
   std::size_t segments, rows, stride, width;
 };
@@ -19,7 +19,7 @@ struct norm_factors {
   float const* factor;  ///< scale / deviation
   float const* shift;
   float const* of_mean;       ///< subtracted from each gradient, see norm_passes
-  float const* of_deviation;  ///< subtracted times x − mean, see norm_passes
+  float const* of_deviation;  ///< times x − mean, subtracted from each gradient
   float slope;                ///< slope of the rectifier below zero; 1: no rectifier
 };
 
@@ -27,7 +27,7 @@ struct norm_factors {
 ///
 ///     moments   x → Σ (x − pivot), Σ (x − pivot)²
 ///     forward   x, other → y            y = z > 0 ? z : slope·z
-///     sums      x, y, dy → gated        gated = y > 0 ? dy : slope·dy (null y: z > 0 decides),
+///     sums x, y, dy → gated gated = y > 0 ? dy : slope·dy (z for y if y is null),
 ///                                       Σ gated, Σ gated·(x − mean)
 ///     backward  x, gated → dx           dx = factor·(gated − of_mean − (x − mean)·of_deviation)
 ///

@@ -22,7 +22,7 @@ invocation<onednn> batch_statistics_of(memory_layout const& layout, statistics_w
 /// Order     if the second input needs a gradient, the output may overwrite the second input, and the second
 ///           input's gradient may overwrite the output's gradient. Otherwise the same holds for the first
 ///           input.
-/// Moves     from memory once (see norm_on_panels): forward reads each input; backward reads the first input,
+/// Cost      reads from memory once (see norm_on_panels): in forward each input; in backward the first input,
 ///           the output's gradient and, if there is a sum, the output.
 struct rectified_norm {
   operation_request<onednn> const& request;

@@ -16,8 +16,8 @@ bool is_winograd(memory_layout const& from, memory_layout const& to);
 dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout const& from,
                              memory_layout const& to);
 
-/// Prepares an f32 convolution with kernels of 3×3 or 2×2 for inference by Winograd's algorithm, if that
-/// saves work. Returns nothing otherwise.
+/// Prepares an f32 convolution with kernels of 3×3 or 2×2 for inference by Winograd's algorithm. Returns
+/// nothing for any other convolution, and if the algorithm would save no work.
 ///
 /// Exact     equals the direct convolution up to rounding: errors are up to 2e-6 of the largest output for
 ///           256 channels. The 4-point transforms only add and halve.

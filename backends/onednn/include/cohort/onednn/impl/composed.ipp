@@ -36,7 +36,7 @@ struct dnnl_products final : product_backend {
 
   dnnl_target const& on;
   operation_request<onednn> const& request;
-  std::vector<memory_layout> multiplied;  // each parameter's layout in forward, backward; empty: unread
+  std::vector<memory_layout> multiplied;  // parameters' layouts in forward and backward; empty: not read
   std::string implementation{};
 
   dnnl_products(dnnl_target const& target, operation_request<onednn> const& asked)

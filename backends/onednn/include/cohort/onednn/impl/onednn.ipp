@@ -20,7 +20,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Runs a small convolution. The backend is usable if it succeeds.
+/// Runs a small convolution. If the convolution succeeds, the backend is usable.
 template <class B>
 availability probe_convolution() try {
   B const backend;

@@ -63,7 +63,7 @@ std::optional<backend_operation<onednn>> prepare_moving_pool(dnnl_engine_handle 
                       batched_dims(request.output_shape, request.batch), l.flops(request.input_shapes));
 }
 
-/// Prepares pooling with one window over all positions of a channel: C×H×W → C×1×1, which is C.
+/// Prepares pooling with one window over all positions of a channel: C×H×W → C×1×1, stored as C.
 std::optional<backend_operation<onednn>> prepare_global_pool(dnnl_engine_handle const& engine,
                                                              operation_request<onednn> const& request,
                                                              dnnl_alg_kind_t algorithm) {

@@ -16,7 +16,7 @@ memory_layout channels_last(memory_layout const& of) {
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
-/// Returns the number of channels per block, 16 or 8; 0 if the layout is not blocked in this way.
+/// Returns the number of channels per block: 16, 8, or 0 for any other layout.
 std::size_t block_width(memory_layout const& of) {
   constexpr dnnl_format_tag_t tags[][2]{{dnnl_aBc16b, dnnl_aBcd16b}, {dnnl_aBc8b, dnnl_aBcd8b}};
   auto const dims = of.dims();

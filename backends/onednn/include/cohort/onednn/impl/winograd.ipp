@@ -40,7 +40,7 @@ struct winograd_shape {
 ///
 /// Shapes    products (16, chunk, channels) × (16, channels, filters); images channels last.
 /// Order     thread t processes chunks t, t + threads, …, so results do not depend on scheduling. Each copy
-///           has separate memory objects.
+///           of this object has separate memory objects.
 class winograd_convolution {
  public:
   winograd_convolution(winograd_shape const& s, float slope, int chunk, int threads, dnnl_kernel products)

@@ -74,7 +74,7 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 ///
 /// Parameters  `selection`: names of interfaces and networks such as "eth0" or "10.0.0.0/8", separated by
 ///             commas; empty: all.
-/// Order     that of the selection; within each part, link-local addresses come last.
+/// Order     the order of the selection; for each of its entries, link-local addresses are last.
 /// Errors    setting_error for an invalid network; setting_error that lists the interfaces if none is
 ///           selected.
 std::vector<endpoint> local_addresses(std::string_view selection);

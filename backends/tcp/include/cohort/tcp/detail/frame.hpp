@@ -11,7 +11,7 @@
 namespace cohort::detail {
 
 /// Header of a frame, followed by `frame_bytes` bytes of payload. A message consists of data frames: one
-/// `first`, then any number of `more`. Other frames may come between them:
+/// `first`, then any number of `more`. Frames of other kinds may be sent between these frames:
 ///
 /// control, acknowledgement   control message of a rank_monitor, and its acknowledgement
 /// ring                       location of the memory_ring that this process has created for its frames
@@ -62,7 +62,7 @@ Number number_at(std::byte const* from) {
   return made;
 }
 
-/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms these bytes
+/// The first bytes on a connection: the ranks at both ends, and the job. The receiver confirms these bytes
 /// with the byte `welcome`; until then, the sender sends nothing else.
 struct greeting {
   static constexpr std::size_t bytes = 40;

@@ -99,7 +99,7 @@ class rendezvous_service {
   static constexpr std::uint32_t most_registration = 4096;
 
   struct connection {
-    enum class state : std::uint8_t { unregistered, claims, member, ended };  // claims a member's rank
+    enum class state : std::uint8_t { unregistered, claims, member, ended };  // claims: wants a member's rank
 
     message_stream stream;
     endpoint from{};
@@ -137,7 +137,7 @@ class rendezvous_service {
   /// Ends the members whose connections have failed or were closed.
   void end_lost_members();
   void refuse(connection& one, rendezvous_answer::kind as, std::string const& why);
-  /// Refuses this process, all members, and all processes that come later.
+  /// Refuses this process, all members, and all processes that register later.
   void refuse_all(connection& one, std::string why);
   static void send_refusal(connection& one, rendezvous_answer::kind as, std::string const& why);
   /// Answers a Cohort process that encrypts while this service does not (or the reverse), so that the process

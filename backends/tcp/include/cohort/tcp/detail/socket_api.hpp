@@ -36,7 +36,7 @@ class socket_events {
   enum class interest : std::uint8_t { readable, writable };
 
   virtual ~socket_events() = default;
-  /// Begins to report when a socket is readable or closed, or when it is writable; a later call replaces
+  /// Begins to report events of a socket: it is readable or closed, or it is writable. A later call replaces
   /// `in`.
   ///
   /// Errors    communicator_error with the system's message.

@@ -28,8 +28,8 @@ class tcp_question {
   bool is_pending() const { return !pending_.empty(); }
 
  private:
-  /// Limit of pending attempts; a further attempt replaces the oldest. With one attempt per 1/16 heartbeat,
-  /// an attempt has half a heartbeat. With TLS an answer takes three round trips: TCP connection, TLS
+  /// Limit of pending attempts; a further attempt replaces the oldest. At one attempt per 1/16 heartbeat, an
+  /// attempt may last half a heartbeat. With TLS an answer takes three round trips: TCP connection, TLS
   /// handshake, greeting and answer.
   static constexpr std::size_t most_pending = 8;
 

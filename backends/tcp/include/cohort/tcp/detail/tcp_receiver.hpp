@@ -20,7 +20,7 @@ namespace cohort::detail {
 /// The connection on which this rank receives from one other rank, and the messages that have arrived before
 /// their receive began.
 ///
-/// Moves     a message whose receive has begun is written directly to the receive's memory, or combined with
+/// Cost      a message whose receive has begun is written directly to the receive's memory, or combined with
 ///           it in pieces that stay in the processor's cache. Any other message is buffered, then copied.
 class tcp_receiver {
  public:
@@ -64,7 +64,7 @@ class tcp_receiver {
   /// After     if has_more(), arrived bytes are pending although the socket may report no event.
   /// Errors    communicator_error for damaged bytes.
   bool advance(events& of);
-  /// Processes the bytes in the ring, at most about most_per_call. Returns whether there were any.
+  /// Processes the bytes in the ring, at most about most_per_call. Returns whether there were any bytes.
   bool advance_ring(events& of);
   bool has_more() const { return has_more_; }
   /// Processes arrived bytes.

@@ -126,7 +126,7 @@ tcp_settings from_environment(tcp_settings given) {
   }
   if (given.ranks == 0) given.ranks = variables::number({"COHORT_RANKS"}).value_or(0);
   if (given.rank < 0) given.rank = variables::number({"COHORT_RANK"}).value_or(-1);
-  // Rank and number of ranks come from the same launcher, because launchers may be nested.
+  // Rank and number of ranks are read from the same launcher, because launchers may be nested.
   struct launcher {
     char const *rank, *ranks;
   };

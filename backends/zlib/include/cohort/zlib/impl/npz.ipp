@@ -28,7 +28,7 @@ std::vector<std::byte> deflate_array(std::string const& header, tensor_view arra
     deflate(&z, Z_NO_FLUSH);
     z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(array.data));
     z.avail_in = static_cast<uInt>(array.bytes());
-    deflate(&z, Z_FINISH);  // the bound suffices
+    deflate(&z, Z_FINISH);  // `packed` is large enough
     packed.resize(z.total_out);
     deflateEnd(&z);
     return packed;
@@ -104,7 +104,7 @@ void save_npz(std::string const& path, std::span<stored_tensor const> tensors, n
     std::span<std::byte const> const data(one.view.data, one.view.bytes());
     std::uint64_t const size = header.size() + data.size();
     auto crc = crc32_z(0, reinterpret_cast<Bytef const*>(header.data()), header.size());
-    if (!data.empty())  // crc32_z begins anew at a null pointer
+    if (!data.empty())  // a null pointer would reset crc32_z
       crc = crc32_z(crc, reinterpret_cast<Bytef const*>(data.data()), data.size());
     bool const is_compressed = how == npz_compression::deflate;
     std::vector<std::byte> packed;
