@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the round-trip time of a cache line between processors 0 and 1, in nanoseconds. It shows whether
-// both processors currently share a cache: the processors of a virtual machine may migrate between one and
-// two L3 caches while it runs.
+// Prints the round-trip time of a cache line between processors 0 and 1, in nanoseconds. This time shows
+// whether both processors currently share an L3 cache: the processors of a virtual machine may migrate at any
+// time.
 #include <pthread.h>
 #include <sched.h>
 

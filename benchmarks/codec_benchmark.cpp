@@ -11,7 +11,7 @@
 // codec/ranks:P/…                   the work of the busiest rank when P ranks' messages are merged pairwise
 //                                   and the sum is decoded into an array of zeros: `merge_ms`, `decode_ms`,
 //                                   `zero_ms`, and `of_two`: relative to two ranks
-// codec/cudnn/quantile/…            codec/quantile on a GPU, compared with `r += g` there: `ratio`, `decode`,
+// codec/cudnn/quantile/…            codec/quantile on a GPU, relative to `r += g` on it: `ratio`, `decode`,
 //                                   `decode_ms`; `of_copy`: encoding's bandwidth, counting the bytes of
 //                                   `r += g`, relative to that of a copy
 #include "context.hpp"

@@ -6,7 +6,7 @@
 //   load_examples csv FILE READERS     a table of numbers in the order of the file; batches of 1024
 //   load_examples csv_shuffled FILE READERS  the same, shuffled by blocks
 // The first line describes the program. Each line of standard input contains the seconds of a block.
-// compare_loading.py runs it; pytorch_load.py is its counterpart.
+// compare_loading.py runs this program; pytorch_load.py is its counterpart.
 // needs: image records
 #include "arguments.hpp"
 #include "context.hpp"

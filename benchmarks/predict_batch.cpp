@@ -5,7 +5,8 @@
 //   predict_batch NET BATCH THREADS [SECONDS]
 // The first line describes the program. With SECONDS, prints one block, and the time of each kernel on
 // standard error. Otherwise prints one block for each line of standard input; the line contains the block's
-// seconds. compare_inference.py runs it; onnx_predict.py and pytorch_predict.py are its counterparts.
+// seconds. compare_inference.py runs this program; onnx_predict.py and pytorch_predict.py are its
+// counterparts.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"

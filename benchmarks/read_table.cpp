@@ -2,7 +2,7 @@
 // Reads a CSV file repeatedly on one thread, and prints the time of a read as JSON, one line per block:
 //   read_table FILE [f32|f64]
 // The first line describes the program. Each line of standard input contains the seconds of a block.
-// compare_read_table.py runs it; pandas_read_csv.py is its counterpart.
+// compare_read_table.py runs this program; pandas_read_csv.py is its counterpart.
 #include "context.hpp"
 #include "stopwatch.hpp"
 

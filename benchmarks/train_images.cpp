@@ -3,7 +3,7 @@
 // Trains a small convolutional network on folders of images, and prints its accuracy as JSON:
 //   train_images FOLDER SEED EPOCHS BATCH RATE
 // FOLDER contains train and test with one folder of 32×32 images per class. The learning rate falls linearly
-// to 0. compare_accuracy.py runs it; keras_accuracy.py is its counterpart.
+// to 0. compare_accuracy.py runs this program; keras_accuracy.py is its counterpart.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"

@@ -4,8 +4,8 @@
 // JSON:
 //   train_on_tokens NET DTYPE WEIGHTS MAP TOKENS BATCH RATE WORKERS
 // WEIGHTS: a safetensors file, which MAP maps to the parameters (cohort/interchange/name_map.hpp). TOKENS: a
-// sequence of i32 numbers. It is cut into examples in order; BATCH consecutive examples are the batch of one
-// step. compare_losses.py runs it.
+// sequence of i32 numbers, cut into examples in order; BATCH consecutive examples are the batch of one step.
+// compare_losses.py runs this program.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"

@@ -6,7 +6,8 @@
 //   train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // The first line describes the program. With SECONDS, prints one block. Otherwise prints one block for each
 // line of standard input; the line contains the block's seconds. --tune selects the fastest implementations
-// on this machine (cohort/training/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
+// on this machine (cohort/training/tune.hpp). compare_pytorch.py runs this program; pytorch_step.py is its
+// counterpart.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"

@@ -14,7 +14,6 @@ set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 # DEPENDENCIES lists the libraries that the component needs; the installed package also includes this file.
 # REQUIRES lists components that were added earlier. With OPTION the component is optional: COHORT_<NAME> =
 # AUTO (built if its dependencies are found), ON or OFF.
-# dependencies are found), ON or OFF.
 function(cohort_component name directory)
   cmake_parse_arguments(PARSE_ARGV 2 arg "OPTION;FOLDER" "DEPENDENCIES" "REQUIRES;EXCEPT")
   set_property(GLOBAL APPEND PROPERTY cohort_known ${name})

@@ -5,8 +5,8 @@
 # cohort_add_implementation(<name> <target> <include directory> <part>...)
 # <target> is the interface library of the component <name>. All executables and shared libraries that link
 # <target> also link one static library, which is compiled from the parts (paths relative to the include
-# directory). It is compiled only if one of them is built. A static library does not link it; the program that
-# links the static library does.
+# directory). The parts are compiled only if one of these targets is built. A static library that links
+# <target> does not link the parts; the program that links the static library does.
 #
 # If the flags of a target change the ABI or numbers (-march, -ffast-math, sanitizers), the target must
 # compile the components with these flags. It then lists them in the property COHORT_COMPILES:

@@ -7,7 +7,7 @@
 #   // uses: xtensor          <prefix>_uses     components that are linked if available
 #   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
-#   // parts: error tensor    <prefix>_parts    parts of the core's implementation that it compiles with these
+#   // parts: error tensor    <prefix>_parts    parts of the core's implementation to compile with these
 #                                             flags, instead of linking the implementation
 #   // label: slow            <prefix>_label    a test's labels: slow (not built by asan and tsan),
 #                                             long (only in the preset full), gpu (skipped without a GPU)

@@ -53,7 +53,7 @@ class recording {
     add_codec();
     actions_.push_back(next);
   }
-  /// Calls f. Records as codec the time that f spends between the actions that it adds.
+  /// Calls f. Records as codec the time that f spends between the actions that f adds.
   template <class F>
   void time(F f) {
     since_ = clock::now();
