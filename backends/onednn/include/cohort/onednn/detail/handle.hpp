@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Throws backend_error if a oneDNN call failed. Cohort uses oneDNN's C interface: to compile dnnl.hpp costs
-/// 0.7 s and 120 MB per translation unit.
+/// Throws backend_error if a oneDNN call failed. Cohort uses oneDNN's C interface, because compiling dnnl.hpp
+/// costs 0.7 s and 120 MB per translation unit.
 void check_dnnl(dnnl_status_t status, char const* doing);
 
 /// Shared ownership of any oneDNN object. A single type with out-of-line copy and destruction keeps the code

@@ -27,7 +27,7 @@ struct norm_factors {
 ///
 ///     moments   x → Σ (x − pivot), Σ (x − pivot)²
 ///     forward   x, other → y            y = z > 0 ? z : slope·z
-///     sums x, y, dy → gated gated = y > 0 ? dy : slope·dy (z for y if y is null),
+///     sums      x, y, dy → gated        gated = y > 0 ? dy : slope·dy (z for y if y is null),
 ///                                       Σ gated, Σ gated·(x − mean)
 ///     backward  x, gated → dx           dx = factor·(gated − of_mean − (x − mean)·of_deviation)
 ///

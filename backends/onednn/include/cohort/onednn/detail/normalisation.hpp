@@ -36,7 +36,8 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
                                                  operation_request<onednn> const& request,
                                                  layer_norm const& l);
 
-/// Prepares local response normalisation. Passes α·n for n channels, because oneDNN divides α by n.
+/// Prepares local response normalisation. Passes oneDNN α·n for a window of n channels: oneDNN divides α by
+/// n.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request, lrn const& l);
 

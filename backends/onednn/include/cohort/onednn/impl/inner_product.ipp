@@ -38,11 +38,11 @@ struct inner_product_primitives final : weighted_primitives {
   }
 };
 
-/// Returns whether the fixed rule keeps a dense layer's weights row-major. In training, it does so in bf16
-/// for at least 2^22 weights, and in f32 for steps of sequences; at inference, it never does so. oneDNN then
-/// packs tiles during each product. A blocked layout would require a transposed copy for backward-data;
-/// renewing this copy in each step costs more time than the faster products save (DECISIONS 11). In f32, the
-/// weights' gradient over the many rows of sequences takes up to twice as long in a blocked layout.
+/// Returns whether the fixed rule keeps a dense layer's weights row-major. The rule does so only in training:
+/// in bf16 for at least 2^22 weights, in f32 for steps of sequences. oneDNN then packs tiles during each
+/// product. A blocked layout would require a transposed copy for backward-data; renewing this copy in each
+/// step costs more time than the faster products save (DECISIONS 11). In f32, the weights' gradient over the
+/// many rows of sequences takes up to twice as long in a blocked layout.
 bool keeps_weights_plain(dnnl_target const& on, operation_request<onednn> const& request, bool of_steps) {
   constexpr std::int64_t large = std::int64_t{1} << 22;
   if (on.type == dnnl_f32) return request.training && of_steps;
