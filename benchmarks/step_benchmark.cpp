@@ -8,10 +8,10 @@
 //                                                     primitives, each timed separately
 //
 // `ratio`, the main result, is the quotient of the medians; ratio_low and ratio_high are its quartiles over
-// the rounds. ratio_in_a_row compares with the same primitives run in sequence. If it is lower than ratio,
-// the difference is due to caches that are warm when a primitive is timed separately. Softmax with its loss
-// is Cohort's own function and is part of both sides. Uses one thread. --primitives prints each primitive
-// with its implementation and median time on stderr.
+// the rounds. ratio_in_a_row compares with the same primitives run in sequence. If this ratio is lower than
+// `ratio`, the difference is due to caches that are warm when a primitive is timed separately. Softmax with
+// its loss is Cohort's own function and is part of both sides. Uses one thread. --primitives prints each
+// primitive with its implementation and median time on stderr.
 #include "context.hpp"
 #include "networks.hpp"
 #include "raw_primitives.hpp"

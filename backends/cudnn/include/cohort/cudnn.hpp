@@ -17,9 +17,9 @@
 namespace cohort {
 
 /// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. A process
-/// that Open MPI, MPICH or Slurm started uses the GPU with the index (local rank mod number of GPUs). It has
-/// kernels for all built-in layers except `matmul`, `conv1d` and batch norms on sequences, and no kernels for
-/// users' layers: see `supports`.
+/// that Open MPI, MPICH or Slurm started uses the GPU with the index (local rank mod number of GPUs). The
+/// backend has kernels for all built-in layers except `matmul`, `conv1d` and batch norms on sequences, and no
+/// kernels for users' layers: see `supports`.
 ///
 /// Shapes    tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first.

@@ -43,10 +43,10 @@ struct mpi {
 /// initialises and finalises MPI itself.
 ///
 /// Order     collective over `original`. The last destructor of the communicator and of all communicators
-///           split or duplicated from it is also collective. It waits for the other ranks, at most until the
-///           deadline, and must run before MPI_Finalize. Between this call and the last destructor, Cohort
-///           calls MPI only in the communicator's progress thread. If the program calls MPI_Finalize earlier,
-///           Cohort prints an error and exits the process with status 1.
+///           split or duplicated from it is also collective. This destructor waits for the other ranks, at
+///           most until the deadline, and must run before MPI_Finalize. Between this call and the last
+///           destructor, Cohort calls MPI only in the communicator's progress thread. If the program calls
+///           MPI_Finalize earlier, Cohort prints an error and exits the process with status 1.
 /// Errors    setting_error if MPI is not initialised, does not provide MPI_THREAD_MULTIPLE, or has fewer than
 ///           2²³ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out of range.
 ///           communicator_error if not all ranks join within the deadline.

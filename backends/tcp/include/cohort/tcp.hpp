@@ -53,8 +53,8 @@ bool tcp_started();
 /// at this address of its host runs the rendezvous, which is not needed after this call.
 ///
 /// Order     collective over the processes of the job. The last destructor of the communicator and of all
-///           communicators split or duplicated from it is also collective. It waits for the other ranks, at
-///           most until the deadline. Connections open when ranks first exchange messages.
+///           communicators split or duplicated from it is also collective. This destructor waits for the
+///           other ranks, at most until the deadline. Connections open when ranks first exchange messages.
 /// Errors    setting_error for settings that are not valid; for an address outside the loopback interface
 ///           without a secret, certificates or tcp_encryption::off; on a rank whose rank or number of ranks
 ///           contradicts the other ranks; and on a rank that finds no free port in its range for 5 s. If the

@@ -92,7 +92,7 @@ class compute_stream final : public memory_space {
 
   /// Uploads with double buffering: fills one half of a staging piece while the GPU reads the other half.
   ///
-  /// Before    the staging lock is held. It is released while the halves are filled.
+  /// Before    the staging lock is held. The lock is released while the halves are filled.
   void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,
                         std::size_t bytes) const;
   /// While this object exists, its thread counts as a user of a staging piece, and the staging lock is

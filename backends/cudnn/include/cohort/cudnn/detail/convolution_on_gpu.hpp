@@ -55,7 +55,7 @@ class convolution_on_gpu {
   std::size_t scratch_bytes() const;
   std::int64_t engine() const { return engine_->number(); }
 
-  /// Enqueues the pass. It writes the tensor that the constructor's `pass` names.
+  /// Enqueues the pass, which writes the tensor that the constructor's `pass` names.
   void run(void* image, void* weights, void* map, void* scratch) const;
 
  private:

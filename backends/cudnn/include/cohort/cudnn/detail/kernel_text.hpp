@@ -100,10 +100,10 @@ inline size high_product(size a, size b) {
 #include <cohort/optimizer/detail/update_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// these use the formulas above
+// The next two files use the files above.
 #include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
-// these use values.inc and sums.inc
+// The next files use values.inc and sums.inc.
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
@@ -120,10 +120,10 @@ inline size high_product(size a, size b) {
 #include <cohort/cudnn/detail/kernels/residuals.inc>
 #include <cohort/cudnn/detail/kernels/sequences.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
-// gradient sharing
+// Kernels of threshold sharing.
 #include <cohort/cudnn/detail/kernels/bits.inc>
 #include <cohort/cudnn/detail/kernels/thresholds.inc>
-// uses bits.inc and thresholds.inc
+// messages.inc uses bits.inc and thresholds.inc.
 #include <cohort/cudnn/detail/kernels/messages.inc>
 #undef COHORT_FORMULA
 
@@ -201,10 +201,10 @@ inline constexpr char kernel_text[] =
 #include <cohort/optimizer/detail/update_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// these use the formulas above
+// The next two files use the files above.
 #include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
-// these use values.inc and sums.inc
+// The next files use values.inc and sums.inc.
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
@@ -221,10 +221,10 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/detail/kernels/residuals.inc>
 #include <cohort/cudnn/detail/kernels/sequences.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
-// gradient sharing
+// Kernels of threshold sharing.
 #include <cohort/cudnn/detail/kernels/bits.inc>
 #include <cohort/cudnn/detail/kernels/thresholds.inc>
-// uses bits.inc and thresholds.inc
+// messages.inc uses bits.inc and thresholds.inc.
 #include <cohort/cudnn/detail/kernels/messages.inc>
 #undef COHORT_FORMULA
     ;

@@ -298,7 +298,7 @@ class recurrence_on_gpu {
     }
   }
 
-  /// Returns the gradient of the state after step k. If k is 0 and `after_step` is false: before step 0.
+  /// Returns the gradient of the state after step k or, if k is 0 and `after_step` is false, before step 0.
   kernels::state_gradient diff_of(tensors const& a, saved_arrays const& s, backward_arrays const& d, int k,
                                   bool after_step) const {
     bool const has_next = !after_step || k + 1 < n_.length;

@@ -16,7 +16,7 @@ class gpu_sum final : public activity {
  public:
   explicit gpu_sum(std::shared_ptr<nccl_ranks> on);
 
-  /// Starts a sum. It runs after all work that is already enqueued in `computed`.
+  /// Starts a sum, which runs after all work that is already enqueued in `computed`.
   void start(elements const& data, reduction how, compute_stream const& computed);
 
   bool done() override;

@@ -22,8 +22,8 @@ backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
                                          dnnl_pd const& backward, memory_layout const& layout,
                                          std::vector<dnnl_argument> const& statistics, double flops);
 
-/// Prepares batch normalisation. If the plan fuses a relu, the workspace stores the relu's mask. If it fuses
-/// a leaky relu or a sum, which oneDNN does not support, rectified_norm runs instead.
+/// Prepares batch normalisation. If the plan fuses a relu, the workspace stores the relu's mask. If the plan
+/// fuses a leaky relu or a sum, which oneDNN does not support, rectified_norm runs instead.
 ///
 /// Errors    backend_error if oneDNN has no optimised implementation with the relu.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,

@@ -7,7 +7,7 @@ namespace cohort::detail {
 
 /// Maps an operand of a step to an argument of a primitive.
 ///
-/// Shapes    `whole`: the operand's layout in the plan, if this layout differs from the argument's. It
+/// Shapes    `whole`: the operand's layout in the plan, if this layout differs from the argument's. `whole`
 ///           describes the same bytes with other extents, or a larger tensor in which the argument begins at
 ///           `offset` bytes.
 struct dnnl_argument {

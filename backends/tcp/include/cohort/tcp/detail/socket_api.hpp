@@ -43,7 +43,7 @@ class socket_events {
   virtual void watch(int descriptor, std::uint64_t id, interest in = interest::readable) = 0;
   /// Stops reporting. Closing the socket has the same effect.
   virtual void ignore(int descriptor) noexcept = 0;
-  /// Begins to report when a socket of `others` has an event. Before: both belong to the same socket_api.
+  /// Begins to report events of the sockets in `others`. Before: both belong to the same socket_api.
   virtual void watch(socket_events& others, std::uint64_t id) = 0;
   virtual void ignore(socket_events& others) noexcept = 0;
   /// Returns the ids of sockets with events without blocking, at most as many as `ids` can hold.

@@ -43,8 +43,8 @@ class tcp_sender {
   bool waits_for_bytes() const {
     return stream_.waits_for_bytes() || (!ready_ && greeted_ == greeting::bytes);
   }
-  /// Returns the number of sockets opened so far. It identifies the current socket, because the system reuses
-  /// descriptors.
+  /// Returns the number of sockets opened so far. This number identifies the current socket; descriptors do
+  /// not, because the system reuses them.
   std::size_t attempts() const { return attempts_; }
   /// Returns whether the other rank has confirmed the connection.
   bool was_connected() const { return ready_; }

@@ -199,7 +199,7 @@ secure_stream::secure_stream(tcp_socket over, role as, tls_identity const& ident
   ::BIO_set_init(bio, 1);
   ::SSL_set_bio(tls_.get(), bio, bio);
   // A server may answer with a certificate instead of the pre-shared key. Without authorities, verification
-  // refuses it.
+  // refuses any certificate.
   if (as == role::client && requires_key_) ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, nullptr);
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
