@@ -41,7 +41,7 @@ class blas_on_gpu {
 ///
 /// Shapes    matrices are column-major: op(A) m×k, op(B) k×n, D m×n, the bias m. A transposed A is stored
 ///           k×m. A and B are bf16 for product_precision::bf16, otherwise f32; D and the bias have the type
-///           `result`. `step_x`: leading dimension of a stored matrix (0: packed); `stride_x`: elements
+///           `result`. `step_x`: leading dimension of a stored matrix (0 if packed); `stride_x`: elements
 ///           between the matrices of a batch.
 /// Before    operands are in the memory of the stream's GPU, aligned to `alignment` bytes. A batch has no
 ///           bias.

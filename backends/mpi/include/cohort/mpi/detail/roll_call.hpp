@@ -36,9 +36,9 @@ class roll_call {
   std::string job_;
   int rank_ = -1;
   int socket_ = -1;
-  int local_size_ = 0;  // 0: unknown
+  int local_size_ = 0;  // 0 if unknown
   std::vector<char> seen_;
-  std::vector<int> processes_;  // 0: unknown
+  std::vector<int> processes_;  // 0 if unknown
 };
 
 }  // namespace cohort::detail

@@ -20,8 +20,8 @@ struct dnnl_activation {
   constexpr bool reads_output() const { return backward != forward; }
 };
 
-/// Activations that oneDNN computes accurately and by Cohort's formulas, including at the kinks. For others
-/// see activation_simd.hpp. If a kind has a field, that field is alpha.
+/// Activations that oneDNN computes accurately and by Cohort's formulas, including at the kinks.
+/// activation_simd.hpp contains the others. If a kind has a field, that field is alpha.
 inline constexpr dnnl_activation dnnl_activations[]{
     {relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
     {leaky_relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},

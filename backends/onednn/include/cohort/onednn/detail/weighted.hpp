@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// Creates the descriptors of the three primitives of a layer with weights.
 ///
-/// Order     layouts are passed in the order src, weights, bias (empty: none), dst.
+/// Order     layouts are passed in the order src, weights, bias (empty without a bias), dst.
 struct weighted_primitives {
   using described = memory_layout const&;
   virtual dnnl_pd forward(described src, described weights, described bias, described dst,
@@ -35,9 +35,9 @@ struct activation_layouts {
 ///
 /// In bf16, the f32 parameters have the layout of their gradient, and forward also reads a working copy of
 /// the weights. Forward and backward-data request the layout `weights_any`. `wanted_gradient`: layout of the
-/// weights' gradient if the parameter store has not fixed it; empty: any. A sum is fused into the kernel if
-/// oneDNN has an optimised kernel with a sum (not for convolutions by gemm); otherwise the sum runs after the
-/// kernel.
+/// weights' gradient if the parameter store has not fixed it; empty if any layout is allowed. A sum is fused
+/// into the kernel if oneDNN has an optimised kernel with a sum (not for convolutions by gemm); otherwise the
+/// sum runs after the kernel.
 ///
 /// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs the
 ///           weights in another layout, which the parameter store keeps as a working copy.

@@ -73,7 +73,7 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 /// Returns the addresses of this host's interfaces that are up, with port 0.
 ///
 /// Parameters  `selection`: names of interfaces and networks such as "eth0" or "10.0.0.0/8", separated by
-///             commas; empty: all.
+///             commas; an empty text selects all.
 /// Order     the order of the selection; for each of its entries, link-local addresses are last.
 /// Errors    setting_error for an invalid network; setting_error that lists the interfaces if none is
 ///           selected.

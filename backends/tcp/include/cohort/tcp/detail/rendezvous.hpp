@@ -23,7 +23,7 @@ struct registration {
   std::string job{};
   std::string host{};  // equal for the processes of one host
   int ranks = 0;       // number of ranks in the job
-  int rank = -1;       // requested by the process; −1: any
+  int rank = -1;       // requested by the process; −1 if any
   std::vector<endpoint> addresses{};
   std::string problem{};  // why this process cannot join; in an encrypted job, all ranks then fail
 
@@ -116,7 +116,7 @@ class rendezvous_service {
   };
   struct refused_process {
     std::string host{};
-    int rank = -1;  // −1: any
+    int rank = -1;  // −1 if any
     std::string why{};
   };
 

@@ -35,7 +35,7 @@ job_key key_from_file(std::string const& path, std::string_view job);
 ///           provides forward secrecy.
 class tls_identity {
  public:
-  /// No TLS.
+  /// Connections without TLS.
   tls_identity() = default;
   /// A pre-shared key. `job`: the PSK identity that a client sends, and that a server requires.
   tls_identity(job_key const& key, std::string job);

@@ -56,7 +56,7 @@ class tcp_socket {
   static bool has_no_descriptor() noexcept;
   /// Returns whether received bytes are pending.
   bool has_bytes() const noexcept;
-  /// Returns the error number (errno) of a connection attempt; 0: none.
+  /// Returns the error number (errno) of a connection attempt; 0 without an error.
   int failure() const;
   endpoint local() const;
   endpoint remote() const;

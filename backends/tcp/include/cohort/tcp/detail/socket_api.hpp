@@ -62,7 +62,7 @@ class socket_api {
   virtual time_source& time() = 0;
   virtual std::unique_ptr<socket_events> events() = 0;
 
-  /// Returns a new descriptor; −1: errno is the reason.
+  /// Returns a new descriptor, or −1 with the reason in errno.
   virtual int open(int family) = 0;
   virtual void close(int descriptor) noexcept = 0;
   /// Binds and listens. Returns 0 or errno.
@@ -74,7 +74,7 @@ class socket_api {
   virtual ssize_t receive(int descriptor, std::span<std::byte> bytes) noexcept = 0;
   /// Returns whether received bytes are pending.
   virtual bool has_bytes(int descriptor) noexcept = 0;
-  /// Returns the errno of a connection attempt; 0: none.
+  /// Returns the errno of a connection attempt; 0 without an error.
   virtual int failure(int descriptor) = 0;
   virtual endpoint local(int descriptor) = 0;
   virtual endpoint remote(int descriptor) = 0;
