@@ -68,7 +68,7 @@ class nccl_ranks {
   ncclResult_t state();
   void wait_for_nccl(char const* doing);
 
-  /// Polls until ended() returns true, because NCCL's operations have no deadline. After a millisecond it
+  /// Polls until ended() returns true, because NCCL's operations have no deadline. After a millisecond,
   /// sleeps between polls and checks for failures of other ranks.
   template <class Ended>
   void poll_until(char const* doing, Ended ended) {

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Extents of a sliding window in oneDNN's convention: a dilation of 0 is no dilation. If `axes` is 1,
-/// contains only the extents along the width.
+/// Extents of a sliding window in oneDNN's convention: a dilation of 0 is no dilation. If `axes` is 1, only
+/// the extents along the width are set.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1

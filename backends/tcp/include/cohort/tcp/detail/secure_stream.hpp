@@ -29,7 +29,8 @@ void require_private(std::string const& path, char const* what);
 ///           bytes.
 job_key key_from_file(std::string const& path, std::string_view job);
 
-/// Authentication and encryption of connections: TLS 1.3 with a pre-shared key or certificates, or none.
+/// Authentication and encryption of connections: TLS 1.3 with a pre-shared key, TLS 1.3 with certificates, or
+/// no TLS.
 ///
 /// Source    RFC 8446; external pre-shared keys with an ephemeral Diffie-Hellman exchange (psk_dhe_ke), which
 ///           provides forward secrecy.
