@@ -20,7 +20,7 @@ struct shared_outcome {
 };
 
 /// Runs `action`, which returns a text, on every rank, and exchanges the results, so that all ranks continue
-/// or fail together. `call`: the user's collective call, such as "save".
+/// or fail together. `call` names the user's collective call, such as "save".
 ///
 /// Order     collective.
 /// Moves     one allgatherv of the texts.
@@ -53,8 +53,8 @@ shared_outcome outcome_of_all(communicator& world, std::string_view call, Action
 }
 
 /// Runs `action` on every rank, and throws on every rank if the action has failed on any rank. A failed rank
-/// rethrows its exception; the others throw a data_error with `sentence`, and with the failed ranks and their
-/// reasons. `call`: the user's collective call, such as "save".
+/// rethrows its exception; the others throw a data_error with `sentence`, the failed ranks and their reasons.
+/// `call` names the user's collective call, such as "save".
 ///
 /// Order     collective.
 template <class Action>

@@ -19,10 +19,9 @@ namespace cohort {
 
 /// Time limits of a communicator.
 ///
-/// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
-///           unreachable for less than `heartbeat` (3/4 of `heartbeat` if another process is lost at that
-///           time) does not count as lost. A process that stays unreachable is reported within 1.5 ·
-///           `heartbeat`. Ranks that are threads ignore `heartbeat`.
+/// Units     `deadline`: longest wait for an operation. A process counts as lost only if it is unreachable
+///           for at least `heartbeat`, or for 3/4 of `heartbeat` if another process is lost at that time. It
+///           is reported as lost within 1.5 · `heartbeat`. Ranks that are threads ignore `heartbeat`.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
@@ -42,7 +41,7 @@ enum class reduction { sum, maximum };
 /// Traffic that a rank has sent since its communicator was created.
 ///
 /// Units     payload bytes and messages of this rank, without headers and heartbeats. `progress_seconds` is
-///           the processor time of the progress thread, 0 without one.
+///           the processor time of the progress thread, or 0 without such a thread.
 struct traffic {
   std::uint64_t bytes_sent = 0;
   std::uint64_t messages_sent = 0;
@@ -92,7 +91,7 @@ struct activity {
 }  // namespace detail
 
 /// Handle of a pending operation. The operation's memory must stay valid until done() returns true, wait()
-/// returns, or either throws.
+/// returns, or one of them throws.
 class pending_operation {
  public:
   pending_operation() = default;
@@ -110,9 +109,10 @@ class pending_operation {
 
 /// A group of numbered ranks that exchange messages and call the same collectives in the same order.
 ///
-/// The *relatives* of a communicator are created from it by split and duplicate, directly or indirectly.
-/// Order     collectives match by the order of their start on each rank; several may be pending. Any thread
-///           may start an operation or wait, but only one thread at a time may use a communicator. Exception:
+/// The *relatives* of a communicator are those that split and duplicate create from it, directly or
+/// indirectly.
+/// Order     all ranks start the same collectives in the same order; several may be pending. Any thread may
+///           start an operation or wait, but only one thread at a time may use a communicator. Exception:
 ///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
 ///           pending operations.
 /// Exact     the order of a sum depends only on the number of ranks and the number of bytes. Results are
@@ -145,31 +145,32 @@ class communicator {
   /// Starts a broadcast.
   ///
   /// After     every rank holds the root's elements.
-  /// Moves     at most ⌈log2 P⌉·n from any rank, for n bytes.
+  /// Moves     per rank: at most ⌈log2 P⌉·n bytes for n bytes of data.
   virtual pending_operation start_broadcast(elements data, int root) = 0;
   /// Starts a reduction of each element over all ranks.
   ///
   /// After     every rank holds the result.
-  /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
-  ///           with 2(P−1)/P·n in total. Above 512 KiB, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n
-  ///           in total. If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded
-  ///           down. Up to this bound, the ranks of each pair (see detail::folded_ranks) also send each other
-  ///           n bytes. For more than 16 ranks, see detail::choose_allreduce_algorithm for the second bound.
+  /// Moves     per rank, for n bytes of data: up to n = 16 KiB, log2 P messages of n bytes; up to 512 KiB,
+  ///           2·log2 P messages, in total 2(P−1)/P·n bytes; above 512 KiB, 2(P−1) messages for each P·512
+  ///           KiB, in total 2(P−1)/P·n bytes. If P is not a power of two, the second bound is 64 KiB and
+  ///           log2 P is rounded down; up to this bound, the two ranks of each pair (detail::folded_ranks)
+  ///           also send each other n bytes. For more than 16 ranks, see detail::choose_allreduce_algorithm
+  ///           for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts such
   /// elements. The allreduce begins after all work that was enqueued in the space before start_allreduce. The
-  /// answer is the same on all ranks that have a space of this kind.
+  /// result is the same on all ranks that have a space of this kind.
   virtual bool sums_in(memory_space const&) const { return false; }
   /// Starts a reduction; each rank gets one part of the result.
   ///
-  /// After     rank r holds the result in part r of `data` (part_of: parts as equal as possible); the other
-  ///           parts are unspecified.
-  /// Moves     (P−1)/P·n per rank, for n bytes.
+  /// After     part r of `data` on rank r contains its part of the result; the other parts are unspecified.
+  ///           The parts (part_of) are as equal as possible.
+  /// Moves     per rank: (P−1)/P·n bytes for n bytes of data.
   virtual pending_operation start_reduce_scatter(elements data, reduction how) = 0;
   /// Starts an exchange of equal parts.
   ///
   /// Before    rank r's contribution is in part r of `data`.    After  every rank holds all parts.
-  /// Moves     (P−1)/P·n per rank, for n bytes.
+  /// Moves     per rank: (P−1)/P·n bytes for n bytes of data.
   virtual pending_operation start_allgather(elements data) = 0;
   /// Starts an exchange of byte strings whose sizes may differ between ranks.
   ///
@@ -183,7 +184,7 @@ class communicator {
   virtual pending_operation start_send(std::span<std::byte const> data, int to, int tag) = 0;
   /// Starts a receive.
   ///
-  /// Before    the message has exactly this size; probe returns it.
+  /// Before    `data` has exactly the size of the message, which probe returns.
   virtual pending_operation start_receive(std::span<std::byte> data, int from, int tag) = 0;
   /// Returns the next message with this tag from rank `from`, or from any rank if `from` is any_source;
   /// nullopt if none has arrived. Does not block.
@@ -199,8 +200,8 @@ class communicator {
   /// Announces to all ranks that this rank has failed, and why. Poisons the communicator. Never throws.
   /// Returns the exit status with which this rank's process must end: that of the first failure of any rank.
   ///
-  /// Parameters  `exit_status` of this failure, 1 to 255; the errors that the other ranks throw have this
-  ///             status.
+  /// Parameters  `exit_status`: exit status of this failure, 1 to 255. The errors that the other ranks throw
+  ///             have the same status.
   /// After     the memory of pending operations is no longer accessed. Returns within a second.
   virtual int abort(std::string const& why, int exit_status = 1) noexcept = 0;
   /// Records this rank's progress for stall reports. Cheap: sends no message.

@@ -4,8 +4,8 @@
 
 namespace cohort {
 
-/// Bytes whose transfer takes as long as the latency of a message, for a link that was not measured: 50 µs at
-/// 1 GB/s.
+/// Number of bytes whose transfer takes as long as the latency of one message. For a link that was not
+/// measured: 50 µs at 1 GB/s.
 inline constexpr double latency_equivalent_bytes = 50'000;
 
 /// Cost of a message between two ranks: `latency` seconds + bytes / `bytes_per_second`.
@@ -22,7 +22,7 @@ struct link_cost {
 /// Measures the slowest link of a ring of all ranks while all links are in use.
 ///
 /// Order     collective; no other operation should be pending.
-/// After     the same result on every rank. Zeros if there is only one rank.
+/// After     every rank has the same result; zeros if there is only one rank.
 /// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank, and a few short collectives.
 /// Errors    communicator_error.
 /// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994, but as medians of 9

@@ -7,9 +7,9 @@ namespace cohort {
 
 /// Progress of a rank, as shown in the stall reports of ranks that wait for it.
 ///
-/// Units     `step` counts updates from 0, −1 before the first. `bucket` is the last bucket of that step that
-///           the rank has reported, −1 before the first. If the rank evaluates, saves or loads, `step` is the
-///           last complete update.
+/// Units     `step` counts updates from 0; before the first update, it is −1. `bucket` is the last bucket of
+///           that step that the rank has reported, or −1. If the rank evaluates, saves or loads, `step` is
+///           the last complete update.
 struct rank_progress {
   enum class activity : std::uint8_t { training, evaluating, saving, loading };
 

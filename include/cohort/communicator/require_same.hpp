@@ -30,7 +30,7 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 /// order may differ between ranks. A fact that a rank does not have counts as a difference. The call also
 /// works if the ranks run different versions of the program.
 ///
-/// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
+/// Errors    setting_error, the same on every rank, with the facts that differ and each rank's value
 ///           ("nothing" if the rank does not have the fact). The error omits clauses, separated by "; ", with
 ///           which all values begin or end.
 void require_same(communicator& world, std::span<shared_fact const> facts);

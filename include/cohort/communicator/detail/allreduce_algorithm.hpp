@@ -19,7 +19,7 @@ enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 /// second bound is lower if halving has to fold ranks. Above 16 ranks, the second bound is at least (P − 1 −
 /// ⌊log2 P⌋) · latency_equivalent_bytes: half of the latency that halving saves over the ring, converted to
 /// bytes. If ranks are folded, an eighth of this latency counts instead of half, because each pair sends 2n
-/// more. These factors are a heuristic, which only the scaling simulator has tested.
+/// more bytes. These factors are a heuristic, which only the scaling simulator has tested.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
   auto const count = static_cast<unsigned>(ranks);

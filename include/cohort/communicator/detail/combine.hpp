@@ -30,8 +30,8 @@ T sum_of(T a, T b) {
 /// dst[i] = src[i] ⊕ dst[i] for each element.
 ///
 /// Before    src has as many elements as dst, of the same type, and does not overlap dst.
-/// Exact     the same bits on every instruction set. bf16: each sum in f32, rounded to nearest even. Integers
-///           wrap. The maximum of a NaN and any value is NaN.
+/// Exact     the same bits on every instruction set. bf16 sums are computed in f32 and rounded to nearest
+///           even. Integers wrap. The maximum of a NaN and any value is NaN.
 void combine(isa which, elements dst, std::byte const* src, reduction how);
 
 }  // namespace cohort::detail

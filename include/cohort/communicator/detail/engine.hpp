@@ -97,7 +97,7 @@ class engine final : public port {
   /// transport.
   [[gnu::cold]] rank_query query_ranks(std::chrono::milliseconds wait);
 
-  /// Finds an operation that waits for ranks that have all ended: none of them sends the missing message.
+  /// Finds operations that wait only for ranks that have ended, so that the missing message never arrives.
   struct ended_peers_check {
     clock::time_point next;
     bool have_ended = false;           ///< result of the last check
@@ -108,8 +108,8 @@ class engine final : public port {
   /// messages arrived.
   [[gnu::cold]] bool waits_in_vain(task const& awaiting, ended_peers_check& check);
 
-  /// Throws the error of a wait that failed after this time. Returns if the operation has ended in the
-  /// meantime.
+  /// Throws the error of a wait that failed after the duration `waited`. Returns if the operation has ended
+  /// in the meantime.
   [[gnu::cold]] void fail_wait(task& one, clock::duration waited);
 
   /// "for rank 2 (at step 812, bucket 4) in allreduce": the late ranks of a slow operation.

@@ -14,7 +14,7 @@ namespace cohort::detail {
 struct failure_report {
   std::string text{};
   int exit_status = communicator_exit_status;  ///< 1 to 255
-  std::vector<int> lost{};                     ///< the ranks that were found lost; empty: another failure
+  std::vector<int> lost{};                     ///< the lost ranks; empty for any other failure
 
   static constexpr std::size_t most_lost = 256, longest_text = 4096;
   static constexpr std::size_t longest = 4 * (2 + most_lost) + longest_text;

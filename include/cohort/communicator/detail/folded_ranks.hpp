@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Reduces the number of participants to a power of two 2ᵏ: the first 2·(P − 2ᵏ) of the P ranks form pairs,
+/// Reduces the number of participants to a power of two, 2ᵏ: the first 2·(P − 2ᵏ) of the P ranks form pairs,
 /// and only the second rank of each pair participates.
 ///
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4.

@@ -26,11 +26,11 @@ class memory_writer {
 
   /// Writes as many bytes as there is space for, and returns their number.
   std::size_t write(std::span<std::byte const> bytes) { return ring_->write(bytes); }
-  /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
+  /// Returns whether the caller must wake the reader after a write: true once for each sleep of the reader.
   bool must_wake_reader() { return ring_->must_wake_reader(); }
   /// Records in the ring whether this process is about to sleep (`now`) although it has bytes to write
-  /// (`has_bytes`). Returns whether this process may sleep: the ring is not used or is full, or there are no
-  /// bytes to write. If the ring is full, the reader wakes this process.
+  /// (`has_bytes`). Returns true if this process may sleep: if the ring is not used or is full, or if there
+  /// are no bytes to write. If the ring is full, the reader wakes this process.
   bool sleeps(bool now, bool has_bytes) {
     return !is_used_ || ring_->writer_waits(now && has_bytes) || !has_bytes;
   }
@@ -61,11 +61,10 @@ class memory_reader {
 
   std::span<std::byte const> readable() const { return ring_->readable(); }
   void consume(std::size_t count) { ring_->consume(count); }
-  /// Returns whether the writer must be woken after a consume: true once for each time that the writer
-  /// sleeps.
+  /// Returns whether the caller must wake the writer after a consume: true once for each sleep of the writer.
   bool must_wake_writer() { return is_used_ && ring_->must_wake_writer(); }
-  /// Records in the ring whether this process is about to sleep (`now`). Returns whether this process may
-  /// sleep: the ring is not used or is empty.
+  /// Records in the ring whether this process is about to sleep (`now`). Returns true if this process may
+  /// sleep: if the ring is not used or is empty.
   bool sleeps(bool now) { return !is_used_ || ring_->reader_sleeps(now); }
 
  private:

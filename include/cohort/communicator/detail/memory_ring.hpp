@@ -47,15 +47,14 @@ class memory_ring {
   /// Frees the first `count` readable bytes for the writer.
   void consume(std::size_t count);
 
-  /// Records whether the reader is about to sleep. Returns whether there is nothing to read. Does not check
-  /// the positions, like writer_waits; the next read or write checks them.
+  /// Records whether the reader is about to sleep. Returns whether there is nothing to read. Like
+  /// writer_waits, does not check the positions; the next read or write does.
   bool reader_sleeps(bool sleeps);
   /// Records whether the writer is about to sleep until there is space. Returns whether the ring is full.
   bool writer_waits(bool waits);
-  /// Returns whether the reader must be woken after a write: true once for each time that the reader sleeps.
+  /// Returns whether the caller must wake the reader after a write: true once for each sleep of the reader.
   bool must_wake_reader();
-  /// Returns whether the writer must be woken after a consume: true once for each time that the writer
-  /// sleeps.
+  /// Returns whether the caller must wake the writer after a consume: true once for each sleep of the writer.
   bool must_wake_writer();
 
  private:

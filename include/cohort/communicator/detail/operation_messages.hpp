@@ -16,8 +16,8 @@
 
 namespace cohort::detail {
 
-/// The ranks of a communicator. `members[r]`: the transport's rank of rank r. `rank`: this rank. `context`
-/// identifies the communicator's messages.
+/// The ranks of a communicator. `members[r]` is the transport's number of rank r, and `rank` is this rank.
+/// `context` identifies the communicator's messages.
 struct rank_group {
   std::vector<int> members{};
   int rank = 0;

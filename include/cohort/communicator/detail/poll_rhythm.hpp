@@ -7,9 +7,8 @@ namespace cohort::detail {
 
 /// Back-off of a thread that polls a transport. The thread polls often while another thread waits for an
 /// operation. Otherwise the polling thread sleeps between polls, so that the computation can use the
-/// processor. Each nap is 1.5 times as long as the previous one while no message moves. After a message, naps
-/// are five times shorter. A nap is thus a fraction of the time between two messages, however long this time
-/// is.
+/// processor. While no message is transferred, each nap is 1.5 times as long as the previous one. After a
+/// message, naps are five times shorter. A nap is thus always a fraction of the time between two messages.
 ///
 /// Source    measured: longer naps leave the link idle during a step, shorter ones slow the step down.
 class poll_rhythm {

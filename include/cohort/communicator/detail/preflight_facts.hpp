@@ -14,7 +14,7 @@ struct rank_facts {
   std::uint64_t needed_memory = 0;
   std::uint64_t needed_disk = 0;
   std::string folder{};
-  std::string file{};      // name of the file made in the folder; "": a problem, or no folder
+  std::string file{};      // name of the file made in the folder; empty if there is a problem or no folder
   std::string problem{};   // why the folder cannot be written to; "": none
   std::string run{};       // preflight_settings::run, encoded
   bool sees_first = true;  // whether this rank's folder has rank 0's file; not encoded
@@ -27,7 +27,7 @@ struct rank_facts {
 };
 
 /// Returns the bytes that a control group (version 2) can still use under its own limit and its ancestors'
-/// limits. Inactive file cache counts as free. Returns the largest number if there is no limit. `root`: the
+/// limits. Inactive file cache counts as free. Returns the largest number if there is no limit. `root` is the
 /// mount point of the control groups.
 std::uint64_t free_memory_of_group(std::string const& root, std::string_view group);
 

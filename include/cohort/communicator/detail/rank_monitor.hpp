@@ -37,8 +37,8 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 /// This rank then sends questions to the silent rank repeatedly (`ask`). The beats of this rank report the
 /// silence to other ranks, which then send questions, too. After longest_silence(), this rank reports the
 /// silent rank as lost. If other ranks still receive messages from the silent rank, this rank reports the
-/// link between the two. If this rank receives no messages at all, it reports itself. A rank that receives a
-/// report forwards the report before this rank ends, because other ranks may see the end of its connections
+/// link to it instead. If this rank receives no messages at all, it reports itself. Before a rank that
+/// received a report ends, it forwards the report, because other ranks may notice the end of its connections
 /// first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
@@ -81,7 +81,7 @@ class rank_monitor {
   /// fails, returns false as soon as the report is delivered, or after longest_delivery.
   ///
   /// Before    leave() was called.
-  /// After     true: no message is pending. false: control messages are stopped, as by stop().
+  /// After     if true, no message is pending; if false, control messages are stopped, as by stop().
   bool wait_for_farewells(std::chrono::milliseconds limit);
 
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
@@ -154,8 +154,8 @@ class rank_monitor {
     std::int64_t note_count = 0;
     clock::duration last_heard{};                      // listened_ at the last message or change of `linked`
     std::optional<clock::duration> last_message{};     // listened_ at the last message; nullopt: none yet
-    std::optional<clock::duration> heard_elsewhere{};  // listened_ when another rank last heard it
-    clock::duration asked_until{};                     // this rank sends questions while listened_ is less
+    std::optional<clock::duration> heard_elsewhere{};  // listened_ when another rank last received a message
+    clock::duration asked_until{};                     // questions are sent until listened_ is this
     std::optional<clock::duration> ended_at{};         // listened_ when report_lost was called
     std::string ended_how{};
     bool answers = false;
@@ -170,8 +170,8 @@ class rank_monitor {
 
   void poll_once() noexcept;
   void exchange();
-  /// Sends heartbeats to one rank after the other, so that each rank receives at least one per heartbeat_ /
-  /// 4.
+  /// Sends heartbeats to one rank after the other, so that each rank receives a heartbeat at least every
+  /// heartbeat_ / 4.
   void beat(clock::time_point now);
   /// Time between heartbeats to two ranks.
   clock::duration beat_interval() const {

@@ -16,9 +16,9 @@ namespace cohort::detail {
 ///                            <--------------------->
 ///               (x0 + x1) + (x2 + x3) on every rank
 ///
-/// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: bitwise equal on all ranks.
-/// Moves     log2 P messages of n per rank. If P is not a power of two, one more message in each direction
-///           within a pair.
+/// Order     the sums of 2ᵏ neighbours are added in the order of the ranks, so all ranks get the same bits.
+/// Moves     per rank: log2 P messages of n bytes for n bytes of data. If P is not a power of two, the two
+///           ranks of each pair also send each other n bytes.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 struct recursive_doubling : folded_allreduce {
   bool advance(operation_messages& m);

@@ -15,10 +15,10 @@ namespace cohort::detail {
 ///     gather        0 -> 1        1 -> 0        2 -> 3        3 -> 2
 ///                0, 1 -> 2     0, 1 -> 3     2, 3 -> 0     2, 3 -> 1
 ///
-/// Order     each part is reduced on one rank, as a balanced tree of pairwise sums: bitwise equal on all
-///           ranks.
-/// Moves     2·log2 P messages with 2(P−1)/P·n in total. If P is not a power of two, one more message of n in
-///           each direction within a pair.
+/// Order     each part is reduced on one rank, as a balanced tree of pairwise sums, so all ranks get the same
+///           bits.
+/// Moves     per rank: 2·log2 P messages, in total 2(P−1)/P·n bytes for n bytes of data. If P is not a power
+///           of two, the two ranks of each pair also send each other n bytes.
 /// Source    Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004.
 struct recursive_halving : folded_allreduce {
   bool advance(operation_messages& m);

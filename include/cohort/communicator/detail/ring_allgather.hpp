@@ -7,7 +7,7 @@ namespace cohort::detail {
 /// Passes each rank's part once around the ring, so that every rank holds all parts.
 ///
 /// Shapes    part(k) is the memory of the part of rank k modulo P.
-/// After     once a call has returned true, every later call returns true.
+/// After     if a call has returned true, every later call returns true.
 template <class Part>
 bool pass_around_ring(operation_messages& m, int& step, Part part) {
   for (; step < m.size(); ++step) {
@@ -19,15 +19,15 @@ bool pass_around_ring(operation_messages& m, int& step, Part part) {
   return true;
 }
 
-/// Allgather of the equal parts of `data`: the part that each rank sends to the next rank.
+/// Allgather of the equal parts of `data` around a ring. The part that each rank sends to the next rank:
 ///
 ///     P = 4    rank 0     rank 1     rank 2     rank 3
 ///     step 0     0    ->    1    ->    2    ->    3    -> rank 0
 ///     step 1     3    ->    0    ->    1    ->    2    -> rank 0
 ///     step 2     2    ->    3    ->    0    ->    1    -> rank 0
 ///
-/// Moves     P − 1 messages with (P−1)/P·n in total per rank, for n bytes: all parts except that of the next
-///           rank.
+/// Moves     per rank: P − 1 messages, in total (P−1)/P·n bytes for n bytes of data (all parts except that of
+///           the next rank).
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 struct ring_allgather {
   elements data{};

@@ -17,10 +17,10 @@ namespace cohort::detail {
 ///     step 4     3    ->    0    ->    1    ->    2    -> rank 0
 ///     step 5     2    ->    3    ->    0    ->    1    -> rank 0
 ///
-/// Before    `all->first` has P + 1 entries. `sizes.data` has P entries, of which this rank's is set; it may
-///           be the last P entries of `all->first`.
-/// Moves     2(P−1) messages per rank: P − 1 sizes of 8 bytes, and all contributions except that of the next
-///           rank.
+/// Before    `all->first` has P + 1 entries. `sizes.data` has P entries, and this rank's entry is set.
+///           `sizes.data` may be the last P entries of `all->first`.
+/// Moves     per rank: 2(P−1) messages, which contain P − 1 sizes of 8 bytes, and all contributions except
+///           that of the next rank.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 struct ring_allgatherv {
   ring_allgather sizes{};

@@ -18,7 +18,7 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
 }
 
 /// Ring allreduce, one segment after another. Each part of a segment is reduced on one rank, then gathered on
-/// all ranks: bitwise equal on all ranks. The part of a segment that each rank sends to the next rank:
+/// all ranks, so all ranks get the same bits. The part of a segment that each rank sends to the next rank:
 ///
 ///     P = 4    rank 0     rank 1     rank 2     rank 3
 ///     step 0     3    ->    0    ->    1    ->    2    -> rank 0    reduce-scatter
@@ -28,7 +28,7 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
 ///     step 4     3    ->    0    ->    1    ->    2    -> rank 0
 ///     step 5     2    ->    3    ->    0    ->    1    -> rank 0
 ///
-/// Moves     2(P−1) messages per segment, with 2(P−1)/P·n in total per rank, for n bytes.
+/// Moves     per rank: 2(P−1) messages per segment, in total 2(P−1)/P·n bytes for n bytes of data.
 /// Source    Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, JPDC 2009.
 struct ring_allreduce {
   elements data{};

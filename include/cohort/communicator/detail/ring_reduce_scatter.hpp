@@ -15,8 +15,9 @@ namespace cohort::detail {
 ///     result     0          1          2          3
 ///
 /// Order     part p is x_{p+1} ⊕ x_{p+2} ⊕ … ⊕ x_p, from left to right, indices modulo P.
-/// After     once `advance` has returned true, every later call returns true.
-/// Moves     P − 1 messages with (P−1)/P·n in total per rank, for n bytes: all parts except this rank's.
+/// After     if a call of `advance` has returned true, every later call returns true.
+/// Moves     per rank: P − 1 messages, in total (P−1)/P·n bytes for n bytes of data (all parts except this
+///           rank's).
 /// Source    Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, JPDC 2009.
 struct ring_reduce_scatter {
   elements data{};

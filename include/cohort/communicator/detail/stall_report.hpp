@@ -23,9 +23,9 @@ struct ranks_with_status {
 [[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
                                                              std::span<int const> ranks);
 
-/// Returns the late ranks: those that delay, directly or through other waits, a rank that waits for the ranks
-/// `awaited`. Follows each wait to the rank whose message is awaited. Of the ranks found, returns those that
-/// have ended or do not respond, else those that are not in a wait. If all these ranks wait, returns the
+/// Returns the late ranks: the ranks that delay a wait for the ranks `awaited`, directly or through other
+/// waits. Follows each wait to the rank whose message is awaited. Of the ranks found, returns those that have
+/// ended or do not respond, otherwise those that are not in a wait. If all these ranks wait, returns the
 /// ranks of `awaited` with less progress than the most advanced one. If all have equal progress, also follows
 /// waits for several ranks: each such wait leads to all ranks.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);

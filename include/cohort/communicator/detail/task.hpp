@@ -30,7 +30,7 @@ using operation = std::variant<message_send, message_receive, message_probe, ran
 
 class engine;
 
-/// An operation and its progress. Reused after it has ended and no handle refers to it.
+/// An operation and its progress. A task is reused when it has ended and no handle refers to it.
 ///
 /// `home` is destroyed with its communicators. A handle may outlive `home`, so the handle's owner must read
 /// `ended` before it uses `home`.

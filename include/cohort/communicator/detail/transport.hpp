@@ -92,8 +92,8 @@ class transport {
   virtual void note(rank_progress here) noexcept = 0;
   /// Records that a thread of this rank begins or ends a wait; see rank_status::waits_for.
   virtual void note_wait(int waits_for) noexcept = 0;
-  /// Returns the status of every rank. Queries all ranks and waits up to `patience` for their answers; 0:
-  /// returns the known status without a query.
+  /// Returns the status of every rank. Queries all ranks and waits up to `patience` for their answers. If
+  /// `patience` is 0, returns the known status without a query.
   virtual std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) = 0;
   /// Announces a failure of this rank to every rank. On every rank, trouble() returns this reason from then
   /// on, unless the rank already has another reason. If two ranks fail at once, ranks may thus have different

@@ -13,7 +13,7 @@ namespace cohort::detail {
 ///                      n ----------------> n
 ///                      n ------> n         n ------> n
 ///
-/// Moves     for n bytes, one message of n to each rank except the root. The root sends ⌈log2 P⌉ of them.
+/// Moves     one message of n bytes to each rank except the root. The root sends ⌈log2 P⌉ of these messages.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 struct tree_broadcast {
   elements data{};

@@ -10,8 +10,8 @@ namespace cohort::detail {
 
 /// Virtual time of a simulation, and its future events.
 ///
-/// Order     events in the order of their times; those of equal time in the order of their creation, so that
-///           a simulation depends only on its inputs.
+/// Order     next() returns events in the order of their times, and events of equal time in the order of
+///           their creation, so that a simulation depends only on its inputs.
 template <class Time, class Event>
 class virtual_time {
  public:
