@@ -36,13 +36,13 @@ enum class when_diverged { stop, repair };
 ///           its rounding error to its next gradient. Parameters and votes are sent in their own type.
 ///           `overlap_next_forward`: the sums of the last layers may be late, that is, still pending while
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
-///           parameters. Requires the same layout on all ranks, and steps that allow it
-///           (step_info::max_late_buckets).
+///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
+///           of late buckets.
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
-/// After     all ranks have Σ m_r·g_r / Σ m_r. With `wire`, they have Σ round(m_r·g_r / Σ m + e_r), where e_r
-///           is the sum of rank r's rounding errors so far.
+/// After     all ranks have Σ m_r·g_r / Σ m_r. With `wire`, all ranks have Σ round(m_r·g_r / Σ m + e_r),
+///           where e_r is the sum of rank r's rounding errors so far.
 /// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
 ///           reduced in place. Five words of votes are appended to the first bucket. With `wire` or
 ///           `overlap_next_forward`, or if the first bucket is reduced in place, a separate allreduce sends

@@ -15,7 +15,8 @@ namespace cohort {
 /// Order     collective, in before_update.
 /// After     on every rank, the first part of `mine` (batch_statistics::read) has the statistics of the
 ///           examples of all ranks. Returns the bytes that this rank passed to the allreduces.
-/// Moves     two allreduces, of C + L and of C f64; none with one rank or without running statistics.
+/// Moves     two allreduces of f64, of C + L and of C elements; none with one rank or without running
+///           statistics.
 /// Exact     the same bits on every rank, computed in f64; variances are never negative.
 std::size_t merge_statistics(communicator& world, batch_statistics& mine);
 
@@ -27,7 +28,7 @@ enum class parameters_in { dense, arena };
 /// Merges the running statistics of all ranks. `weight`: weight of this rank's statistics, for example the
 /// number of examples that have updated them. Writes the mean of the means, and the mean of the variances
 /// plus the variance of the means, to the running statistics in `to`. Changes nothing with one rank, or if
-/// the total weight is 0. Order and moved bytes as merge_statistics.
+/// the total weight is 0. Order and moved bytes are those of merge_statistics.
 void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
                               parameters_in how);
 

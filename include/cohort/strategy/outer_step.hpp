@@ -17,7 +17,7 @@ namespace cohort {
 ///           −rate·v. With Nesterov momentum, the rule is that of outer::diloco.
 struct outer_step {
   double rate = 1;
-  std::optional<double> momentum = 0;  ///< none: 1 − 1/P for P ranks
+  std::optional<double> momentum = 0;  ///< if empty, 1 − 1/P for P ranks
   bool nesterov = false;
 
   constexpr bool operator==(outer_step const&) const = default;
@@ -37,7 +37,7 @@ struct plain {
 ///
 /// Source    Chen and Huo, ICASSP 2016, who use η = 1 − 1/P with ζ = 1.
 struct bmuf {
-  std::optional<double> momentum{};  ///< none: 1 − 1/P for P ranks
+  std::optional<double> momentum{};  ///< if empty, 1 − 1/P for P ranks
   double rate = 1;
   bool nesterov = false;
   constexpr operator outer_step() const { return {rate, momentum, nesterov}; }

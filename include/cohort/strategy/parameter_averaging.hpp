@@ -33,12 +33,13 @@ namespace cohort {
 ///           averaged only at an epoch's end. For a single rank, `overlap` has no effect.
 /// Before    rank r has w_r. The examples that rank r has seen since the last meeting have the total weight
 ///           m_r (the number of examples without weights).
-/// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
-///           r has sent w_r and trained further to w; afterwards rank r has g + (w − w_r). At an epoch's end,
-///           or when a vote ends the run, all ranks have g.
-/// Moves     per meeting an allreduce of n·(1 + averaged state arrays) + 5 elements; n + 5 with `overlap`.
-///           Networks with running statistics need two more allreduces, as merge_statistics. `seconds` needs
-///           an allreduce of 8 bytes. At the start of a new run rank 0's arrays are broadcast.
+/// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. With `overlap`,
+///           rank r sends w_r and trains further to w; after the exchange, rank r has g + (w − w_r). At an
+///           epoch's end, or when a vote ends the run, all ranks have g.
+/// Moves     per meeting, an allreduce of n·(1 + number of averaged state arrays) + 5 elements; with
+///           `overlap`, of n + 5 elements. Networks with running statistics need two more allreduces, as
+///           merge_statistics. `seconds` needs an allreduce of 8 bytes. At the start of a new run, rank 0's
+///           arrays are broadcast.
 /// Errors    communicator_error on all ranks if a rank is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
 ///           rounding. With one rank, the plain outer step and examples without weights, the result is

@@ -139,8 +139,8 @@ constexpr scaling_estimate estimate_scaling(deeplearning4j_costs const& of, int 
   return {all, step, all * efficiency, efficiency};
 }
 
-/// Converts costs to those of Deeplearning4j's estimate, per step. The server's time is that of one message
-/// to a server and one back.
+/// Converts costs to those of Deeplearning4j's estimate, per step. The server's time is the time of one
+/// message to a server and one message back.
 constexpr deeplearning4j_costs as_deeplearning4j_costs(scaling_costs const& of) {
   return {.step_seconds = of.step_seconds,
           .encode_seconds = of.encode_seconds / of.every,

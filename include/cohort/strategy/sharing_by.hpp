@@ -60,10 +60,11 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 ///           unsent rest: over a run Σ s + r = Σ x, up to rounding. A rank without examples sends nothing,
 ///           and its residual is unchanged. If a rank has a number that is not finite, all ranks skip the
 ///           step, and that rank's residual is unchanged. The values that other ranks sent are applied later.
-/// Moves     inside a group an allreduce and a broadcast of n elements. Between P groups, to all: a ring of
-///           P−1 rounds, in each of which a group sends 8 bytes and one message. Merged: at most 2⌈log2 P⌉
-///           messages per group, sent or received. At the start of a new run one broadcast of rank 0's
-///           parameters and state. A single rank still encodes and decodes its message.
+/// Moves     inside a group: an allreduce and a broadcast of n elements. Between P groups with route::to_all:
+///           a ring of P − 1 rounds; in each round a group sends 8 bytes and one message. Between P groups
+///           with route::merged: at most 2⌈log2 P⌉ messages per group, sent or received. At the start of a
+///           new run: one broadcast of rank 0's parameters and state. A single rank sends nothing, but
+///           encodes and decodes its message.
 /// Errors    communicator_error on all ranks if a rank is lost; data_error for a damaged message;
 ///           setting_error for an invalid setting.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with

@@ -8,7 +8,7 @@ namespace cohort {
 /// update: the step that each rank's own optimizer has computed from its own gradient.
 enum class share { gradient, update };
 
-/// How the messages of a step reach all ranks. to_all: each message is sent to every rank. merged: the
+/// Route of the messages of a step to all ranks. to_all: each message is sent to every rank. merged: the
 /// messages are merged pairwise into one, which is sent to every rank. by_size: to_all or merged, whichever
 /// is expected to be faster.
 enum class route { by_size, to_all, merged };
@@ -33,7 +33,7 @@ struct sharing_settings {
   int sync_buffers = 0;
   cohort::route route = route::by_size;
   sharing_group group = sharing_group::process;
-  /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: on arrival.
+  /// s, from 0 to 99: a message sent in step i is applied in step i + s; with `unbounded`, when it arrives.
   int max_staleness = 0;
   /// Whether a message that is applied s steps late is divided by s; with `unbounded`, by its age.
   bool slower_if_stale = false;

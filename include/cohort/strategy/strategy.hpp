@@ -103,7 +103,7 @@ struct exchange_times {
 /// With `parameters` and `nothing`, the optimizer sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
-/// How ranks train together: the hooks that a training loop calls, in this order in each step.
+/// Determines how ranks train together, by hooks that a training loop calls in this order in each step.
 ///
 /// begin          The parameters may still change: the strategy applies received data, or waits for slower
 ///                ranks.

@@ -17,7 +17,7 @@ namespace cohort {
 ///     decode        s         s         s         s                  s_0 … s_3 combined: the same bits
 ///
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, and for each sent element its code and 4 bytes.
-/// Errors    setting_error for a density out of (0, 1]. Otherwise as sharing_by.
+/// Errors    setting_error for a density outside (0, 1]. Otherwise as sharing_by.
 /// Source    Aji and Heafield, EMNLP 2017.
 struct top_k_sharing {
   double density = 1e-2;

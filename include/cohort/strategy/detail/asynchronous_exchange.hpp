@@ -31,17 +31,17 @@ inline constexpr int longest_lead = 32;
 /// Order     repeatedly: fill mine(), call step, read all() and call clear(). Call synchronise after the same
 ///           number of steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
-/// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
-///           arrived. The lead of every rank, and the number of messages in flight, are therefore bounded. A
-///           single rank gets its own votes at once. A rank whose numbers are out of range or not finite
-///           votes not_finite, keeps its residual, and applies the messages of other ranks.
-/// Moves     per step this rank's message to P−1 ranks. A rank stores at most 2·(longest_lead + 1) of its
-///           messages.
+/// After     after step i, `agreed` has the votes of all ranks in step i − longest_lead; all messages of that
+///           step have arrived. The lead of every rank, and the number of messages in flight, are therefore
+///           bounded. A single rank gets its own votes at once. A rank whose numbers are out of range or not
+///           finite votes not_finite, keeps its residual, and applies the messages of other ranks.
+/// Moves     per step, this rank's message to P − 1 ranks.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.
 /// Exact     every message is applied once: over a run Σ x = Σ s + r for the arrays x, decoded messages s and
 ///           residual r of each rank. Messages of one sender are applied in the order of sending, those of
 ///           different senders in the order of arrival.
+/// Cost      memory for at most 2·(longest_lead + 1) messages of this rank.
 /// Source    the bound on the lead: Ho et al., More effective distributed ML via a stale synchronous parallel
 ///           parameter server, NIPS 2013. 1/τ: Zhang et al., Staleness-aware async-SGD, IJCAI 2016.
 template <compressor C>
@@ -169,7 +169,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
         this->encode_step(first_ + steps_, world_.rank(), now, now.mine, residual_, mine_);
     auto const encoded = clock::now();
     slot& next = slots_[next_slot_++ % slots_.size()];
-    next.wait();  // returns at once, because later messages of the receivers confirm its arrival
+    next.wait();  // returns at once, because later messages of the receivers confirm the message's arrival
     waited_ += clock::now() - encoded;
     next.bytes.assign(own.begin(), own.end());
     for (int r = 0; r < world_.size(); ++r)
@@ -245,7 +245,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::vector<float> all_;
   std::int64_t first_ = 0;              // index of the first step after the last synchronisation
   std::int64_t steps_ = 0;              // number of steps since the last synchronisation
-  std::vector<std::int64_t> received_;  // number of messages of each rank since then
+  std::vector<std::int64_t> received_;  // number of messages of each rank since the last synchronisation
   std::vector<agreement> votes_;        // votes of the steps that `step` has not returned
   std::vector<slot> slots_;
   std::size_t next_slot_ = 0;

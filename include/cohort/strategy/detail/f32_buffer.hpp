@@ -14,7 +14,7 @@ namespace cohort::detail {
 /// Before    `device_passes` outlives the array.
 class f32_buffer {
  public:
-  /// `device_passes`: passes over arrays on a device; null: the processor's memory.
+  /// `device_passes`: passes over arrays on a device, or null for the processor's memory.
   f32_buffer(std::size_t n, threshold_device* device_passes);
 
   std::size_t size() const { return size_; }
@@ -36,7 +36,7 @@ class f32_buffer {
   void copy_to(std::span<float> to) const;
   /// Calls change(elements) with the elements in the processor's memory.
   ///
-  /// Moves     if the elements are on a device, all elements to the processor and back.
+  /// Cost      if the elements are on a device, copies all elements to the processor and back.
   template <class Change>
   void on_processor(Change change) {
     if (!device_passes_) return change(span());

@@ -21,7 +21,7 @@
 
 namespace cohort::detail {
 
-/// How the decoded messages s_r of all ranks are combined. weighted_mean: Σ m_r·s_r / Σ m_r, where m_r is the
+/// Combination of the decoded messages s_r of all ranks. weighted_mean: Σ m_r·s_r / Σ m_r, where m_r is the
 /// weight of rank r's examples. sum: Σ s_r. mean: Σ s_r / P.
 enum class combination { weighted_mean, sum, mean };
 
@@ -33,12 +33,12 @@ enum class combination { weighted_mean, sum, mean };
 /// Before    all ranks have the same codec, route and combination. If messages are merged, `staleness` is 0.
 ///           The ranks of a group send one message, which contains their mean or sum. The group's residual is
 ///           stored on its leader.
-/// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() the combined
-///           messages, added in rank order. If a rank's numbers were out of range or not finite, all() and
-///           that rank's residual are unchanged. The values that other ranks sent are returned to a residual
-///           and sent later.
-/// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
-///           encodes and decodes its message.
+/// After     after finish, `agreed` has the votes of all ranks in the oldest exchange, and all() has the
+///           combined messages, added in rank order. If a rank's numbers were out of range or not finite,
+///           all() and that rank's residual are unchanged. The values that other ranks sent are returned to a
+///           residual and sent later.
+/// Moves     an allgatherv of the messages; if messages are merged, as message_tree. A single rank sends
+///           nothing, but encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages are added without weights. For a weighted mean, a
 ///           rank therefore encodes its array times m_r / (expected mean weight). Messages that are not
 ///           merged are multiplied by their weights after decoding.
@@ -286,8 +286,8 @@ class message_exchange : public compressed_exchange<C> {
     if (from.is_restored) agreed.all.stop = agreed.all.save = false;
   }
 
-  /// Returns the number of pending messages of each leader; −1 if the leaders' numbers differ, or if a rank
-  /// that is not a leader has messages.
+  /// Returns the number of pending messages if it is equal on all leaders and 0 on all other ranks; otherwise
+  /// −1.
   int common_pending(int count) {
     bool const leader = group_.is_leader();
     double words[]{leader ? 1.0 * count : 0, leader ? -1.0 * count : -1e9, leader ? 0 : 1.0 * count};

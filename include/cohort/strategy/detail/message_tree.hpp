@@ -58,7 +58,7 @@ inline constexpr int tag_up = 0, tag_down = 1;
 ///          4 ◄─ 5
 ///          6 ◄─ 7
 ///
-/// Shapes    `residual`: this rank's residual, to which it adds the remainders of its merges.
+/// Shapes    `residual`: this rank's residual, to which the remainders of this rank's merges are added.
 /// Order     collective.
 /// Moves     each rank sends and receives at most 2⌈log2 P⌉ messages in total.
 /// Exact     each pair is merged by one rank, so all ranks get the same bytes. (In a butterfly both ranks of

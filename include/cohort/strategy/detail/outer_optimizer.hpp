@@ -19,7 +19,7 @@ void for_each_trained(parameter_set const& parameters, F f) {
 /// state.
 ///
 /// Shapes    two dense arrays of the canonical view; none if the outer step is the plain mean.
-/// Exact     an element is computed in double and rounded once. Parameters that are not trained are
+/// Exact     each element is computed in double and rounded once. Parameters that are not trained are
 ///           unchanged.
 class outer_optimizer {
  public:

@@ -37,7 +37,7 @@ class overlapped_mean {
   /// Waits for the mean and ignores it.
   void discard();
 
-  /// Waits for the sum and adds it, with its votes, and the sent parameters to a checkpoint.
+  /// Waits for the sum; adds the sum, its votes and the sent parameters to a checkpoint.
   void save(strategy_state& all);
   void restore(strategy_state const& saved);
 

@@ -13,14 +13,14 @@ namespace cohort::detail {
 /// Returns a hash of the bits of each parameter. `in_place` hashes the parameter's part of the arena, padding
 /// included; such hashes are comparable only between ranks of one layout. Otherwise hashes the dense tensor.
 ///
-/// Cost      reads the parameters once. In place, copies nothing on the processor, and pieces of 4 MiB from a
-///           device. Otherwise copies one parameter at a time.
+/// Cost      reads the parameters once. With `in_place`, copies nothing on the processor, and pieces of 4 MiB
+///           from a device; otherwise, copies one parameter at a time.
 std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, bool in_place);
 
 /// Ranks whose parameters differ.
 struct divergence {
   std::size_t parameter = 0;  ///< index of the first parameter that differs
-  std::vector<int> most{};    ///< the largest (or first such) group of ranks with equal parameters
+  std::vector<int> most{};    ///< the largest group of ranks with equal parameters, or the first of several
   std::vector<int> others{};  ///< all other ranks
 };
 

@@ -9,8 +9,9 @@
 
 namespace cohort::detail {
 
-/// Storage of random_process_id; 0: not drawn yet. By its default visibility, all copies of Cohort in a
-/// process share this variable: the program's copy, and the copies in shared libraries with hidden symbols.
+/// Storage of random_process_id; 0 until the number is drawn. By its default visibility, all copies of Cohort
+/// in a process share this variable: the program's copy, and the copies in shared libraries with hidden
+/// symbols.
 [[gnu::visibility("default")]] inline std::atomic<std::uint64_t> process_id{0};
 
 /// Returns a random number that is the same in every call of this process.
@@ -52,7 +53,7 @@ class process_group {
   /// Broadcasts the leader's agreement to the group. If all numbers were finite, also broadcasts x.
   void broadcast(agreement& agreed, std::span<float> x) const;
 
-  /// Sums x at the leader and fills it with zeros on the other ranks.  Shapes: the same on all ranks.
+  /// Sums x at the leader; fills x with zeros on the other ranks.  Shapes: the same on all ranks.
   void reduce_to_leader(std::span<float> x) const;
 
  private:

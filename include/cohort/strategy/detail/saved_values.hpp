@@ -15,7 +15,7 @@ std::int64_t count_of(strategy_state const& from, std::string_view name, std::in
 
 /// Checks an array of a checkpoint.
 ///
-/// Errors    data_error if its elements are not f32 or f64, or fewer than `least`.
+/// Errors    data_error if the elements are not f32 or f64, or if there are fewer than `least`.
 void require_real(strategy_state::array const& one, std::size_t least = 0);
 
 /// Returns a copy of an array's elements.

@@ -35,8 +35,8 @@ class unsynced_statistics {
   ///
   /// Shapes    `dense`: all parameters of this rank, canonical.
   /// Before    rank r has seen m_r examples since all ranks last had the same statistics.
-  /// After     the mean of the means, and the mean of the variances plus the variance of the means, weighted
-  ///           by m_r; unchanged if no rank has seen examples.
+  /// After     the statistics are the mean of the means, and the mean of the variances plus the variance of
+  ///           the means, weighted by m_r. If no rank has seen examples, the statistics are unchanged.
   /// Moves     as merge_statistics.
   void average(communicator& world, replica const& mine, std::byte* dense) const;
   /// Averages the statistics in the replica itself, and calls reset.

@@ -16,8 +16,8 @@ namespace cohort::detail {
 
 /// Weighted mean of an array over the ranks, with the ranks' votes in the same allreduce.
 ///
-/// Shapes    `count` elements of f32 or f64; with votes, followed by `vote_words` elements. Without votes the
-///           array may be in an arena, reduced in place.
+/// Shapes    `count` elements of f32 or f64; with votes, followed by `vote_words` elements. Without votes,
+///           the array may be in an arena and is then reduced in place.
 /// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
 /// Exact     with one rank of weight `expected` no bit changes; for 2ᵏ ranks of equal weight, the scaling is
 ///           exact. Counts of examples are exact in f32 up to 2²⁴.
