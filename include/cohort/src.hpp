@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The implementation of the library without its components:
-// one source of a program that is built without CMake includes this file. The parts can also be compiled
-// separately, and in parallel.
+// The implementation of the library without its components. A program that is built without CMake includes
+// this file in one of its sources. To compile the sources in parallel instead, compile the files that
+// `pkg-config --variable=sources` prints (docs/install.md).
 #include <cohort/backend/impl/backend.cpp>
 #include <cohort/backend/impl/reference_kernels.cpp>
 #include <cohort/checkpoint/impl/checkpoint.cpp>

@@ -103,7 +103,7 @@ struct expected_messages {
 
 /// A message whose checksum, header and tables have been checked. message_reader checks the codes.
 ///
-/// Moves     nothing: a view of the caller's bytes, which need no alignment.
+/// Cost      copies nothing: refers to the caller's bytes, which need no alignment.
 class message_view {
  public:
   message_header header{};

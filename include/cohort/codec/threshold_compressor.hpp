@@ -31,14 +31,15 @@ struct threshold_compression {
 ///           upper), for each element in at least one of the messages, and without the residual policy. The
 ///           merged message has the larger threshold, the sums of examples, weights and ranks, and the flags
 ///           of both messages.
-/// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and codes
-///           of about message_report::entropy_bytes().
+/// Moves     a message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and codes of about
+///           message_report::entropy_bytes().
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
 ///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
 ///           setting_error for an invalid policy. numeric_error if the residual is not finite.
 /// Exact     s + r = y exactly, for every element, because t has 8 significant bits and |y| is at
 ///           most 2¹⁶·t. Larger elements are sent as a multiple with 16 significant bits. The same bytes on
 ///           every instruction set and for any number of workers.
+/// Cost      memory traffic of 12 bytes per element.
 /// Source    Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, Interspeech 2015.
 class threshold_compressor : public message_codec {
  public:

@@ -46,8 +46,8 @@ class threshold_device {
   };
   /// r += x, then subtracts ±t from every element whose magnitude is at least t.
   ///
-  /// Moves     reads 8 and writes 4 bytes per element on the device; the codes are copied to the processor.
   /// Errors    numeric_error if the residual is not finite.
+  /// Cost      reads 8 and writes 4 bytes per element on the device, and copies the codes to the processor.
   virtual extracted extract(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
                             std::span<bf16 const> t) = 0;
 

@@ -25,10 +25,10 @@ struct top_k_compression {
 /// Before    within_range(x), and r is finite.
 /// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: as encode,
 ///           with y = fl(fl(r + lower) + upper), for each element in at least one of the messages.
-/// Moves     20 bytes per element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
-///           its code and 4 bytes.
+/// Moves     a message has 96 bytes, 8 per 65,536 elements, and for each element sent its code and 4 bytes.
 /// Errors    as message_codec. encode and merge: numeric_error if y is not finite; then r is y.
 /// Exact     the same bytes on every instruction set and for any number of workers.
+/// Cost      memory traffic of 20 bytes per element.
 /// Source    Aji and Heafield, EMNLP 2017; Lin et al., Deep Gradient Compression, ICLR 2018.
 class top_k_compressor : public message_codec {
  public:

@@ -19,14 +19,14 @@ struct cache_settings {
 /// it for data that is slow to read or to decode. A data set that is already in memory is returned unchanged.
 ///
 /// Order     several threads may request examples. Copies share the cache.
-/// Moves     memory for the examples is reserved at once. Without a folder, a page is used when an example is
-///           first stored in it. The temporary file has no name, so it is removed when the data set is
-///           destroyed or the process ends, also by a signal. Each process has its own cache. In addition to
-///           the tensors, each example needs memory of the process for 8 bytes, its weight and its key.
 /// Errors    memory_error if max_bytes is too small for one example, or if the memory is not available.
 ///           file_error if the folder does not exist, is not writable or has too little space. setting_error
 ///           if `data` is a stream.
 /// Exact     every epoch gets the examples of epoch 0: apply random augmentation after cache, not before.
+/// Cost      memory for all examples is reserved at once. Without a folder, a page is used when an example is
+///           first stored in it. The temporary file has no name, so it is removed when the data set is
+///           destroyed or the process ends, also by a signal. Each process has its own cache. In addition to
+///           the tensors, each example needs memory of the process for 8 bytes, its weight and its key.
 dataset cache(dataset const& data, cache_settings const& settings = {});
 
 }  // namespace cohort

@@ -34,8 +34,8 @@ class digit_drawer {
 /// measuring a network's accuracy.
 ///
 /// Shapes    input 1 × 28 × 28, scaled to [0, 1]; label 0 to 9 with the names "0" to "9".
-/// Moves     allocates count · 785 bytes.
 /// Errors    setting_error if count < 1.
+/// Cost      allocates count · 785 bytes.
 arrays synthetic_digits(int count, std::uint64_t seed, std::int64_t first = 0);
 
 }  // namespace cohort

@@ -10,8 +10,8 @@ namespace cohort {
 /// fingerprints.
 ///
 /// Before    data.indexed().
-/// Moves     reads at most 16 examples.
 /// Errors    the exceptions of the data set.
+/// Cost      reads at most 16 examples.
 std::uint64_t fingerprint(dataset const& data, std::int64_t epoch);
 
 }  // namespace cohort

@@ -26,16 +26,16 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 /// Shapes    a batch has at most `batch` examples. The loader owns and reuses its memory.
 /// Order     call start, then next until it returns null, then start again. The next call invalidates the
 ///           batch.
-/// Moves     after the first epoch nothing is allocated if prefetch is 0 and the data set has no keys.
-///           `readers` threads share the examples of each batch. With `prefetch`, all of them run in the
-///           background; otherwise the caller of next() is one of them. Data in memory is copied by one
-///           thread.
 /// Errors    setting_error for invalid settings. deadline_error if a prefetched batch is not ready within the
 ///           deadline. The call of next() that would have returned the batch throws the exceptions of the
 ///           data set; later calls throw them, too. If several examples of a batch fail, next() throws the
 ///           exception of the first one.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
 ///           blocks, bucket, drop_last), not on prefetch and readers.
+/// Cost      after the first epoch nothing is allocated if prefetch is 0 and the data set has no keys.
+///           `readers` threads share the examples of each batch. With `prefetch`, all of them run in the
+///           background; otherwise the caller of next() is one of them. Data in memory is copied by one
+///           thread.
 class loader {
  public:
   loader(dataset data, loader_settings settings);

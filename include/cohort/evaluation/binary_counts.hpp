@@ -27,8 +27,8 @@ struct binary_counts {
   /// TP / (TP + FN).
   std::optional<double> recall() const;
 
-  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP). For a class that occurs and is never predicted: 0, not empty.
-  /// Errors    setting_error if β is not above 0 and below 1e100.
+  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP). For a class that occurs but is never predicted: 0, not empty.
+  /// Errors    setting_error unless 0 < β < 1e100.
   std::optional<double> f_beta(double beta = 1) const;
 
   /// √(precision · recall) (Fowlkes and Mallows, 1983).

@@ -22,9 +22,7 @@ namespace cohort {
 /// After     the files at `path` are complete; until then, former files of these names remain. After an
 ///           interruption, also by SIGKILL, the same call resumes and keeps the complete chunks, so each rank
 ///           loses at most one chunk. The number of ranks may change, except with sharding::local.
-/// Moves     memory: one batch and its outputs; at the end, about 8 MB and 1 MB for each output. If rows are
-///           sorted by key, or if keys are texts in NPY, also the keys of one chunk. Disk: twice the result;
-///           if sorted, also the keys three times. Messages: 32 bytes per chunk, and 16 per second.
+/// Moves     32 bytes per chunk, and 16 bytes per second.
 /// Errors    setting_error if settings, models or data differ between ranks, or if the part files belong to
 ///           another model, data set (compared by a sample of its examples) or setting; shape_error if the
 ///           data set does not fit the network. file_error; data_error of the data set, and for a duplicate
@@ -33,6 +31,9 @@ namespace cohort {
 /// Exact     with sharding::global the bytes of the files depend neither on the number of ranks nor on
 ///           interruptions. As in training::features, the rounding of the outputs depends on backend,
 ///           instruction set, workers and batch size.
+/// Cost      memory for one batch and its outputs; at the end, about 8 MB and 1 MB for each output. If rows
+///           are sorted by key, or if keys are texts in NPY, also the keys of one chunk. Disk: twice the
+///           result; if sorted, also the keys three times.
 prediction_file_report write_predictions(training& model, dataset const& data, communicator& world,
                                          std::string const& path, prediction_file_settings const& how = {});
 prediction_file_report write_predictions(training& model, dataset const& data, std::string const& path,

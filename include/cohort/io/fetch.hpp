@@ -23,10 +23,10 @@ struct fetch_settings {
 ///                                         .folder = "/local/shards"}), webdataset());
 ///
 /// Order     several processes may share a folder: one of them fetches a file while the others wait.
-/// Before    the command reads nothing from its standard input; its standard output is ignored.
+/// Before    the command reads nothing from its standard input; its standard output is ignored. It is started
+///           without a shell, so names may contain any character.
 /// After     copies are renamed when they are complete. If a process is killed, its incomplete copy remains
 ///           under another name; the next fetch of the same file removes it.
-/// Moves     starts the program without a shell, so names may contain any character.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
 ///           file_error naming the file if the program cannot be started, fails or writes no file; for a
 ///           failed program with the end of its standard error. deadline_error naming the file; the command

@@ -62,14 +62,14 @@ struct bilinear_upsampling {
   }
 
  private:
-  /// Two neighbouring rows of the input: offsets of their first elements; `weight`: weight of the lower row.
+  /// Two neighbouring rows of the input: the offsets of their first elements; the weight of the lower row.
   template <class T>
   struct row_pair {
     std::size_t above, below;
     T weight;
   };
-  /// Neighbouring columns of the output: the two columns of the input that each of them reads; `weight`:
-  /// weight of the right column.
+  /// For each of `count` neighbouring output columns: the left and the right input column that it reads, and
+  /// the weight of the right one.
   template <class T>
   struct columns {
     static constexpr std::size_t most = 128;

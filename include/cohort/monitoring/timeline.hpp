@@ -27,9 +27,10 @@ namespace cohort {
 ///           between the two comparisons is assumed to be linear. A rank's label states a bound on the error
 ///           of its times: half of the fastest round trip, summed over both comparisons.
 /// Order     constructor and trace are collective; on_step is not.
-/// Moves     one message per rank with all recorded steps to rank 0. Allocates nothing in a step.
+/// Moves     one message per rank with all recorded steps to rank 0.
 /// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.
 /// Exact     spans of one track are nested or disjoint. Phases and transfers below a microsecond are omitted.
+/// Cost      allocates nothing in a step.
 /// Source    Trace Event Format, complete events ("X").
 class timeline final : public listener {
  public:

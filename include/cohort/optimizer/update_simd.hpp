@@ -52,21 +52,22 @@ inline constexpr std::size_t update_block = 1024;
 ///
 /// Shapes    w, each gradient part and each of the state_arrays() state arrays: (n), n a multiple of 16.
 /// Before    the optimizer's check() has passed; state array k was initialised with initial_state(k); there
-///           is at least one part; `which` is at most machine_isa() (ignored for double).
-/// Moves     (2 + parts + 2·state_arrays())·n elements.
+///           is at least one part; `which` is at most machine_isa(). For T = double, `which` is ignored.
 /// Errors    shape_error if n is not a multiple of 16; setting_error if the optimizer needs norms and `now`
 ///           has none.
 /// Exact     the same bits for every partition of a range at multiples of 16, and for every number of parts
 ///           with the same sum. Padding (w = g = 0) stays zero.
 ///           Results of different instruction sets differ by a few units in the last place (fused
 ///           multiply-add).
+/// Cost      memory traffic of (2 + parts + 2·state_arrays())·n elements.
 template <class T>
 void apply_update(isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 /// Returns the squared norm of a gradient of `count` parts: Σ (Σ parts, in order)² over n elements.
 ///
-/// Before    count ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
+/// Before    count ≥ 1; n is a multiple of 16; `which` is at most machine_isa(). For T = double,
+///           `which` is ignored.
 /// Exact     the parts are added in T. Squares and their sum are computed in double, so the square of a float
 ///           is exact. The order in which the squares are added depends on the instruction set.
 template <class T>

@@ -32,7 +32,7 @@ class gradient_parts {
 
   /// Sums the bucket's parts.
   /// After     the first part holds the sum, the others hold zeros.
-  /// Moves     reads and writes each part once.
+  /// Cost      reads and writes each part once.
   void sum(bucket const& b);
   /// The first part: an arena.
   std::byte* first() const { return parts_[0]; }

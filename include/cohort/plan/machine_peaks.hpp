@@ -16,8 +16,8 @@ double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rou
 /// Measures the peak rates of `threads` threads together, in about a quarter of a second: multiply-adds in
 /// registers, and r += g on arrays larger than any cache.
 ///
-/// Moves     uses 256 MB of memory during the measurement.
 /// Exact     the result is the best of several rounds. Load by other processes reduces it.
+/// Cost      256 MB of memory during the measurement.
 machine_peaks measure_peaks(int threads);
 
 }  // namespace cohort

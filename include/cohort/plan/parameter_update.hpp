@@ -53,8 +53,7 @@ class parameter_update {
   /// zero.
   void reset();
 
-  /// Performs a worker's share of one update. wait() blocks until every worker has called wait() equally
-  /// often.
+  /// Performs a worker's share of one update. `wait` is a barrier of all workers.
   template <class Wait>
   void run(update_request const& request, Wait wait) {
     for (int phase = 0; phase < phases(request.workers); ++phase) {

@@ -103,7 +103,7 @@ struct backward_request {
 ///
 /// Order     forward, then backward with the same targets. Not thread-safe. Use it on a thread with the
 ///           number of threads for which its plan was made (`tensor_backend::threads`).
-/// Moves     allocates nothing after its first forward and backward, unless another context has enlarged the
+/// Cost      allocates nothing after its first forward and backward, unless another context has enlarged the
 ///           shared memory. On a device, the second forward and backward are recorded for replay.
 class plan_context {
  public:

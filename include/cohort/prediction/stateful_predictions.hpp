@@ -23,10 +23,10 @@ namespace cohort {
 ///           rounding of sums on other backends.
 /// Cost      k steps. One plan is created for each value of k; the `max_plans` most recently used plans are
 ///           cached.
-/// Errors    setting_error for fewer than one sequence, or if a layer whose input has steps cannot run step
-///           by step (names the first one): attention, matmul, pools, reshape, flatten, conv1d and
-///           positions; layer_norm over several axes; recurrent layers with `reverse`, an initial state,
-///           `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
+/// Errors    setting_error for fewer than one sequence. setting_error naming the layer if a layer whose input
+///           has steps cannot run step by step. Such layers are: attention, matmul, pools, reshape, flatten,
+///           conv1d and positions; layer_norm over several axes; recurrent layers with `reverse`, an initial
+///           state, `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
 class stateful_predictions {
  public:
   explicit stateful_predictions(training const& model, int sequences = 1);

@@ -25,13 +25,13 @@ struct record_settings {
 /// The records of several files, with random access. Cheap to copy.
 ///
 /// Order     records are ordered by file as given, then by place in the file.
-/// Moves     constructing reads every file without a cached index once, from beginning to end. An
-///           index of more than 16 GiB is not cached.
-///           The index stays in memory: 16 bytes for each field of each record, 32 bytes and the text for
-///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array). Rows of other
-///           arrays (NPY, NPZ, HDF5) need no memory. At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
+/// Cost      constructing reads every file without a cached index once, from beginning to end. An index of
+///           more than 16 GiB is not cached. The index stays in memory: 16 bytes for each field of each
+///           record, 32 bytes and the text for each key, and 48 bytes for each block (compressed, or a chunk
+///           of an HDF5 array). Rows of other arrays (NPY, NPZ, HDF5) need no memory. At most 128 unused
+///           files stay open.
 class record_set {
  public:
   record_set(std::vector<std::string> paths, record_format format, record_settings const& settings = {});

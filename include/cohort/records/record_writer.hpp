@@ -17,11 +17,11 @@ namespace cohort {
 /// Shapes    ustar, with the GNU extensions for names of more than 100 bytes and sizes from 8 GiB on. Owner,
 ///           times and permissions are constant, so equal arguments give equal bytes.
 /// Order     all fields of a record, then all fields of the next record; commit at the end.
-/// Moves     stores the keys of all records in memory.
 /// Errors    data_error for a key or a field that webdataset() would read differently: the name of a key (the
 ///           part after the last /) is empty, contains a dot or begins with "__"; a key begins with "./"; a
 ///           field is empty, or contains "/" or capital letters; either contains NUL; a field occurs
 ///           twice in a record; the fields of a key are not consecutive. file_error as file_writer.
+/// Cost      stores the keys of all records in memory.
 class webdataset_writer {
  public:
   explicit webdataset_writer(std::string path);

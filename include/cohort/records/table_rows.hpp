@@ -40,12 +40,12 @@ struct table_rows_settings {
 ///     run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
 ///
 /// Order     rows are ordered by file as given, then by line.
-/// Moves     constructing reads every file without a cached index once. The index has one entry
-///           for each block of rows.
 /// Errors    setting_error without files, for missing_values::drop, block_bytes of 0, or numbers that are
 ///           neither f32 nor f64. file_error.
 ///           data_error if the files have different column names, a file has no rows (with `may_be_empty`,
 ///           the row of names suffices), or a row has more than 64 MiB, usually because of an unclosed quote.
+/// Cost      constructing reads every file without a cached index once. The index has one entry for each
+///           block of rows.
 class table_rows {
  public:
   explicit table_rows(std::vector<std::string> paths, table_rows_settings const& settings = {});

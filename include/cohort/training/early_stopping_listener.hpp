@@ -46,11 +46,11 @@ struct early_stopping_settings {
 ///           `restore_best`, the best parameters, so a resumed run continues the count. After a stop, a
 ///           further fit starts the count at 0. If a reported epoch is not later than the previous one, the
 ///           epoch belongs to another run; the listener then discards the best value and parameters.
-/// Moves     `restore_best`: one copy of the parameters in host memory.
 /// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
 ///           metric returns different numbers on the ranks. data_error if a checkpoint's state of this
 ///           listener is damaged or belongs to another network.
 /// Exact     `restore_best` restores the parameters bit for bit.
+/// Cost      `restore_best` needs one copy of the parameters in host memory.
 class early_stopping_listener final : public listener {
  public:
   explicit early_stopping_listener(metric judge, early_stopping_settings how = {});

@@ -6,8 +6,8 @@ namespace cohort {
 
 /// Settings of an evaluation.
 ///
-/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`,
-///           `readers`: see fit_settings.
+/// Units     `batch`: examples per mini-batch and rank. `top`: N of the additional top-N accuracy; for 1, no
+///           additional accuracy is computed. `sharding`, `readers`: see fit_settings.
 struct evaluation_settings {
   int batch = 256;
   int top = 1;

@@ -53,10 +53,10 @@ struct rate_table {
 ///
 /// Order     collective. Ranks exchange gradients by allreduce, independently of the run's strategy.
 /// After     the run is unchanged: parameters, optimizer state, position and the strategy's state.
-/// Moves     one copy of the parameters, and memory for a second optimizer state.
 /// Errors    setting_error for invalid settings, or if the network has stateful layers; those of fit, except
 ///           numeric_error: a number that is not finite ends the test.
 /// Exact     the same table on every rank, and in every call with the same parameters and settings.
+/// Cost      memory for a copy of the parameters and a second optimizer state.
 /// Source    Smith, Cyclical learning rates for training neural networks, WACV 2017. The rate grows
 ///           exponentially here, so that small rates get as many steps as large ones.
 rate_table find_learning_rate(training& run, dataset const& data, rate_search const& how = {});

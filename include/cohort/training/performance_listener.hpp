@@ -17,8 +17,8 @@ namespace cohort {
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
 ///           samples/s: samples divided by the time of the steps and of the waits for data. Bytes: sent in
 ///           steps, not in evaluations or at the ends of epochs.
-/// Moves     allocates only in the steps that log a line.
 /// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
+/// Cost      allocates only in the steps that log a line.
 class performance_listener final : public listener {
  public:
   explicit performance_listener(std::int64_t every = 100, sink to = stderr_sink());

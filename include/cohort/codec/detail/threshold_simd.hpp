@@ -27,8 +27,8 @@ void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*&
 /// Before    t is a bf16 between smallest_threshold and largest_threshold. The list has room for n +
 ///           list_slack elements.
 /// Errors    numeric_error if an element of r + x is not finite.
-/// Moves     reads 8n bytes, writes 4n.
 /// Exact     the same r and list on every instruction set.
+/// Cost      reads 8n bytes, writes 4n bytes.
 void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
                              std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples);
 

@@ -22,9 +22,9 @@ struct epoch_settings {
 /// The order of the examples in an epoch. Any range of positions can be read.
 ///
 /// Before    with `blocks`, bucket is 0.
-/// Moves     without `shuffle` nothing is allocated; with `blocks`, one number for each block and for each
-///           example of a window; otherwise one number for each example. Memory is reused.
-/// Cost      copy() shuffles each window that it reads, except the window that was shuffled last.
+/// Cost      memory, which is reused: none without `shuffle`; with `blocks`, one number for each block and
+///           for each example of a window; otherwise one number for each example. copy() shuffles each window
+///           that it reads, except the window that was shuffled last.
 class epoch_sequence {
  public:
   void start(epoch_settings const& settings);

@@ -9,10 +9,10 @@ namespace cohort::detail {
 ///
 /// `progress`: called at least once for each MB written.
 ///
-/// Moves     memory: 64 KiB and a key for each of 64 files, 1 MB for each array, and 8 bytes for
-///           each array and chunk.
 /// Errors    file_error; data_error that names the part file if it is damaged, or both examples if two
 ///           examples have the same key. After an error, the files of the result are unchanged.
+/// Cost      memory for 64 KiB and a key for each of 64 files, 1 MB for each array, and 8 bytes for each
+///           array and chunk.
 void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress);
 
 }  // namespace cohort::detail

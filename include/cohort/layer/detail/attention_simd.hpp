@@ -25,7 +25,7 @@ struct attention_call {
 /// Passes over one head of one example, in blocks of queries. They compute in f32.
 ///
 /// Before    scratch: attention_scratch floats, aligned to 64 bytes.
-/// After     backward has written the head's columns of the gradients. Heads have disjoint columns, so
+/// After     the head's columns of the gradients are written (by `backward`). Heads have disjoint columns, so
 ///           different threads may process different heads of a call at the same time.
 /// Exact     the bits of a head's results depend on the instruction set, not on the number of threads.
 /// Source    Dao et al., "FlashAttention", NeurIPS 2022: backward recomputes the probabilities.
@@ -36,7 +36,7 @@ struct attention_passes {
   pass backward = nullptr;
 };
 
-/// Returns the passes for an instruction set. `narrow`: elements are bf16.  Before: `which` ≤ machine_isa().
+/// Returns the passes of an instruction set; if `narrow`, for bf16.  Before: `which` ≤ machine_isa().
 attention_passes attention_passes_of(isa which, bool narrow = false);
 
 /// Returns the number of floats of scratch memory per thread.

@@ -25,8 +25,8 @@ namespace cohort::detail {
 /// Shapes    inputs are padded with zeros to the plan's batch; class indices stay unchanged, numeric targets
 ///           are converted to T. Inputs of type i32 are converted to T, exactly up to 2^24.
 /// Order     call load, then scale. Before: the data of a request stays valid until backward has run.
-/// Moves     to arenas outside the processor's memory: uploads each input, and all other data in one block.
 /// Errors    load: shape_error; data_error if a target is out of range.
+/// Cost      if the arena is in device memory: one upload for each input, and one for all other data.
 template <class T>
 class step_inputs {
  public:
