@@ -12,7 +12,8 @@ namespace cohort {
 /// kernels for the program's network.
 ///
 /// Order     template order. If BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set, the device type with the
-///           higher number comes first (unset: CPU 0, GPU 100). Equal numbers keep template order.
+///           higher number comes first. The defaults are 0 for CPU and 100 for GPU. Equal numbers keep
+///           template order.
 /// Source    the two variables are Deeplearning4j's.
 template <tensor_backend... B>
 struct priority {

@@ -11,8 +11,8 @@ namespace cohort {
 
 namespace detail {
 
-/// A text field of `refusal`. Constructed and destroyed out of line, which reduces code size and compile
-/// time: hundreds of places throw errors.
+/// A text field of `refusal`. Constructed and destroyed out of line, because hundreds of places throw errors.
+/// This reduces code size and compile time.
 struct clause : std::string {
   [[gnu::cold, gnu::noinline]] clause() {}
   [[gnu::cold, gnu::noinline]] clause(char const* text) : std::string(text) {}

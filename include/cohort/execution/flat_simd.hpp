@@ -7,7 +7,7 @@ namespace cohort {
 
 /// Returns whether all n elements are finite. Tests bit patterns, so it also works with -ffast-math.
 ///
-/// Before    `which` is at most machine_isa(); T is float or double. double ignores `which`.
+/// Before    `which` is at most machine_isa(); T is float or double. For T = double, `which` is ignored.
 template <class T>
 bool all_finite(isa which, T const* x, std::size_t n);
 

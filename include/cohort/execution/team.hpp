@@ -169,7 +169,7 @@ class team {
             const_cast<void*>(static_cast<void const*>(std::addressof(f))));
   }
 
-  /// Blocks until every worker has called barrier as often as this one. Call it only inside f.
+  /// Blocks until all workers have reached this barrier. Call it only inside f.
   ///
   /// Before    `worker` is the argument of f.
   /// After     all workers see the stores that any worker made before the barrier.

@@ -152,7 +152,7 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
 
-// Templates, so that join<add> and join<multiply> are instantiated only where the operators are used.
+// The operators are templates, so that join<add> and join<multiply> are instantiated only where used.
 
 /// Elementwise sum; shapes are broadcast as by `add`.
 ///

@@ -7,7 +7,7 @@
 namespace cohort::io {
 
 /// A type with std::istream's read(into, bytes) and gcount(), or with a read(into, bytes) that returns the
-/// number of bytes read, such as file_reader. Both kinds of read deliver fewer than `bytes` bytes only at the
+/// number of bytes read, such as file_reader. Either read delivers fewer than `bytes` bytes only at the
 /// stream's end.
 template <class Stream>
 concept byte_stream = requires(Stream& stream, char* into, int bytes) {

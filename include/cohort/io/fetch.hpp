@@ -28,9 +28,9 @@ struct fetch_settings {
 /// After     copies are renamed when they are complete. If a process is killed, its incomplete copy remains
 ///           under another name; the next fetch of the same file removes it.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
-///           file_error naming the file if the program cannot be started, fails or writes no file; for a
-///           failed program with the end of its standard error. deadline_error naming the file; the command
-///           is killed.
+///           file_error naming the file if the program cannot be started, fails or writes no file. If the
+///           program fails, the error contains the end of its standard error. deadline_error naming the file
+///           if the deadline expires; the command is then killed.
 std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings);
 
 }  // namespace cohort::io

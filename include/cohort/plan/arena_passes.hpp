@@ -83,8 +83,8 @@ class arena_passes {
   /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// Like square_sums, but for the step that the optimizer would take at learning rate 1 instead of the
-  /// gradient.
+  /// Like square_sums, but sums squares of the step that the optimizer would take at learning rate 1, not of
+  /// the gradient.
   virtual void step_square_sums(optimizer_rule const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;

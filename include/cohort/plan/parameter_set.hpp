@@ -47,8 +47,8 @@ class parameter_set {
     std::size_t offset, room;
   };
   arena_range range_of(bucket const& b) const;
-  /// Offset of parameter p in an arena, in elements. If p is the number of parameters or higher: the arena's
-  /// number of elements.
+  /// Offset of parameter p in an arena, in elements. If p is the number of parameters or higher, returns the
+  /// arena's number of elements.
   std::size_t offset_of(int p) const;
   /// Bytes of the working copies that plans have requested.
   virtual std::size_t copy_bytes() const = 0;

@@ -64,9 +64,9 @@ using ready_function = std::function<void(bucket const&)>;
 /// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. In training, the
 ///           number of examples is the plan's batch size, and each loss has one target: i32 indices, or
 ///           numbers in f32 or the backend's scalar type. In inference, there are at most as many examples
-///           as the plan's batch size, and no targets. `masks`: u8, batch × T, one per masked input;
-///           empty: only padded inputs have masked steps. `weights` (empty: 1 each) and `indices` (empty:
-///           0, 1, …; keys of random masks): one per example.
+///           as the plan's batch size, and no targets. `masks`: u8, batch × T, one per masked input; if
+///           empty, only padded inputs have masked steps. `weights` and `indices` (keys of random masks): one
+///           per example; if empty, each weight is 1, and the indices are 0, 1, ….
 struct forward_request {
   std::span<tensor_view const> inputs;
   std::span<tensor_view const> targets{};

@@ -43,8 +43,8 @@ inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {
 ///             canonical layout.
 /// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the
 ///             element's index in the example.
-/// Exact       bits, uniform01 and below: the same on every machine. normal: the same for the same math
-///             library.
+/// Exact       bits, uniform01 and below return the same numbers on every machine; normal does so with the
+///             same math library.
 /// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is the first half of the
 ///             Philox block with counter (purpose, step) and the seed as key. The counter of element i is
 ///             (i / 2, index).

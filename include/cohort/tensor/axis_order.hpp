@@ -6,8 +6,8 @@
 
 namespace cohort {
 
-/// Axes in another order: axis a of the result is axis order[a] of the original tensor. Axes count from 0,
-/// without the batch. The order has one element per axis.
+/// Axes in another order: axis a of the result is axis order[a] of the original tensor. Axes are numbered
+/// from 0, without the batch. The order has one element per axis.
 struct axis_order {
   std::array<int, shape::max_rank> axes{};
   int rank = 0;

@@ -51,8 +51,7 @@ struct shape {
   }
 };
 
-/// Returns the axis of the channels: the last one of a sequence T×C, otherwise the first one, for example of
-/// C×H×W.
+/// Returns the axis of the channels: the last axis of a sequence T×C, otherwise the first axis, as in C×H×W.
 ///
 /// Shapes    without the batch; at least one extent.
 constexpr int channel_axis(shape const& s) { return s.rank == 2 ? 1 : 0; }

@@ -11,9 +11,9 @@ namespace cohort::detail {
 /// content. Its name is the hash of the key. Reading compares the whole key, so a hash collision only causes
 /// a cache miss.
 ///
-/// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1". `extension`: of
-///           the cached file's name. `key`: describes everything that the content depends on. `max_bytes`: a
-///           larger file is neither written nor read.
+/// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1". `extension`:
+///           extension of the cached file's name. `key`: describes everything that the content depends on.
+///           `max_bytes`: a larger file is neither written nor read.
 /// Errors    none: if a file is damaged or a folder is not accessible, the caller computes the content again.
 class cached_file {
  public:

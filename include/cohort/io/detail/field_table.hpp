@@ -227,8 +227,9 @@ T read_complete(io::json_value value) {
 
 // ---- setting one field ----------------------------------------------------------------------------------
 
-/// Assignment to a field by a flag or an environment variable: the field's path, such as training.batch, and
-/// the value: JSON, or a text if it is not valid JSON. In a choice, the path selects the alternative.
+/// Assignment to a field by a flag or an environment variable. Consists of the field's path, such as
+/// training.batch, and a value: JSON, or a text if the value is not valid JSON. In a choice, the path selects
+/// the alternative.
 ///
 /// Errors    data_error with `origin`, the name of the flag.
 class field_assignment {

@@ -9,7 +9,8 @@
 
 namespace cohort::detail {
 
-/// Maximum bytes of the header, and of all bytes before the data. Six extents and a type need less than 200.
+/// Maximum bytes of the header, and of all bytes before the data. Six extents and a type need less than 200
+/// bytes.
 inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
 
 /// Layout of the data in a .npy file, as described by the header.

@@ -17,8 +17,8 @@ namespace cohort::detail {
 ///       if (reader.field() == 2) name = reader.bytes();   // other fields are skipped
 ///
 /// Before    the bytes may be untrusted. The bytes and `parent` outlive the reader.
-/// Errors    data_error if the bytes are not a valid message, or if a field has another wire type. It names
-///           the file, the path of the message and the byte.
+/// Errors    data_error naming the file, the path of the message and the byte if the bytes are not a valid
+///           message, or if a field has another wire type.
 class protobuf_reader {
  public:
   /// `what`: first part of the data_error's message, a string literal.

@@ -12,8 +12,8 @@ namespace cohort::detail {
 int open_scratch_file(std::string const& folder);
 
 /// Zeroed memory of a fixed size, either anonymous or mapped to an unnamed temporary file. If memory is
-/// short, the system writes pages of the file to the disk. It frees the file when the process ends, also
-/// after SIGKILL.
+/// short, the system writes pages of the file to the disk. The system frees the file when the process ends,
+/// also after SIGKILL.
 ///
 /// Parameters  `folder`: where the file is created; "": anonymous memory.
 /// Order     several threads may use different bytes.

@@ -30,8 +30,8 @@ struct address {
 };
 
 /// Batch statistics that a command writes. `means` and `variances` are the indices of the command's arguments
-/// that hold them; `mask` is the index of the mask of the values (−1: none); `first` and `channels` are the
-/// range of channels in batch_statistics.
+/// for the batch's means and variances. `mask` is the index of the mask of the values, or −1 without a mask.
+/// `first` and `channels` are the range of channels in batch_statistics.
 struct written_statistics {
   std::size_t means, variances;
   int mask;

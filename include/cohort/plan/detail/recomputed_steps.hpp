@@ -30,9 +30,9 @@ struct recomputed_steps {
 };
 
 /// Chooses the values to keep and the steps to recompute, so that the bytes kept plus the cost of
-/// recomputation are minimal: a minimum cut. Each value has two nodes: `made` (on the source's side: computed
-/// by forward, not recomputed) and `read` (on the sink's side: needed by backward). Cutting the edge between
-/// them means that the value is kept.
+/// recomputation are minimal: a minimum cut. Each value has two nodes. If forward computes the value and
+/// backward does not, node `made` is on the source's side. If backward needs the value, node `read` is on the
+/// sink's side. Cutting the edge between the two nodes means that the value is kept.
 ///
 ///     source ─cost→ made(v) ─bytes→ read(v) ─unlimited→ sink     if backward reads v
 ///                   read(u) ─unlimited→ made(v)                  for each u from which v is computed
