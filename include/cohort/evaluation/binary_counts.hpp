@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-/// Counts of one class against all others. Positive: predicted as this class. True: predicted correctly.
+/// Counts of one class against all others. Positive means predicted as this class; true, predicted correctly.
 ///
 /// Units     examples, fewer than 2⁵³.
 /// Exact     a ratio of 0/0 is empty: no example was predicted as the class, or no example belongs to it.

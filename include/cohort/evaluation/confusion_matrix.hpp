@@ -12,9 +12,9 @@ namespace cohort {
 /// weighted: the mean weighted by how often each class occurs.
 enum class averaging : std::uint8_t { macro, micro, weighted };
 
-/// How macro and weighted means treat a class whose metric is 0/0, for example the precision of a class that
-/// is never predicted. zero: the metric counts as 0 (scikit-learn's zero_division=0). leave_out: the class is
-/// not in the mean.
+/// Treatment, in macro and weighted means, of a class whose metric is 0/0, for example the precision of a
+/// class that is never predicted. zero: the metric counts as 0 (scikit-learn's zero_division=0). leave_out:
+/// the class is not in the mean.
 enum class zero_division : std::uint8_t { zero, leave_out };
 
 /// Number of examples of each class that were predicted as each class, and the metrics that follow from these
@@ -36,8 +36,8 @@ class confusion_matrix {
   /// Adds the counts of another matrix.  Errors: setting_error if the numbers of classes differ.
   void merge(confusion_matrix const& other);
 
-  /// Writes the nonzero counts, and before each the number of preceding zero counts. A count takes at most 20
-  /// bytes, usually few.
+  /// Writes the nonzero counts, each after the number of zero counts that precede it. A count takes at most
+  /// 20 bytes, usually few.
   void write(detail::report_writer& out) const;
   /// Reads counts that `write` has written.
   /// Before    the matrix is empty; the bytes are untrusted.

@@ -14,7 +14,7 @@ namespace cohort {
 /// Moves     one allgatherv of the evaluators' bytes.
 /// Errors    data_error naming the rank whose report does not match. This rank's evaluators are then
 ///           unchanged.
-/// Exact     merged in the order of ranks: bitwise equal on every rank.
+/// Exact     the evaluators are merged in the order of ranks, so all ranks get the same bits.
 void merge_ranks(communicator& world, std::span<evaluator* const> evaluators);
 
 }  // namespace cohort

@@ -25,9 +25,9 @@ struct regression_options {
 /// Errors    shape_error; data_error naming the example if a number is not finite, or at least 1e150 in
 ///           magnitude (its square may overflow). The report is unchanged after an error.
 /// Exact     sums are compensated and second moments are centred. Merged shards therefore give the metrics of
-///           one report over all data up to a relative error of 1e-12 (R² and correlation: absolute). This
-///           also holds if the targets are far from 0. Correlations of 0/0 (constant targets or outputs) are
-///           empty and excluded from means; stats prints their number.
+///           one report over all data up to an error of 1e-12, which is absolute for R² and correlation,
+///           otherwise relative. This also holds if the targets are far from 0. Correlations of 0/0 (constant
+///           targets or outputs) are empty and excluded from means; stats prints their number.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});
@@ -41,7 +41,7 @@ class regression_report final : public evaluator {
   int columns() const { return static_cast<int>(columns_.size()); }
   std::int64_t examples() const { return static_cast<std::int64_t>(columns_[0].moments.count); }
 
-  /// Metric of one column. Without argument: the mean over the columns for which it is defined.
+  /// Metric of one column; without an argument, the mean over the columns for which the metric is defined.
   std::optional<double> mse(int c) const;
   std::optional<double> mae(int c) const;
   std::optional<double> rmse(int c) const;

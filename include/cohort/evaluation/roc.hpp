@@ -26,9 +26,9 @@ struct roc_options {
 
 /// ROC curves: measure, for all thresholds, how well scores separate the examples of a class from all others.
 ///
-/// Shapes    scores N×C: one column (a probability), or one per class, each against all others. targets: N
-///           class indices, or N×C values of 0 or 1, of which several may be 1. With one column and indices,
-///           class 1 is positive.
+/// Shapes    scores N×C: one column of probabilities, or one column per class, against all other classes.
+///           targets: N class indices, or N×C values of 0 or 1, of which several may be 1. With one column
+///           and indices, class 1 is positive.
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
 /// Exact     see roc_curve: merged shards give the same bits as one report over all data. Means omit columns

@@ -18,9 +18,9 @@ struct roc_point {
 
 /// ROC curve of the scores of positive and negative examples.
 ///
-/// Exact     equal scores form one group: their order does not matter. All results are bitwise equal for any
-///           order and any split into parts. If there are no positive or no negative examples, all results
-///           are empty.
+/// Exact     equal scores form one group, in which the order of examples does not matter. All results are
+///           bitwise equal for any order and any split into parts. If there are no positive or no negative
+///           examples, all results are empty.
 class roc_curve {
  public:
   /// Numbers of examples with the same score.

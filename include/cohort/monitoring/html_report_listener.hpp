@@ -53,11 +53,11 @@ struct html_report_settings {
 /// there is one output.
 ///
 /// Units     losses within an epoch, and all times outside the table of phases, are those of rank 0.
-///           Phases: means over all steps but the first one, which also builds the plan. An update ratio is
-///           the norm of a step's update / the norm of the tensor before the step. If the strategy exchanges
-///           parameters, the update includes the exchange. A curve with more than 512 points shows means of
-///           adjacent points. Bytes are those that rank 0 sends in steps, not in evaluations or at the ends
-///           of epochs.
+///           Phases: means over all steps except the first one, which also builds the plan. An update ratio
+///           is the norm of a step's update / the norm of the tensor before the step. If the strategy
+///           exchanges parameters, the update includes the exchange. A curve with more than 512 points shows
+///           means of adjacent points. Bytes are those that rank 0 sends in steps, not in evaluations or at
+///           the ends of epochs.
 /// Order     collective: every rank has an html_report_listener with the same settings. The file is rewritten
 ///           atomically. Browsers stop reloading the page when the run is completed, stopped or interrupted.
 ///           A resumed run begins a new report.

@@ -19,7 +19,7 @@ namespace cohort {
 /// Units     `every`: steps between two points of the curves; automatic: 100, with additional points after 1,
 ///           2, 5, 10, 20 and 50 steps and after each epoch. `histograms_every`: steps between histograms,
 ///           update ratios and images of filters; 0: never; automatic: 1000, and once after the first epoch
-///           (for a stream: after 100 steps). `hyperparameters`: shown with the run's hyperparameters;
+///           or, for a stream, after 100 steps. `hyperparameters`: shown with the run's hyperparameters;
 ///           replace those of the same name. `lines` receives the error if the files cannot be written.
 struct tensorboard_settings {
   static constexpr std::int64_t automatic = -1;
@@ -44,7 +44,7 @@ struct tensorboard_settings {
 /// Only rank 0 writes, so every rank can have a tensorboard_listener.
 ///
 /// Units     steps are counted from 1, over all epochs; values of an epoch belong to the epoch's last step.
-///           Losses and samples as in progress_listener. The learning rate is that of
+///           Losses and samples are those of progress_listener. The learning rate is that of
 ///           training_settings::optimizer, with the factor of `plateau`. The HParams page names the
 ///           training_settings by their paths. Bytes are those that rank 0 sends in steps, not in
 ///           evaluations or at the ends of epochs. Gradients: see training::last_gradient. If the strategy

@@ -61,7 +61,7 @@ class dynamic_batcher {
   dynamic_batcher(dynamic_batcher const&) = delete;
   dynamic_batcher& operator=(dynamic_batcher const&) = delete;
 
-  /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
+  /// Queues a call and returns without waiting for its answer. `deadline` overrides the settings' deadline.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
   /// Like the first submit, but the call may have masks (see batch_view): one per masked input, or none.

@@ -16,11 +16,11 @@ namespace cohort {
 /// Order     the training must outlive the decoder. After a further step of training, call reset before the
 ///           next advance.
 /// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
-/// Errors    setting_error for a network with other shapes, or if a layer cannot run step by step (names the
-///           first one): recurrent layers, convolutions, non-causal attention, user-defined layers without
-///           `in_place`.
-/// Cost      memory: a copy of the parameters in f32, and 2·T·C f32 elements for each attention layer of C
-///           columns.
+/// Errors    setting_error for a network with other shapes. setting_error naming the layer if a layer cannot
+///           run step by step. Such layers are: recurrent layers, convolutions, non-causal attention,
+///           user-defined layers without `in_place`.
+/// Cost      memory for a copy of the parameters in f32, and for 2·T·C f32 elements for each attention layer
+///           of C columns.
 /// Source    Shazeer, "Fast Transformer Decoding", 2019.
 class token_decoder {
  public:

@@ -32,15 +32,15 @@ class word2vec_state;
 ///           uses the next `windows` windows of the text; the last step of an epoch may have fewer windows.
 ///           Each rank computes a contiguous part of the step's windows.
 /// After     a step: the optimizer has updated each touched row with g, the sum of the row's gradients over
-///           the step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n. Without this
-///           limit, rows of frequent words would diverge in large steps.
+///           the step's terms. With sgd, the rate of a row of n terms is at most `row_limit` / n. Without
+///           this limit, rows of frequent words would diverge in large steps.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, sent once to every other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
-/// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
-///           because the gradient of all other rows is 0. adam: not equal; moments and vectors of untouched
-///           rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks equal those of one rank
-///           up to rounding. The ranks' sums are added in the order of the ranks, so the same seed, ranks and
-///           text give the same bits on every rank.
+/// Exact     only touched rows are read, sent and updated. With sgd and adagrad, the result equals an update
+///           of all rows, because the gradient of all other rows is 0. With adam, it does not: moments and
+///           vectors of untouched rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks
+///           equal those of one rank up to rounding. The ranks' sums are added in the order of the ranks, so
+///           the same seed, ranks and text give the same bits on every rank.
 /// Source    Mikolov, Sutskever, Chen, Corrado and Dean, NeurIPS 2013: objective, subsampling, noise
 ///           ∝ count^0.75; the tool's keep probability (√(f/t) + 1)·t/f. Shared noise words: Ji, Satish, Li
 ///           and Dubey, "Parallelizing Word2Vec in Shared and Distributed Memory", 2016.

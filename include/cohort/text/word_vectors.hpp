@@ -26,8 +26,8 @@ enum class vector_format : std::uint8_t { text, binary };
 
 /// Vectors of words, and queries by the angle between them.
 ///
-/// Errors    setting_error, data_error: no words, a word that is empty, contains a separator or occurs twice,
-///           a number that is not finite.
+/// Errors    setting_error or data_error if there are no words, if a word is empty, contains a separator or
+///           occurs twice, or if a number is not finite.
 /// Source    Mikolov, Chen, Corrado and Dean, "Efficient Estimation of Word Representations in Vector Space",
 ///           2013; https://code.google.com/archive/p/word2vec
 class word_vectors {

@@ -22,8 +22,8 @@ struct vocabulary_settings {
 ///
 /// Words are separated by spaces, tabs and line ends. A line is a sentence.
 ///
-/// Errors    setting_error, data_error: an invalid setting, no word, a word that is empty, contains a
-///           separator or occurs twice, or a count below 1.
+/// Errors    setting_error or data_error for an invalid setting, without words, for a word that is empty,
+///           contains a separator or occurs twice, or for a count below 1.
 class word_vocabulary {
  public:
   /// Counts the words of a text.

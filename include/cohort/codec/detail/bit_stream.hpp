@@ -9,8 +9,9 @@
 
 namespace cohort::detail {
 
-/// Write position in a bit stream; bits fill each byte from its lowest bit. A separate value type, so that a
-/// loop can keep the fields in registers. Members of bit_writer might alias the bytes that the loop stores.
+/// Write position in a bit stream; bits fill each byte from its lowest bit. A cursor is separate from
+/// bit_writer, so that a loop can keep the fields in registers: members of bit_writer might alias the bytes
+/// that the loop stores.
 struct bit_cursor {
   static constexpr unsigned most = 56;
 

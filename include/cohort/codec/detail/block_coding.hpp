@@ -23,8 +23,9 @@ struct sent_element {
 /// Size of a block's codes in the bitmap format, in bits.
 constexpr std::uint64_t bitmap_bits(std::uint64_t count, std::uint64_t length) { return length + count; }
 
-/// Writes a block's codes in the gap format (k: Rice parameter). The code of an element: its sign, the k
-/// lower bits of the gap before the element, the upper bits of the gap in unary (that many zeros), and a one.
+/// Writes a block's codes in the gap format with Rice parameter k. The code of an element consists of its
+/// sign, the k lower bits of the gap before the element, the upper bits of the gap in unary (as zeros), and a
+/// one.
 inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, unsigned k) {
   struct code {
     std::uint64_t word;
@@ -111,7 +112,7 @@ inline block_entry write_block(bit_writer& to, std::span<sent_element const> lis
 /// Reads `count` codes of the gap format from bit `at` on. Returns false if an index is not below `length`,
 /// or if the codes exceed bit `end`.
 ///
-/// After     `at` is after the last code.
+/// After     `at` is the position after the last code.
 inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::uint64_t end,
                       sent_element* list, std::uint32_t count, std::size_t length) {
   unsigned const k = rice_parameter(count, length);
