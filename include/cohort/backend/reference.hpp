@@ -9,8 +9,8 @@ namespace cohort {
 /// Reference backend: plain loops over dense tensors, in float or double. It is slow; tests compare every
 /// other backend with it.
 ///
-/// Exact     fixed order of additions: results are bitwise equal on all machines for which the compiler fuses
-///           the same multiplications and additions (FMA).
+/// Exact     additions have a fixed order, so results are bitwise equal on all machines for which the
+///           compiler fuses the same multiplications and additions (FMA).
 template <class T>
 class reference {
  public:

@@ -50,8 +50,8 @@ class threshold_compressor : public message_codec {
   /// Writes the message of gradient x, and updates the residual r and the thresholds.
   std::span<std::byte const> encode(message_stamp const& stamp, std::span<float> r, std::span<float const> x);
 
-  /// Merges two messages into one. The ranks of `lower` directly precede those of `upper`. r is the merging
-  /// rank's residual.
+  /// Merges two messages into one. The ranks of `lower` directly precede the ranks of `upper`. r is the
+  /// merging rank's residual.
   std::span<std::byte const> merge(std::span<std::byte const> lower_bytes,
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);

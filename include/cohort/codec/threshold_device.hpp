@@ -16,9 +16,9 @@ namespace cohort {
 ///
 /// Shapes    r, x, dense: ends.back() elements, f32, in the memory of arrays(). Threshold t[k] applies to
 ///           elements [ends[k − 1], ends[k]).
-/// Order     as arena_passes: a call runs after all earlier work of this thread on the device. When the call
-///           returns, its result and all data that it writes in the processor's memory are complete. One call
-///           at a time.
+/// Order     as arena_passes: a call runs after all earlier work of this thread on the device. When a call
+///           returns, its result is complete, and so is all data that the call writes to the processor's
+///           memory. One call at a time.
 /// Exact     bitwise equal to threshold_compressor in the processor's memory, except sums of magnitudes and
 ///           of squares, which are equal up to rounding.
 class threshold_device {

@@ -163,7 +163,7 @@ class communicator {
   virtual bool sums_in(memory_space const&) const { return false; }
   /// Starts a reduction; each rank gets one part of the result.
   ///
-  /// After     part r of `data` on rank r contains its part of the result; the other parts are unspecified.
+  /// After     on rank r, part r of `data` contains part r of the result; the other parts are unspecified.
   ///           The parts (part_of) are as equal as possible.
   /// Moves     per rank: (P−1)/P·n bytes for n bytes of data.
   virtual pending_operation start_reduce_scatter(elements data, reduction how) = 0;

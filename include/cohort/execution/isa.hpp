@@ -6,9 +6,9 @@
 
 namespace cohort {
 
-/// Instruction set of a SIMD function. It is chosen at run time, because the library does not control the
-/// compiler flags. Each instruction set includes the previous ones. avx2 means AVX2 with FMA; avx512 means
-/// AVX-512 F, VL, BW and DQ.
+/// Instruction set of a SIMD function, chosen at run time, because the library does not control the compiler
+/// flags. Each instruction set includes the previous ones. avx2 means AVX2 with FMA; avx512 means AVX-512 F,
+/// VL, BW and DQ.
 enum class isa : std::uint8_t { baseline, avx2, avx512 };
 
 /// Returns "baseline", "avx2" or "avx512".

@@ -8,7 +8,7 @@ namespace cohort {
 
 /// Receives one line of output, without its newline. The library prints only through sinks.
 ///
-/// Order     each object that holds a sink calls it from one thread at a time.
+/// Order     each object that holds a sink calls the sink from one thread at a time.
 using sink = std::function<void(std::string_view line)>;
 
 /// Returns a sink that prints to stderr, each line in one write, so that the lines of several ranks do not

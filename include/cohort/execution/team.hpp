@@ -72,8 +72,8 @@ struct team_state {
   /// Blocks until ready() holds; returns false if the limit expires first. Spins for about 20 µs, then yields
   /// until 200 µs have passed, then sleeps.
   ///
-  /// Before    a thread that makes ready() true first stores its change and then calls wake(), both with
-  ///           sequentially consistent order.
+  /// Before    a thread that makes ready() true first stores its change, then calls wake(); both operations
+  ///           are sequentially consistent.
   template <class Ready>
   bool wait(Ready ready, std::chrono::milliseconds limit) {
     constexpr auto spinning = std::chrono::microseconds(20);
@@ -160,9 +160,9 @@ class team {
   ///
   /// Errors    rethrows the exception of the lowest worker that threw. Barriers of the other workers are
   ///           aborted. deadline_error if a worker does not return within the deadline after worker 0 has
-  ///           returned. That worker may still execute f, so everything that f uses must outlive it. Until
-  ///           that worker returns, further runs throw deadline_error. setting_error for nested or concurrent
-  ///           runs.
+  ///           returned. That worker may still execute f, so everything that f uses must outlive the worker.
+  ///           Until that worker returns, further runs throw deadline_error. setting_error for nested or
+  ///           concurrent runs.
   template <class F>
   void run(F&& f) {
     run_job([](void* context, int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); },

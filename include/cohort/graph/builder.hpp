@@ -12,7 +12,8 @@ namespace cohort {
 
 class tensor;
 
-/// Records the layers of a network, and the first mistake in them. Works at compile time and at run time.
+/// Records the layers of a network, and the first mistake in these layers. Works at compile time and at run
+/// time.
 ///
 /// Order     a node's inputs are recorded before the node.
 /// Errors    throws nothing: `problem()` returns the first mistake, after which shape inference stops.
@@ -147,8 +148,8 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
   return block(x);
 }
 
-/// Rejects two layers without a tensor to the left of them. Compilers print the declaration of the deleted
-/// function, with its comment.
+/// Rejects `layer | layer` without a tensor before the first layer. Compilers print the declaration of the
+/// deleted function, with its comment.
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
 

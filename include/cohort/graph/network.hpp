@@ -52,7 +52,7 @@ struct surveyed {
 #ifdef __clang__
 inline void the_network_is_not_well_formed() {}
 
-/// clang prints the arguments of a call that is not a constant expression. One of them is the error's
+/// clang prints the arguments of a call that is not a constant expression. One argument is the error's
 /// sentence.
 constexpr bool refuse(char const*, int, char const*, char const* sentence, shape, shape) {
   if (sentence) the_network_is_not_well_formed();
@@ -117,8 +117,8 @@ constexpr auto network() {
     }
     return made;
   } else {
-    // Makes the compiler report why it cannot run the function, unless it already reported an error in the
-    // function.
+    // Makes the compiler report why the function cannot be evaluated, unless an error in it was already
+    // reported.
     if constexpr (requires(builder & net) { Describe(net); }) [[maybe_unused]]
       constexpr auto reason = detail::survey_network<Describe>();
     return static_network<1, 1, 1, 1>{};

@@ -132,7 +132,7 @@ struct graph_view {
       }
     return -1;
   }
-  /// Returns whether a node has readers and all of them have `reads_indices`. Batches may then contain the
+  /// Returns whether a node has readers and all readers have `reads_indices`. Batches may then contain the
   /// node as i32.
   constexpr bool is_indices(int id) const {
     bool is_read = false;

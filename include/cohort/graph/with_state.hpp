@@ -11,7 +11,7 @@ namespace cohort {
 /// selects one of the outputs; gradients flow through all selected outputs.
 ///
 /// Shapes    steps T×U, with the mask of the layer's input. state U: h after the last unmasked step, in the
-///           layer's direction. cells U: c of an lstm after the same step.
+///           layer's direction. cells U: c of an lstm after that step.
 /// Errors    problem() reports steps() of a layer with `last_step`, and cells() of a layer that is not an
 ///           lstm.
 class recurrent_outputs {

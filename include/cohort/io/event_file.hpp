@@ -25,7 +25,7 @@ struct value_histogram {
 };
 
 /// Returns the histogram of the finite numbers. Without finite numbers, the histogram has one empty interval;
-/// if all are equal, it has one interval.
+/// if all numbers are equal, it has one interval.
 value_histogram histogram_of(std::span<float const> numbers, int intervals = 30);
 value_histogram histogram_of(std::span<double const> numbers, int intervals = 30);
 

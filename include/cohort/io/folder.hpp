@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// File system operations on paths. They throw file_error on failure.
+/// File system operations on paths. All functions throw file_error on failure.
 namespace cohort::io {
 
 /// Returns the names of the folder's entries, unordered; nullopt if nothing, not even a link, has this path.

@@ -148,7 +148,7 @@ class json_value {
   std::uint32_t id_;
 };
 
-/// A parsed JSON text. Its values remain valid if the document is moved, until it is destroyed.
+/// A parsed JSON text. The values remain valid until the document is destroyed, also if it is moved.
 class json_document {
  public:
   explicit json_document(std::unique_ptr<detail::json_tree const> tree) : tree_(std::move(tree)) {}

@@ -13,9 +13,9 @@ namespace cohort {
 /// has one part.
 ///
 /// Kernels write the mean b and the biased variance s of their part of the batch to the gradient slots of
-/// running_mean and running_variance. A context merges them into its worker's part of this class, once for
-/// each micro-batch. The weight a of a micro-batch is the sum of its examples' weights; for values with a
-/// mask, each weight counts once for each unmasked step. The merge of parts 1 and 2 is
+/// running_mean and running_variance. For each micro-batch, a context merges b and s into its worker's part
+/// of this class. The weight a of a micro-batch is the sum of its examples' weights; for values with a mask,
+/// each weight counts once for each unmasked step. The merge of parts 1 and 2 is
 ///
 ///     a = a₁ + a₂      b = b₁ + a₂/a·(b₂ − b₁)      s = a₁/a·s₁ + a₂/a·s₂ + a₁·a₂/a²·(b₂ − b₁)²
 ///
@@ -23,7 +23,7 @@ namespace cohort {
 /// k·v + (1 − k)·s.
 ///
 /// Shapes    channels of all running statistics in the order of the parameters; none for frozen layers.
-/// Order     for each worker, clear its part and run its backward calls. When all workers are done:
+/// Order     clear each worker's part, then run the worker's backward calls. When all workers are done:
 ///           merge_workers, exchange with other ranks (read, write), follow.
 /// Exact     merged in f64, with micro-batches, workers and ranks in their order. Variances are never
 ///           negative. A channel without examples of a positive weight keeps the bits of its running

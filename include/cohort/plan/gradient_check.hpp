@@ -43,7 +43,7 @@ struct gradient_report {
 ///           ε² and a rounding error of about 1e-16·loss/ε. A kink (relu at 0, a tie in the window of a max
 ///           pool) within ε of an element invalidates its difference. An element with an error above 1e-7 is
 ///           therefore checked again with ε/8, and the smaller error counts. A wrong gradient has a large
-///           error with both.
+///           error with ε and with ε/8.
 gradient_report check_gradients(graph_view net, gradient_check_settings const& settings = {});
 
 }  // namespace cohort

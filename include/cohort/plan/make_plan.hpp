@@ -34,7 +34,7 @@ constexpr void check_plans_of() {
 
 /// Compiles a graph to a plan for the store's backend.
 ///
-/// Order     call it on a thread with the same number of threads (`B::threads`) as the later contexts.
+/// Order     the calling thread must have the same number of threads (`B::threads`) as later contexts.
 /// Exact     without `tune`, a plan depends only on its arguments, the machine and the number of threads.
 /// Errors    setting_error if the batch is below 1, an output is not a layer, or a row of recompute.blocks
 ///           matches no layer.

@@ -101,8 +101,8 @@ struct backward_request {
 
 /// One thread's memory to run a plan: arena, gradients, bound kernels.
 ///
-/// Order     forward, then backward with the same targets. Not thread-safe. Use it on a thread with the
-///           number of threads for which its plan was made (`tensor_backend::threads`).
+/// Order     forward, then backward with the same targets. Not thread-safe. The calling thread must have the
+///           number of threads (`tensor_backend::threads`) for which the plan was made.
 /// Cost      allocates nothing after its first forward and backward, unless another context has enlarged the
 ///           shared memory. On a device, the second forward and backward are recorded for replay.
 class plan_context {

@@ -36,7 +36,7 @@ struct recomputation {
 /// Units     `bytes_saved`: bytes that are not kept from forward to backward. The arena shrinks by these
 ///           bytes minus the peak memory of recomputed tensors. `bytes_moved`: bytes of the tensors of the
 ///           kernels that run again, each tensor counted once per kernel. `share_of_bytes`: `bytes_moved`
-///           divided by the same bytes of all kernels of a step.
+///           divided by the bytes of the tensors of all kernels of a step.
 struct recomputation_cost {
   std::size_t bytes_saved = 0;
   double bytes_moved = 0;

@@ -18,7 +18,7 @@ struct replica {
   /// Copies an array to dense canonical elements, and back. After a write, call parameters.mark_changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }
   void write(int array, std::byte const* dense) const { parameters.write_all(dense, arena(array)); }
-  /// Overwrites the frozen parameters of a dense mean with this rank's, because averaging may round them.
+  /// Restores the frozen parameters in a dense mean to this rank's values, because averaging may round them.
   void restore_frozen(int array, std::byte* dense) const;
 };
 

@@ -14,7 +14,7 @@ namespace cohort {
 ///           if these are equal on all ranks. All ranks sum the data in the same order.
 class tuning {
  public:
-  /// Returns the seconds of one run of a candidate; infinity if it cannot run or equals an earlier candidate.
+  /// Returns the seconds of a candidate's run; infinity if the candidate cannot run or equals an earlier one.
   using stopwatch = std::function<double(std::size_t candidate)>;
 
   virtual ~tuning() = default;

@@ -26,9 +26,9 @@ namespace detail {
 enum class parameters_in { dense, arena };
 
 /// Merges the running statistics of all ranks. `weight`: weight of this rank's statistics, for example the
-/// number of examples that have updated them. Writes the mean of the means, and the mean of the variances
-/// plus the variance of the means, to the running statistics in `to`. Changes nothing with one rank, or if
-/// the total weight is 0. Order and moved bytes are those of merge_statistics.
+/// number of examples that have updated the statistics. Writes the mean of the means, and the mean of the
+/// variances plus the variance of the means, to the running statistics in `to`. Changes nothing with one
+/// rank, or if the total weight is 0. Order and moved bytes are those of merge_statistics.
 void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
                               parameters_in how);
 

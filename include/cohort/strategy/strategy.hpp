@@ -108,12 +108,11 @@ enum class exchanged { nothing, gradient, parameters };
 /// begin          The parameters may still change: the strategy applies received data, or waits for slower
 ///                ranks.
 /// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
-///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called
-///                for one bucket after another, in the same order on every rank, on the thread of the last
-///                worker to complete it. On a rank without examples the gradients are zeros. The bucket's
-///                elements of the first part may be in flight until before_update (or finish_late, if the
-///                bucket is late) or abandon returns. Until then the caller neither accesses nor
-///                frees these elements.
+///                backward still runs on the layers below. `gradients.pack` copies the rank's sum. Called for
+///                one bucket after another, in the same order on every rank, on the thread of the last worker
+///                to complete it. On a rank without examples the gradients are zeros. The bucket's elements
+///                of the first part may be in flight until before_update (or finish_late, if the bucket is
+///                late) or abandon returns. Until then the caller neither accesses nor frees these elements.
 /// before_update  With `gradient` only: called after ready for every bucket. Writes the exchanged gradients
 ///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics.
 ///                Without the merge, each rank's running statistics cover only its own examples. Returns

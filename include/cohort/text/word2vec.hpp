@@ -37,8 +37,8 @@ class word2vec_state;
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, sent once to every other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. With sgd and adagrad, the result equals an update
-///           of all rows, because the gradient of all other rows is 0. With adam, it does not: moments and
-///           vectors of untouched rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks
+///           of all rows, because the gradient of all other rows is 0. With adam, the result differs: moments
+///           and vectors of untouched rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks
 ///           equal those of one rank up to rounding. The ranks' sums are added in the order of the ranks, so
 ///           the same seed, ranks and text give the same bits on every rank.
 /// Source    Mikolov, Sutskever, Chen, Corrado and Dean, NeurIPS 2013: objective, subsampling, noise

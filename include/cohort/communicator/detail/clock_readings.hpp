@@ -26,7 +26,7 @@ std::int64_t nanoseconds(std::chrono::steady_clock::time_point time);
 /// is at most half the duration of the round trip.
 ///
 /// Order     collective, on a separate communicator without other messages.
-/// After     on rank 0, a reading for each rank; empty on the others.
+/// After     the result on rank 0 has a reading for each rank; the results on the other ranks are empty.
 /// Moves     16 messages of 8 bytes for each rank except rank 0.
 /// Source    Cristian, Distributed Computing 1989.
 std::vector<clock_reading> read_clocks(communicator& world);

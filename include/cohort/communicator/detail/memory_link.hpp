@@ -20,7 +20,7 @@ class memory_writer {
     return ring_ ? std::optional(ring_->location()) : std::nullopt;
   }
   bool is_offered() const { return ring_.has_value(); }
-  /// Switches to the ring: later bytes are written to it.
+  /// Switches to the ring: later bytes are written to the ring.
   void begin() { is_used_ = true; }
   bool is_used() const { return is_used_; }
 
@@ -49,8 +49,8 @@ class memory_reader {
     if (!is_used_) ring_ = memory_ring::map(at);
     return !is_used_ && ring_.has_value();
   }
-  /// Switches to the ring: later bytes are read from it. Returns false if there is no ring, or if the ring is
-  /// already used.
+  /// Switches to the ring: later bytes are read from the ring. Returns false if there is no ring, or if the
+  /// ring is already used.
   bool begin() { return ring_ && !std::exchange(is_used_, true); }
   bool is_used() const { return is_used_; }
   /// Releases the ring, because the connection has ended.

@@ -61,7 +61,7 @@ struct operation_messages {
   void send(int to, std::span<std::byte const> bytes);
   void receive(int from, std::span<std::byte> bytes);
   /// Starts a receive of elements to be reduced into `into`. If the transport combines, the transport reduces
-  /// them. Otherwise combine_received reduces them after the message has ended.
+  /// the elements. Otherwise combine_received reduces them after the message has ended.
   void receive_combining(int from, elements into, reduction op);
   void combine_received(elements into, reduction op);
   /// Returns a message that has arrived from rank `from`, or from any rank (−1).

@@ -30,7 +30,7 @@ struct message_receive {
   }
 };
 
-/// Checks for a message from a rank, or from any (−1): once, or until one has arrived.
+/// Checks for a message from one rank, or from any rank (−1): once, or until a message has arrived.
 struct message_probe {
   int from = 0;
   bool until_found = false;

@@ -37,9 +37,9 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 /// This rank then sends questions to the silent rank repeatedly (`ask`). The beats of this rank report the
 /// silence to other ranks, which then send questions, too. After longest_silence(), this rank reports the
 /// silent rank as lost. If other ranks still receive messages from the silent rank, this rank reports the
-/// link to it instead. If this rank receives no messages at all, it reports itself. Before a rank that
-/// received a report ends, it forwards the report, because other ranks may notice the end of its connections
-/// first.
+/// link to the silent rank instead. If this rank receives no messages at all, it reports itself. Before a
+/// rank that received a report ends, it forwards the report, because other ranks may notice the end of its
+/// connections first.
 ///
 /// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {

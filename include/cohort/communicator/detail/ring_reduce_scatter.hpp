@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Ring reduce-scatter. Each part is passed once around the ring, and every rank adds its elements. Rank p
-/// gets part p last and holds its result. The part that each rank sends to the next rank:
+/// Ring reduce-scatter. Each part is passed once around the ring; every rank adds its own elements. Rank p
+/// receives part p last, so it holds the result of part p. The part that each rank sends to the next rank:
 ///
 ///     P = 4    rank 0     rank 1     rank 2     rank 3
 ///     step 0     3    ->    0    ->    1    ->    2    -> rank 0

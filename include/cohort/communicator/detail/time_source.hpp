@@ -14,8 +14,8 @@ class time_source {
   virtual clock::time_point now() = 0;
   /// Blocks the calling thread for this duration.
   virtual void let_pass(clock::duration time) = 0;
-  /// Returns whether time passes only in let_pass and in waits. A loop without either would then never reach
-  /// its deadline.
+  /// Returns whether time passes only in let_pass and in waits. A loop without let_pass and waits would then
+  /// never reach its deadline.
   virtual bool is_virtual() const { return false; }
 };
 

@@ -35,7 +35,7 @@ enum class channel : std::uint8_t { collective, peer };
 ///           may call note, note_wait, announce and trouble. Messages of one (sender, channel, tag) arrive in
 ///           the order sent. After a failure, abandon is called, then only make_progress.
 /// Units     tags are below 2²³.
-/// Errors    communicator_error from receive or done if a message has another size than its receive.
+/// Errors    communicator_error from receive or done if a message and its receive have different sizes.
 class transport {
  public:
   static constexpr int tag_bits = 23;
@@ -51,8 +51,8 @@ class transport {
   /// returns true.
   virtual ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) = 0;
   virtual ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) = 0;
-  /// Returns whether receive_combining is supported, because a receiver can read the sender's memory, or
-  /// combines a message while it arrives.
+  /// Returns whether receive_combining is supported: a receiver can read the sender's memory, or combines a
+  /// message while the message arrives.
   virtual bool combines() const { return false; }
   /// Starts a receive whose message is reduced into `into` instead of overwriting it.
   virtual ticket receive_combining(int /*from*/, channel, std::uint32_t /*tag*/, elements /*into*/,
@@ -85,7 +85,7 @@ class transport {
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;
   /// Returns whether wait_for_event returns at once when a message arrives or another thread calls wake.
   virtual bool can_wake() const { return false; }
-  /// Ends the current or the next wait_for_event. Any thread may call it.
+  /// Ends the current or the next wait_for_event. Any thread may call wake.
   virtual void wake() noexcept {}
 
   /// Records this rank's progress.

@@ -46,7 +46,7 @@ class work_queue {
   /// until all ranks have joined, the others until rank 0 calls release. Returns whether no rank has failed.
   bool join(bool failed);
 
-  /// On rank 0, ends the wait of the other ranks in join. Does nothing on the others.
+  /// On rank 0, ends the other ranks' wait in join. Does nothing on the other ranks.
   void release();
 
  private:

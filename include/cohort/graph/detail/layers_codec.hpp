@@ -14,9 +14,9 @@
 ///     [{input: [1, 28, 28]}, {conv2d: {filters: 20, kernel: 5}}, relu, softmax_cross_entropy]
 ///
 /// A layer is the name of its kind, or an object whose only field has that name. The field's value is an
-/// object with the kind's fields and with `name`, `inputs` and `settings`. If the value is not an object, it
-/// is the value of the kind's first field. A layer reads the layer above it, unless `inputs` names other
-/// layers.
+/// object with the kind's fields and with `name`, `inputs` and `settings`. If the field's value is not an
+/// object, it is the value of the kind's first field. A layer reads the layer listed before it, unless
+/// `inputs` names other layers.
 namespace cohort::detail {
 
 /// Reads a list of layers.
@@ -27,7 +27,7 @@ namespace cohort::detail {
 ///           untrusted files.
 graph read_layers(io::json_value list, std::span<kind const* const> kinds, std::string_view expected_kind);
 
-/// brief: omits generated names, and the inputs of layers that read only the layer above. full: all of them.
+/// brief: omits generated names, and inputs of layers that read only the layer before. full: omits nothing.
 enum class layer_form : std::uint8_t { brief, full };
 
 /// Writes a list of layers.

@@ -8,8 +8,8 @@
 namespace cohort::detail {
 
 /// A cached file, whose content can be computed again. The file consists of a header, the key and the
-/// content. Its name is the hash of the key. Reading compares the whole key, so a hash collision only causes
-/// a cache miss.
+/// content. The file's name is the hash of the key. Reading compares the whole key, so a hash collision only
+/// causes a cache miss.
 ///
 /// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1". `extension`:
 ///           extension of the cached file's name. `key`: describes everything that the content depends on.

@@ -36,7 +36,7 @@ class json_tree_builder {
   void null(text_position at) { add(io::json_kind::null, at); }
   void boolean(bool truth, text_position at);
   void string(std::string_view text, text_position at);
-  /// Adds a number. `integer`: its magnitude, if the number is an integer whose magnitude fits in 64 bits.
+  /// Adds a number. `integer`: the magnitude of an integer, if the magnitude fits in 64 bits.
   void number(double value, bool negative, std::optional<std::uint64_t> integer, text_position at);
 
   /// Returns whether the next event must be a key, or the end of an object.

@@ -36,8 +36,8 @@ void write_object_schema(io::json_writer& out, Properties properties,
   out.end_object().end_object();
 }
 
-/// Writes the schema of a choice: one of `names`, or an object with exactly one field. This field is one that
-/// `properties` writes, or one of `names` with the value null.
+/// Writes the schema of a choice: one of `names`, or an object with exactly one field. This field is written
+/// by `properties`, or is one of `names` with the value null.
 template <class Properties>
 void write_choice_schema(io::json_writer& out, std::span<std::string_view const> names,
                          Properties properties) {

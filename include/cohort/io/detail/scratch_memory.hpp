@@ -17,8 +17,8 @@ int open_scratch_file(std::string const& folder);
 ///
 /// Parameters  `folder`: where the file is created; "": anonymous memory.
 /// Order     several threads may use different bytes.
-/// Errors    file_error naming the folder if it does not exist, is not writable or has not enough space.
-///           std::bad_alloc.
+/// Errors    file_error naming the folder if the folder does not exist, is not writable or has too little
+///           space. std::bad_alloc.
 /// Cost      the file's space on the disk is reserved at once, so that a later write cannot find the disk
 ///           full. Anonymous memory is used page by page, at the first write.
 class scratch_memory {

@@ -33,8 +33,8 @@ struct zip_entry {
 
 /// The central directory of a zip archive in memory. 64-bit fields (zip64) are supported.
 ///
-/// Before    the bytes may be untrusted. They are valid in the constructor and for packed(). The caller
-///           checks the CRC-32 of the entries that it reads.
+/// Before    the bytes may be untrusted. The bytes must be valid in the constructor and for packed(). The
+///           caller must check the CRC-32 of each entry that the caller reads.
 /// After     no entry is encrypted. All names differ. The data of all entries are inside the archive and do
 ///           not overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes
 ///           than deflate can produce.

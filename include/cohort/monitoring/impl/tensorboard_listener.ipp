@@ -20,7 +20,7 @@ std::string code_block(std::string const& text) {
 }
 
 /// Returns batch, ranks, parameters, strategy and backend of a run, then its settings, named by their paths.
-/// `examples`: number of examples in rank 0's first step; it is the batch size if the step is not one of fit.
+/// `examples`: examples of rank 0's first step, used as the batch size if the step is not a step of fit.
 std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   int const batch = run.state().batch_of_fit();
   std::vector<io::hyperparameter> all{

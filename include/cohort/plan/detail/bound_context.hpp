@@ -304,7 +304,8 @@ class bound_context final : public plan_context {
     }
   }
 
-  /// Saves gradients before a kernel overwrites them. add_saved_sums adds them again: gradient accumulation.
+  /// Saves gradients before a kernel overwrites them. add_saved_sums adds the saved gradients later
+  /// (accumulation).
   void save_sums(std::vector<int> const& parameters) {
     memory_.sums.resize(made_->code.saved_gradient_bytes, passes_.space());
     std::byte* to = memory_.sums.data();

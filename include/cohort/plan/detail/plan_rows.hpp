@@ -8,9 +8,9 @@
 
 namespace cohort::detail {
 
-/// Bytes of a kernel's tensors. An input or a parameter counts once. diff_output counts once for each time
-/// that it is an operand, because an in-place kernel reads and writes it. Scratch memory does not count,
-/// because it is assumed to remain in a cache; nor do targets, losses, scalars and masks.
+/// Bytes of a kernel's tensors. An input or a parameter counts once. diff_output counts once for each operand
+/// that refers to it, because an in-place kernel reads and writes it. Scratch memory does not count, because
+/// it is assumed to remain in a cache; nor do targets, losses, scalars and masks.
 template <tensor_backend B>
 double bytes_of_tensors(B const& backend, invocation<B> const& call) {
   double bytes = 0;

@@ -233,7 +233,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
   }
 
   /// Returns the votes of step k since the last synchronisation. Messages are at most longest_lead + 1 steps
-  /// ahead of this rank; the oldest incomplete step is about longest_lead behind it.
+  /// ahead of this rank, and the oldest incomplete step is about longest_lead steps behind this rank.
   agreement& votes_of(std::int64_t k) { return votes_[static_cast<std::size_t>(k) % votes_.size()]; }
 
   communicator& world_;

@@ -27,7 +27,7 @@ std::uint64_t random_process_id();
 ///           the elements.
 class process_group {
  public:
-  /// Makes each rank its own group.
+  /// Makes a separate group for each rank.
   explicit process_group(communicator& world) : world_(world), groups_(world.size()) {}
   /// Makes a group of all ranks that pass the same number.
   process_group(communicator& world, std::uint64_t number);

@@ -22,7 +22,7 @@ class shared_elements {
 
   tensor_table const& table() const { return table_; }
   /// Sets whether the array that is passed to read() and write() as `shared` is in the memory of the arenas'
-  /// device. Initially it is not.
+  /// device. Initially, the array is in the processor's memory.
   void set_on_device(bool on_device) { on_device_ = on_device; }
 
   /// Copies parameters [begin, end) of an arena to the shared elements.

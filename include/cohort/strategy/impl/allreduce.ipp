@@ -67,7 +67,7 @@ class allreduce_strategy final : public strategy {
   bool uses_wire_type(parameter_set const& parameters) const;
   /// Returns whether a bucket is reduced in place, provided that all ranks have the same layout. A bucket on
   /// a device is reduced in place if the communicator sums in the device's memory. A bucket on the processor
-  /// is reduced in place if its padding costs less than packing.
+  /// is reduced in place if the bucket's padding costs less than packing.
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
@@ -82,7 +82,7 @@ class allreduce_strategy final : public strategy {
   void end_exchange();
 
   /// Waits for the low-precision sums and writes their means back. Returns whether the step is taken;
-  /// otherwise its rounding errors are discarded.
+  /// otherwise the step's rounding errors are discarded.
   bool finish_low_precision(step_info const& info, gradient_parts& gradients);
 
   void resync(step_info const& info, replica const& own);
