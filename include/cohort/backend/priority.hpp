@@ -11,9 +11,9 @@ namespace cohort {
 /// Backends in order of preference. The program uses the first one that is usable on this machine and has
 /// kernels for the program's network.
 ///
-/// Order     template order. If BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set, the device type with the
-///           higher number comes first. The defaults are 0 for CPU and 100 for GPU. Equal numbers keep
-///           template order.
+/// Order     backends are tried in template order. If BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set,
+///           the device type with the higher number comes first. The defaults are 0 for CPU and 100 for GPU.
+///           Equal numbers keep template order.
 /// Source    the two variables are Deeplearning4j's.
 template <tensor_backend... B>
 struct priority {

@@ -25,7 +25,7 @@ struct threshold_compression {
 ///
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's
 ///           memory, or all in the memory of `device_passes`.
-/// Before    within_range(x). r is 0, or the result of encode or merge.
+/// Before    within_range(x) is true. r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. If the residual policy acts
 ///           after this message, the policy is then applied to r. merge: the same with y = fl(r + lower +
 ///           upper), for each element in at least one of the messages, and without the residual policy. The

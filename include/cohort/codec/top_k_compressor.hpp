@@ -22,7 +22,7 @@ struct top_k_compression {
 /// with the lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
 ///
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32.
-/// Before    within_range(x), and r is finite.
+/// Before    within_range(x) is true, and r is finite.
 /// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: as encode,
 ///           with y = fl(fl(r + lower) + upper), for each element in at least one of the messages.
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, and for each element sent its code and 4 bytes.

@@ -150,12 +150,12 @@ class communicator {
   /// Starts a reduction of each element over all ranks.
   ///
   /// After     every rank holds the result.
-  /// Moves     per rank, for n bytes of data: up to n = 16 KiB, log2 P messages of n bytes; up to 512 KiB,
-  ///           2·log2 P messages, in total 2(P−1)/P·n bytes; above 512 KiB, 2(P−1) messages for each P·512
-  ///           KiB, in total 2(P−1)/P·n bytes. If P is not a power of two, the second bound is 64 KiB and
-  ///           log2 P is rounded down; up to this bound, the two ranks of each pair (detail::folded_ranks)
-  ///           also send each other n bytes. For more than 16 ranks, see detail::choose_allreduce_algorithm
-  ///           for the second bound.
+  /// Moves     per rank, for n bytes of data. Up to n = 16 KiB: log2 P messages of n bytes. Up to 512 KiB:
+  ///           2·log2 P messages, in total 2(P−1)/P·n bytes. Above 512 KiB: 2(P−1) messages for each P·512
+  ///           KiB, in total 2(P−1)/P·n bytes. If P is not a power of two, the second bound is 64 KiB, and
+  ///           log2 P is rounded down. Up to this bound, the two ranks of each pair (detail::folded_ranks)
+  ///           then also send each other n bytes. For more than 16 ranks, see
+  ///           detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts such
   /// elements. The allreduce begins after all work that was enqueued in the space before start_allreduce. The

@@ -23,7 +23,7 @@ struct link_cost {
 ///
 /// Order     collective; no other operation should be pending.
 /// After     every rank has the same result; zeros if there is only one rank.
-/// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank, and a few short collectives.
+/// Moves     per rank: 9 messages of 8 bytes, 9 messages of 256 KiB, and a few short collectives.
 /// Errors    communicator_error.
 /// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994, but as medians of 9
 ///           transfers.

@@ -30,7 +30,7 @@ struct classification_options {
 /// Metrics of a classifier, from its scores and the true labels.
 ///
 /// Shapes    scores N×C (also N×C×1×1) f32 or f64; labels N, each from 0 to C−1.
-/// Order     any: shards may be added to several reports and merged.
+/// Order     any. Shards may be added to several reports, which are then merged.
 /// Errors    shape_error; data_error naming the example (label out of range, score not finite); setting_error
 ///           for reports with different settings. The report is unchanged after an error.
 /// Exact     the predicted class has the highest score; of equal scores, the lowest class. The counts of

@@ -18,7 +18,7 @@ namespace cohort {
 /// `merge`     adds the data of another evaluator with the same settings
 /// `clear`     removes all data added so far
 ///
-/// Order     any; the same order gives the same bits.
+/// Order     data may be added in any order; the same order gives the same bits.
 /// Before    bytes are untrusted.
 /// Errors    shape_error, data_error. The evaluator is unchanged after an error.
 /// Exact     the counts of merged parts equal those of one evaluator over all data; sums are equal up to a

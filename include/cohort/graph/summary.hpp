@@ -18,8 +18,8 @@ std::string layer_text(graph_view net, int id);
 ///
 /// Units     MFLOP: million floating-point operations of one example's forward pass. Parameters include
 ///           running statistics.
-/// Order     the order of the graph. For a network that is not a chain, the column `reads` lists each layer's
-///           inputs.
+/// Order     layers are in the order of the graph. For a network that is not a chain, the column `reads`
+///           lists each layer's inputs.
 std::string summary(graph_view net);
 
 }  // namespace cohort

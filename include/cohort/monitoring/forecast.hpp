@@ -17,7 +17,7 @@ namespace cohort {
 /// The last column is the efficiency by Deeplearning4j's formula (deeplearning4j_costs), for comparison. The
 /// formula assumes a parameter server, and depends on the number of ranks only if messages are decoded.
 ///
-/// Units     `examples`: per rank and step.
+/// Units     `examples`: examples per rank and step.
 std::string forecast(scaling_costs const& costs, double examples, std::span<int const> ranks);
 
 }  // namespace cohort

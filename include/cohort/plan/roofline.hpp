@@ -8,8 +8,8 @@ namespace cohort {
 /// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or set by the
 /// caller.
 ///
-/// Units     FLOP/s and bytes/s. `bf16_flops`: peak of kernels with a bf16 output; 0: twice `flops`, as with
-///           AVX512_BF16. Matrix units (AMX) reach more.
+/// Units     FLOP/s and bytes/s. `bf16_flops`: peak of kernels with a bf16 output; if 0, twice `flops`, as
+///           with AVX512_BF16. Matrix units (AMX) reach more.
 struct machine_peaks {
   double flops = 0;
   double bytes_per_second = 0;
@@ -21,8 +21,8 @@ struct machine_peaks {
 
 /// Fraction of the roofline that a kernel reaches.
 ///
-/// Units     `share` 0: unknown. `share` above 1: the kernel's tensors were in caches (by_memory), or the
-///           peak is too low.
+/// Units     `share` is 0 if unknown. It is above 1 if the kernel's tensors were in caches (by_memory), or if
+///           the peak is too low.
 /// Source    Williams, Waterman and Patterson, Roofline: an insightful visual performance model, CACM 2009.
 struct roofline {
   double share = 0;

@@ -36,13 +36,13 @@ struct dynamic_batching {
 
 /// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
-/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices: i32 or f32. Calls with
-///           a batch_view may have masks. Calls whose inputs differ in type, and calls with and without
-///           masks, run in different batches.
-/// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs as soon
-///           as one of the `runs` threads is free, and either max_batch examples are queued or the batch's
-///           first call has waited for max_delay. All members are thread-safe except stop. The model must
-///           outlive the batcher, and must not be trained or loaded while the batcher exists.
+/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, in f32; indices may also be i32.
+///           Calls with a batch_view may have masks. Calls whose inputs differ in type, and calls with and
+///           without masks, run in different batches.
+/// Order     the queue is first in, first out; a call that waits for space is not in the queue yet. A batch
+///           runs as soon as one of the `runs` threads is free, and either max_batch examples are queued or
+///           the batch's first call has waited for max_delay. All members are thread-safe except stop. The
+///           model must outlive the batcher, and must not be trained or loaded while the batcher exists.
 /// After     stop or the destructor: new calls are refused, and the queued calls are answered.
 /// Errors    shape_error and setting_error for an invalid call; deadline_error if the call is not answered in
 ///           time or the queue is full. Other callers do not get these errors. If the run of a batch

@@ -19,7 +19,7 @@ namespace cohort {
 ///           with `last_step`, the output after the last of the k steps.
 /// Order     one call at a time. The model must outlive this object, and its parameters may change only
 ///           between two calls.
-/// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
+/// Exact     the outputs equal those for the whole sequence in one call: bit by bit on `reference`, up to the
 ///           rounding of sums on other backends.
 /// Cost      k steps. One plan is created for each value of k; the `max_plans` most recently used plans are
 ///           cached.

@@ -15,7 +15,8 @@ namespace cohort {
 /// Units     one sequence, on settings().workers · settings().threads threads.
 /// Order     the training must outlive the decoder. After a further step of training, call reset before the
 ///           next advance.
-/// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
+/// Exact     outputs are computed in f32; they equal those of training::predict for this sequence up to
+///           rounding.
 /// Errors    setting_error for a network with other shapes. setting_error naming the layer if a layer cannot
 ///           run step by step. Such layers are: recurrent layers, convolutions, non-causal attention,
 ///           user-defined layers without `in_place`.

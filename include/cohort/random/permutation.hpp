@@ -11,7 +11,7 @@ namespace cohort {
 ///
 /// Order     several threads may use one permutation.
 /// Cost      an element needs fewer than 16 Philox blocks on average; a block takes some 10 ns.
-/// Exact     a function of (stream, size); the same on every machine.
+/// Exact     the permutation is a function of (stream, size), and the same on every machine.
 /// Source    a Feistel network with cycle walking: Black and Rogaway, Ciphers with Arbitrary Finite Domains,
 ///           CT-RSA 2002. Eight rounds; the round function is Philox.
 class random_permutation {

@@ -26,9 +26,9 @@ enum class when_diverged { stop, repair };
 ///           buckets are reduced in place: buckets on a device in whose memory the communicator sums, and
 ///           buckets on the processor with padding of at most 1/64. All other buckets are packed, as in the
 ///           canonical flat view.
-/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If
-///           checksums differ between ranks of the same backend, instruction set and layout, memory is
-///           damaged, or the program has changed parameters or gradients on some ranks only. `diverged`
+/// Units     `resync`: ranks compare a checksum of their parameters every `resync` steps; never if `resync`
+///           is 0. If checksums differ between ranks of the same backend, instruction set and layout, memory
+///           is damaged, or the program has changed parameters or gradients on some ranks only. `diverged`
 ///           selects the reaction. Ranks with different backends, instruction sets or layouts diverge by
 ///           rounding, so rank 0's parameters and optimizer state are broadcast. report counts the
 ///           broadcasts. `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is
@@ -38,7 +38,7 @@ enum class when_diverged { stop, repair };
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
 ///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
 ///           of late buckets.
-/// Order     a bucket's allreduce starts while backward still runs on the layers below it.
+/// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
 /// After     all ranks have Σ m_r·g_r / Σ m_r. With `wire`, all ranks have Σ round(m_r·g_r / Σ m + e_r),

@@ -31,8 +31,8 @@ namespace cohort {
 ///           mean starts at a period's end. The mean and its votes are applied at the end of the next period;
 ///           the steps in between are kept. With `overlap`, optimizers' states and running statistics are
 ///           averaged only at an epoch's end. For a single rank, `overlap` has no effect.
-/// Before    rank r has w_r. The examples that rank r has seen since the last meeting have the total weight
-///           m_r (the number of examples without weights).
+/// Before    rank r has the parameters w_r. The examples that rank r has seen since the last meeting have the
+///           total weight m_r (the number of examples without weights).
 /// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. With `overlap`,
 ///           rank r sends w_r and trains further to w; after the exchange, rank r has g + (w − w_r). At an
 ///           epoch's end, or when a vote ends the run, all ranks have g.

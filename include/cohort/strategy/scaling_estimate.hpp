@@ -94,8 +94,8 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///
 /// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
 ///           the largest power of two below P, and cost 2(α + n/β) more. The root of a merge receives r
-///           bytes; the merged message has m bytes. r = (P−1)·n and m = P·n, as if no two messages shared an
-///           element, but with at most 96 + elements/4 bytes per message.
+///           bytes; the merged message has m bytes. r = (P−1)·n and m = P·n, assuming that no two messages
+///           share an element; a message has at most 96 + elements/4 bytes.
 /// Exact     one rank exchanges nothing. The result is an estimate for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and messages that are sent one after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in

@@ -110,9 +110,10 @@ enum class exchanged { nothing, gradient, parameters };
 /// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
 ///                backward still runs on the layers below. `gradients.pack` copies the rank's sum. Called for
 ///                one bucket after another, in the same order on every rank, on the thread of the last worker
-///                to complete it. On a rank without examples the gradients are zeros. The bucket's elements
-///                of the first part may be in flight until before_update (or finish_late, if the bucket is
-///                late) or abandon returns. Until then the caller neither accesses nor frees these elements.
+///                that completes the bucket. On a rank without examples the gradients are zeros. In the first
+///                gradient part, the bucket's elements may be in flight until before_update (or finish_late,
+///                if the bucket is late) or abandon returns. Until then the caller neither accesses nor frees
+///                these elements.
 /// before_update  With `gradient` only: called after ready for every bucket. Writes the exchanged gradients
 ///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics.
 ///                Without the merge, each rank's running statistics cover only its own examples. Returns
@@ -120,9 +121,9 @@ enum class exchanged { nothing, gradient, parameters };
 /// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
 ///                returned. These are the first late_buckets() buckets, the same number on every rank, at
 ///                most step_info::max_late_buckets. Before this call, the layers of these buckets have not
-///                taken the step. Their parameters and gradients are not read or written, not even by this
-///                step's after_update or the next step's begin. Called once: while the next step's forward
-///                runs on the layers below, or before consensus, state, bytes and end_of_epoch.
+///                taken the step. These layers' parameters and gradients are not read or written, not even by
+///                this step's after_update or the next step's begin. Called once: while the next step's
+///                forward runs on the layers below, or before consensus, state, bytes and end_of_epoch.
 /// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
 ///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the

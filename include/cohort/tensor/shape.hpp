@@ -53,7 +53,7 @@ struct shape {
 
 /// Returns the axis of the channels: the last axis of a sequence T×C, otherwise the first axis, as in C×H×W.
 ///
-/// Shapes    without the batch; at least one extent.
+/// Shapes    `s` excludes the batch and has at least one extent.
 constexpr int channel_axis(shape const& s) { return s.rank == 2 ? 1 : 0; }
 
 /// Returns the number of channels: the extent of channel_axis.

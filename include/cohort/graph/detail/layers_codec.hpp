@@ -22,7 +22,7 @@ namespace cohort::detail {
 /// Reads a list of layers.
 ///
 /// Order     layers may be listed in any order. Layers listed after their inputs keep their order.
-/// Units     `expected_kind`: for the error of an unknown kind.
+/// Units     `expected_kind`: expected value in the error of an unknown kind.
 /// Errors    data_error with line and path, also if the layers do not form a network, or exceed the limits of
 ///           untrusted files.
 graph read_layers(io::json_value list, std::span<kind const* const> kinds, std::string_view expected_kind);

@@ -15,7 +15,7 @@ int open_scratch_file(std::string const& folder);
 /// short, the system writes pages of the file to the disk. The system frees the file when the process ends,
 /// also after SIGKILL.
 ///
-/// Parameters  `folder`: where the file is created; "": anonymous memory.
+/// Parameters  `folder`: folder of the file, or "" for anonymous memory.
 /// Order     several threads may use different bytes.
 /// Errors    file_error naming the folder if the folder does not exist, is not writable or has too little
 ///           space. std::bad_alloc.

@@ -24,7 +24,7 @@ struct arena_slot {
 /// Assigns every slot its offset, so that slots in use at the same time do not overlap. Returns the arena's
 /// bytes.
 ///
-/// Order     greedy by size: largest slot first, each at the lowest free offset.
+/// Order     slots are placed greedily, the largest first, each at the lowest free offset.
 /// Source    Pisarchyk and Lee, Efficient memory management for deep neural net inference, 2020.
 std::size_t assign_offsets(std::span<arena_slot> slots);
 

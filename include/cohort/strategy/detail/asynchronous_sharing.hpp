@@ -23,8 +23,8 @@ namespace cohort::detail {
 ///
 /// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
 ///           steps.
-/// After     w = w₀ − Σ factor·s / τ, as in asynchronous_exchange, over the messages that have arrived, with
-///           constraints; w differs between ranks. At an epoch's end all messages have arrived. Each rank's w
+/// After     w = w₀ − Σ factor·s / τ over the messages that have arrived (see asynchronous_exchange), with
+///           constraints. w differs between ranks. At an epoch's end all messages have arrived. Each rank's w
 ///           then contains the same steps, added in a different order, and every rank sets w to the mean of
 ///           the ranks' w.
 /// Exact     ranks have the same bits at an epoch's end, except the optimizers' state. Two runs may have
