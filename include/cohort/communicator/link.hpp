@@ -4,8 +4,8 @@
 
 namespace cohort {
 
-/// Number of bytes whose transfer takes as long as the latency of one message. For a link that was not
-/// measured: 50 µs at 1 GB/s.
+/// Number of bytes whose transfer takes as long as the latency of one message. This value, 50 µs at 1 GB/s,
+/// is for links that were not measured.
 inline constexpr double latency_equivalent_bytes = 50'000;
 
 /// Cost of a message between two ranks: `latency` seconds + bytes / `bytes_per_second`.

@@ -12,8 +12,8 @@ namespace cohort {
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
 ///           rank will write to `folder`. `memory` and `disk` may differ between ranks. The memory of a
-///           host's ranks is added and compared with the memory available to its first rank. The disk space
-///           of all ranks is added and compared with the free space of rank 0's `folder`.
+///           host's ranks is added and compared with the memory available to the host's first rank. The disk
+///           space of all ranks is added and compared with the free space of rank 0's `folder`.
 /// Before    `clock_difference` and `probe` are equal on all ranks. All ranks have a folder, or none.
 struct preflight_settings {
   std::string folder{};  ///< folder that all ranks must share and be able to write to; "": none

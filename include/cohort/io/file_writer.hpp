@@ -13,7 +13,7 @@ namespace cohort::io {
 /// Order     any number of writes, then one commit. Without commit, the destructor removes the temporary file
 ///           and the old file remains.
 /// Before    `path` does not exist or is a regular file. Permissions are kept; symbolic links are followed.
-/// After     after commit, contents and name are on the disk (file and folder are synchronised).
+/// After     commit: contents and name are on the disk (file and folder are synchronised).
 /// Errors    file_error with path and reason (disk full, no such folder, …). The old file is then unchanged
 ///           and the temporary file removed. Exception: if only synchronising the folder fails, the new file
 ///           is in place.

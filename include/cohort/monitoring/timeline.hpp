@@ -24,8 +24,9 @@ namespace cohort {
 ///
 /// Units     `newest`: number of steps kept, 144 bytes each. `ts` and `dur`: microseconds of rank 0's clock.
 ///           The other ranks' clocks are compared with rank 0's in the constructor and in trace; their drift
-///           between the two comparisons is assumed to be linear. A rank's label states a bound on the error
-///           of its times: half of the fastest round trip, summed over both comparisons.
+///           between the two comparisons is assumed to be linear. The label of a rank's process contains a
+///           bound on the error of the rank's times: half of the fastest round trip, summed over both
+///           comparisons.
 /// Order     constructor and trace are collective; on_step is not.
 /// Moves     one message per rank with all recorded steps to rank 0.
 /// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.

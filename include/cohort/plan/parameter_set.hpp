@@ -57,7 +57,7 @@ class parameter_set {
   virtual std::uint64_t layout_hash() const = 0;
 
   /// Name of the backend, and of the instruction set or device that updates the arenas: "onednn, avx512".
-  /// If two ranks have the same name, parameters and gradients, an update gives the same bits.
+  /// If two ranks have equal names, parameters and gradients, their updates give the same bits.
   virtual std::string updated_by() const = 0;
 
   /// Copies parameter p from an arena with the master's layouts to a dense tensor in the processor's memory,

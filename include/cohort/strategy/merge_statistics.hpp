@@ -9,7 +9,7 @@
 namespace cohort {
 
 /// Merges the statistics of all ranks' batches, so that running statistics are computed from all examples.
-/// For strategies that exchange gradients, because buckets do not contain these statistics.
+/// Strategies that exchange gradients need this function, because buckets do not contain these statistics.
 ///
 /// Shapes    C channels in L layers, the same on every rank.
 /// Order     collective, in before_update.

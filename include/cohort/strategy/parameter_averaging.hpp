@@ -44,7 +44,7 @@ namespace cohort {
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
 ///           rounding. With one rank, the plain outer step and examples without weights, the result is
 ///           bitwise equal to training without a strategy. Frozen parameters keep their bits; running
-///           statistics take no outer step, and are merged in f64: the mean of the variances plus the
+///           statistics have no outer step, and are merged in f64: the mean of the variances plus the
 ///           variance of the means.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its

@@ -55,7 +55,7 @@ std::string sharing_text(std::string_view compressor, sharing_settings const& se
 /// Order     a message is encoded when all buckets are complete. At an epoch's end all sent messages have
 ///           been applied, with one exception: gradients that would be applied in a later epoch are returned
 ///           to the residuals.
-/// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.
+/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r.
 /// After     all ranks have applied the same step, with constraints. The residual of rank r contains the
 ///           unsent rest: over a run Σ s + r = Σ x, up to rounding. A rank without examples sends nothing,
 ///           and its residual is unchanged. If a rank has a number that is not finite, all ranks skip the

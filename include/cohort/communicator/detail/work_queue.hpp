@@ -21,8 +21,8 @@ namespace cohort::detail {
 ///     queue.release();
 ///
 /// Rank 0 distributes the items, and also processes items. Waiting ranks receive a message each second, or
-/// each quarter of the deadline if this is shorter. If the working ranks call make_progress() at least once
-/// per deadline, no wait therefore exceeds the deadline.
+/// each quarter of the deadline if this is shorter. Therefore no wait exceeds the deadline if the working
+/// ranks call make_progress() at least once per deadline.
 ///
 /// Order     the constructor is collective. Then next and make_progress in any order, join and release once.
 /// Moves     one request and one answer of 16 bytes for each item of a rank other than 0; one message of 16

@@ -66,7 +66,8 @@ void team_state::thread_main(int worker) noexcept {
   mine.last_finished_run.store(run);
   wake();
   for (;;) {
-    // An idle worker waits as long as the team exists. The deadline only sets how often it checks again.
+    // An idle worker waits as long as the team exists. The deadline only sets the interval between its
+    // checks.
     while (!wait([&] { return current_run.load() != run || stopping.load(); }, settings.deadline)) {
     }
     if (stopping.load()) break;

@@ -40,7 +40,7 @@ struct layers_codec {
   void read(io::json_value from, std::optional<graph>& value) const;
   void write(io::json_writer& out, std::optional<graph> const& value) const;
   void schema(io::json_writer& out) const;
-  /// Writes the definition "layer".
+  /// Writes the definition "layer" of the JSON Schema.
   static void define(io::json_writer& out);
 };
 

@@ -36,8 +36,8 @@ struct zip_entry {
 /// Before    the bytes may be untrusted. The bytes must be valid in the constructor and for packed(). The
 ///           caller must check the CRC-32 of each entry that the caller reads.
 /// After     no entry is encrypted. All names differ. The data of all entries are inside the archive and do
-///           not overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes
-///           than deflate can produce.
+///           not overlap. A stored entry has equal sizes (`packed` and `size`). A deflated entry claims no
+///           more bytes than deflate can produce.
 /// Errors    data_error: "cannot read the <kind>: …" with `where` and the position of the error.
 /// Source    APPNOTE.TXT 6.3.10 of PKWARE.
 class zip_directory {

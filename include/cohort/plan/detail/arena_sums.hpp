@@ -21,7 +21,7 @@ class arena_sums {
   explicit arena_sums(parameter_set& parameters);
 
   /// Performs a worker's share. sum(p, begin, n, to) processes n elements of parameter p, from `begin` in the
-  /// arena. It writes the sum of each chunk to consecutive elements of `to`, which is in a buffer of
+  /// arena. The call writes the sums of the chunks to consecutive elements of `to`, which is in a buffer of
   /// arena_passes::results.
   template <class Sum>
   void measure(int worker, int workers, Sum sum) {

@@ -11,8 +11,8 @@ namespace cohort::detail {
 
 /// Optimizer settings of each parameter of a table. Parameters with equal settings share a rule.
 ///
-/// Errors    setting_error if a layer_override matches no layer with parameters (lists the layers), or if
-///           every layer is frozen.
+/// Errors    setting_error listing the layers if a layer_override matches no layer with parameters;
+///           setting_error if every layer is frozen.
 class parameter_rules {
  public:
   parameter_rules(std::span<parameter const> table, optimizer_settings const& settings);

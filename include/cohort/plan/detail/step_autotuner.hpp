@@ -35,7 +35,8 @@ struct step_autotuner {
   ~step_autotuner() = default;
 };
 
-/// Returns settings.tune as the autotuner of steps on B; null if not set or B has nothing to tune.
+/// Returns settings.tune as the autotuner of steps on B; null if `tune` is not set, or if B has nothing to
+/// tune.
 ///
 /// Errors    setting_error if `tune` does not support B.
 template <tensor_backend B>

@@ -71,8 +71,8 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Address, in the arenas' space, of the batch's weight for running statistics of values with this mask:
-  /// the sum of weight·(unmasked steps) over the examples; with mask −1, the sum of the weights.
+  /// Address, in the arenas' space, of the batch's weight for running statistics. For values with this mask,
+  /// it is the sum of weight·(unmasked steps) over the examples; for mask −1, the sum of the weights.
   double const* part_weight(int mask) const {
     return (passes_.space() ? device_part_weights_ : part_weights_.data()) + (mask + 1);
   }

@@ -31,8 +31,8 @@ inline constexpr int longest_lead = 32;
 /// Order     repeatedly: fill mine(), call step, read all() and call clear(). Call synchronise after the same
 ///           number of steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
-/// After     after step i, `agreed` has the votes of all ranks in step i − longest_lead; all messages of that
-///           step have arrived. The lead of every rank, and the number of messages in flight, are therefore
+/// After     step i: `agreed` has the votes of all ranks in step i − longest_lead; all messages of that step
+///           have arrived. The lead of every rank, and the number of messages in flight, are therefore
 ///           bounded. A single rank gets its own votes at once. A rank whose numbers are out of range or not
 ///           finite votes not_finite, keeps its residual, and applies the messages of other ranks.
 /// Moves     per step, this rank's message to P − 1 ranks.

@@ -41,8 +41,8 @@ void widen(bf16 const* q, double* w, std::size_t n);
 /// error to its next gradient.
 ///
 /// Shapes    one array of all buckets: dense, canonical, of f32 or f64; an element of `wire` has fewer bytes.
-/// Order     for each bucket: fill data(), start. After all have started: wait, is_finite, keep if the step
-///           is taken, mean.
+/// Order     for each bucket: fill data(), start. After all buckets have started: wait, is_finite, keep if
+///           the step is taken, mean.
 /// Before    e is the rounding error so far, and x is this rank's weighted gradient.
 /// After     q = round(x + e) was sent; keep sets e to x + e − q. Without keep, e is unchanged.
 /// Exact     x + e is rounded once, to the gradients' type; q and the new e add up to the rounded sum

@@ -33,10 +33,10 @@ enum class combination { weighted_mean, sum, mean };
 /// Before    all ranks have the same codec, route and combination. If messages are merged, `staleness` is 0.
 ///           The ranks of a group send one message, which contains their mean or sum. The group's residual is
 ///           stored on its leader.
-/// After     after finish, `agreed` has the votes of all ranks in the oldest exchange, and all() has the
-///           combined messages, added in rank order. If a rank's numbers were out of range or not finite,
-///           all() and that rank's residual are unchanged. The values that other ranks sent are returned to a
-///           residual and sent later.
+/// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() has the combined
+///           messages, added in rank order. If a rank's numbers were out of range or not finite, all() and
+///           that rank's residual are unchanged. The values that other ranks sent are returned to a residual
+///           and sent later.
 /// Moves     an allgatherv of the messages; if messages are merged, as message_tree. A single rank sends
 ///           nothing, but encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages are added without weights. For a weighted mean, a

@@ -77,7 +77,8 @@ class update_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// Stores the parameters before a step: on a device the shared elements, else the canonical flat view.
+  /// Stores the parameters before a step: on a device, the shared elements; otherwise, the canonical flat
+  /// view.
   void store_before(replica const& mine) {
     if (threshold_device* const device_passes = this->exchange().device_passes()) {
       if (!device_before_) device_before_.emplace(this->exchange().mine().size(), device_passes);

@@ -48,7 +48,7 @@ class weighted_sum {
 
   /// Waits for the allreduce. Returns the time of its completion; a repeated call returns the same time.
   std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, pending_.wait()); }
-  /// Returns the examples, weight and votes of all ranks.  Before: wait; constructed with votes.
+  /// Returns the examples, weight and votes of all ranks.  Before: wait; the object has votes.
   agreement read_agreement(std::int64_t meetings);
   /// Clears the votes to stop and to save.
   void clear_requests();

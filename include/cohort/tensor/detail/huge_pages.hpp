@@ -15,8 +15,8 @@ struct huge_page {
   static constexpr std::size_t min_buffer_bytes = 2 * bytes;
 };
 
-/// Requests huge pages for a memory range. Does nothing if the system does not support transparent huge pages
-/// (on Linux, unless /sys/kernel/mm/transparent_hugepage/enabled is `madvise` or `always`).
+/// Requests huge pages for a memory range. Has an effect only if the system supports transparent huge pages:
+/// on Linux, if /sys/kernel/mm/transparent_hugepage/enabled is `madvise` or `always`.
 ///
 /// Before    no page of the range has been touched.
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
