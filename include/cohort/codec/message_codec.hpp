@@ -48,7 +48,7 @@ struct message_report {
 /// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory space of
 ///           device_passes().
 /// Order     one call at a time. A returned message is valid until the next call that writes a message. merge
-///           also accepts this message, although it overwrites the message.
+///           also accepts this message as an argument, although merge overwrites it.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
 ///           another run, table or step. In this case dense is unchanged. shape_error for an array of another
 ///           size.

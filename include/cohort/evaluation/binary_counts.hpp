@@ -27,7 +27,7 @@ struct binary_counts {
   /// TP / (TP + FN).
   std::optional<double> recall() const;
 
-  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP). For a class that occurs but is never predicted: 0, not empty.
+  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP). If the class occurs but is never predicted, 0, not empty.
   /// Errors    setting_error unless 0 < β < 1e100.
   std::optional<double> f_beta(double beta = 1) const;
 

@@ -21,8 +21,8 @@ enum class zero_division : std::uint8_t { zero, leave_out };
 /// counts.
 ///
 /// Units     examples; 8·C² bytes of memory for C classes.
-/// Exact     a value of 0/0 is empty; for means see zero_division. A class that neither occurs nor was
-///           predicted is in no mean, as in scikit-learn.
+/// Exact     a value of 0/0 is empty; for means see zero_division. Means omit a class that neither occurs nor
+///           was predicted, as in scikit-learn.
 class confusion_matrix {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts

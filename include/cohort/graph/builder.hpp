@@ -73,9 +73,10 @@ class builder {
   /// the layers that it depends on, operands from left to right. Then checks that names are unique, and that
   /// all losses are means with the same divisor.
   ///
-  /// Exact     the canonical order does not depend on the compiler. The recorded order depends on it, because
-  ///           C++ does not specify in which order the operands of `a + b` are evaluated. With the recorded
-  ///           order, generated names, hashes and initial parameters would differ between compilers.
+  /// Exact     the canonical order does not depend on the compiler. The recorded order depends on the
+  ///           compiler, because C++ does not specify in which order the operands of `a + b` are evaluated.
+  ///           With the recorded order, generated names, hashes and initial parameters would differ between
+  ///           compilers.
   /// Errors    if two layers have the same name, problem() reports the layer whose name was given; if both
   ///           names were given, the later layer.
   constexpr void sort_nodes();

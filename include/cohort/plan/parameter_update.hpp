@@ -14,7 +14,7 @@ namespace cohort {
 
 /// One worker's share of an update with the sum of the gradient parts.
 ///
-/// `which`: the parameters to update; a part of the parameters only if parameter_update::can_update_ranges().
+/// `which`: the parameters to update: all or, if parameter_update::can_update_ranges(), a part of them.
 struct update_request {
   int worker = 0;
   int workers = 1;

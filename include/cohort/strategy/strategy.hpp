@@ -162,9 +162,9 @@ class strategy {
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}
-  /// Returns whether ranks meet in every step, so that agreed() describes that step. Otherwise a rank learns
-  /// only at the next meeting that no rank had examples left. Ranks that share a stream then do not call
-  /// listeners in the same steps (training::has_common_steps).
+  /// Returns whether ranks meet in every step, so that agreed() describes that step. Otherwise a rank is
+  /// informed only at the next meeting that no rank had examples left. Ranks that share a stream then do not
+  /// call listeners in the same steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
   /// Returns the result of the last meeting; null if the strategy has no meetings. Such a strategy supports
   /// only a single rank, because several ranks could not end together.

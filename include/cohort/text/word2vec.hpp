@@ -69,7 +69,7 @@ class word2vec {
   word_vectors output_vectors() const;
 
   /// Writes matrices, optimizer state and position to a safetensors file. Not collective. All ranks have the
-  /// same contents, so only one rank must call save.
+  /// same contents, so it is enough if one rank calls save.
   ///
   /// Errors    file_error.
   void save(std::string const& path) const;

@@ -154,7 +154,7 @@ class rank_monitor {
     std::int64_t note_count = 0;
     clock::duration last_heard{};                      // listened_ at the last message or change of `linked`
     std::optional<clock::duration> last_message{};     // listened_ at the last message; nullopt: none yet
-    std::optional<clock::duration> heard_elsewhere{};  // listened_ when another rank last received a message
+    std::optional<clock::duration> heard_elsewhere{};  // listened_ when another rank last received from it
     clock::duration asked_until{};                     // questions are sent until listened_ is this
     std::optional<clock::duration> ended_at{};         // listened_ when report_lost was called
     std::string ended_how{};

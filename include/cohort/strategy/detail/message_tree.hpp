@@ -24,8 +24,8 @@ struct merging_bytes {
 };
 
 /// Returns the sizes if each rank's message has `contribution` bytes and no two messages share an element.
-/// `elements`: number of elements of the gradient (0: unknown). With ternary coding a merged message has at
-/// most about two bits per element.
+/// `elements`: number of elements of the gradient, or 0 if unknown. With ternary coding a merged message has
+/// at most about two bits per element.
 constexpr merging_bytes bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
   double const most = elements > 0 ? 96 + 0.25 * static_cast<double>(elements) : 1e300;
   merging_bytes all{.merged = std::min(ranks * contribution, most)};

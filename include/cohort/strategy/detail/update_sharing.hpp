@@ -14,7 +14,7 @@ namespace cohort::detail {
 /// Shares steps: the optimizer of each rank computes a step; all ranks then replace their steps with the sum
 /// of the steps' sent parts or, with `mean`, with the mean of these parts.
 ///
-/// The ranks' optimizer states differ. Saved models, and checkpoints that another number of ranks continues,
+/// The ranks' optimizer states differ. Saved models, and checkpoints continued by another number of ranks,
 /// contain the mean of these states.
 template <class Make>
 class update_sharing final : public synchronous_sharing<Make> {
