@@ -38,8 +38,8 @@ namespace cohort {
 /// Optional:
 ///
 /// `is_gpu`                    static: true for a GPU backend (see priority)
-/// `supports(kind, inputs, output)`   static: whether `prepare` supports a layer of these shapes; priority
-///                             skips the backend otherwise. Without this function, a supported kind is
+/// `supports(kind, inputs, output)`   static: whether `prepare` supports a layer of these shapes; if not,
+///                             priority skips the backend. Without this function, a supported kind is
 ///                             supported in every shape
 /// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
 ///                             each element of a at the same index

@@ -254,7 +254,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
 
   message_ages ages_;
   std::vector<exchange_times> times_;  // times of steps whose messages have not all arrived
-  std::int64_t complete_ = 0;          // number of these steps whose messages have all arrived
+  std::int64_t complete_ = 0;          // number of the first steps whose messages have all arrived
   typename clock::duration waited_{};  // time in waits since the last complete step
 };
 
