@@ -162,10 +162,10 @@ TEST(checkpoint_reader, skips_checkpoints_with_any_damage) {
         file, [](std::string const& path) { fs::remove(path), fs::create_directory(path); }, "no such file");
     damaged(
         file, [](std::string const& path) { fs::resize_file(path, fs::file_size(path) - 1); },
-        " bytes, got ");
+        "a file of the checkpoint is truncated (");
     damaged(
         file, [](std::string const& path) { fs::resize_file(path, fs::file_size(path) + 1); },
-        " bytes, got ");
+        "the checkpoint is damaged (");
     damaged(
         file, [](std::string const& path) { flip(path, fs::file_size(path) - 1); }, "content_hash");
     damaged(
@@ -199,11 +199,12 @@ TEST(checkpoint_reader, reports_all_checkpoints_if_all_are_damaged) {
   for (int step : {8, 812}) fs::resize_file(step_path(saved.directory, step) + "/rank-1.safetensors", 5);
   std::string const why = refusal_of<data_error>([&] { find_newest_checkpoint(saved.directory); });
   EXPECT_EQ(why.find("no checkpoint can be read (" + saved.directory
-                     + "): expected at least one undamaged checkpoint, got step-000000000812: the checkpoint "
-                       "is damaged ("),
+                     + "): expected at least one undamaged checkpoint, got step-000000000812: a file of the "
+                       "checkpoint is truncated ("),
             0u)
       << why;
-  EXPECT_NE(why.find("; step-000000000008: the checkpoint is damaged ("), std::string::npos) << why;
+  EXPECT_NE(why.find("; step-000000000008: a file of the checkpoint is truncated ("), std::string::npos)
+      << why;
 }
 
 TEST(checkpoint_reader, finds_the_same_checkpoint_on_all_ranks) {

@@ -35,6 +35,7 @@ struct safetensors_entry {
 ///           memory is allocated. For a stream, memory grows with the bytes received.
 /// After     the data of every tensor is aligned to 64 bytes, for any offset in the file.
 /// Errors    file_error if the source cannot be read; data_error naming file, tensor or line of the header.
+///           If the source is truncated, the error contains the expected and the present number of bytes.
 /// Source    https://huggingface.co/docs/safetensors
 class safetensors {
  public:
@@ -80,10 +81,12 @@ class safetensors {
   /// `total`: the size of the source in bytes, if it is known.
   safetensors(io::byte_stream_ref source, std::optional<std::uint64_t> total, std::string name,
               safetensors_limits limits);
-  std::string read_header(io::byte_stream_ref source, std::size_t length, bool size_is_known) const;
+  std::string read_header(io::byte_stream_ref source, std::size_t length,
+                          std::optional<std::uint64_t> total) const;
   std::vector<detail::safetensors_entry> read_entries(std::string const& header, safetensors_limits limits);
+  /// `data`: bytes before the tensors' data.
   void read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
-                 bool size_is_known);
+                 std::uint64_t data, bool size_is_known);
   void grow(std::size_t bytes);
 
   std::string name_;

@@ -39,7 +39,8 @@ void checkpoint_reader::check(int reader, int readers) const {
 void checkpoint_reader::check_size(std::string_view name, detail::checkpoint_file const& wanted) const {
   auto const bytes = io::size_of_file(path_of(name));
   if (bytes != wanted.bytes)
-    throw data_error({.what = "the checkpoint is damaged",
+    throw data_error({.what = bytes && *bytes < wanted.bytes ? "a file of the checkpoint is truncated"
+                                                             : "the checkpoint is damaged",
                       .where = path_of(name),
                       .expected = {wanted.bytes, " bytes"},
                       .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});

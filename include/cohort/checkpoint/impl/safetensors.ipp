@@ -22,6 +22,20 @@ namespace cohort::detail {
                     .got = std::move(got)});
 }
 
+/// Throws data_error for a file or stream that ends too early. `expected`, `got`: bytes from its begin.
+[[noreturn]] void refuse_truncated(std::string const& name, std::string const& expected, std::uint64_t got) {
+  throw data_error({.what = "the safetensors file is truncated",
+                    .where = name,
+                    .expected = expected + " bytes",
+                    .got = {got, " bytes; copy or download the file again, or save the model again"}});
+}
+/// The same if the tensors begin at byte `data` and have `data_bytes` bytes, which may be any number.
+[[noreturn]] void refuse_truncated(std::string const& name, std::uint64_t data, std::uint64_t data_bytes,
+                                   std::uint64_t got) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  refuse_truncated(name, std::to_string(data + std::min(data_bytes, most - data)), got);
+}
+
 /// Returns whether the first eight bytes of a file are ASCII text.
 bool is_text(std::uint64_t first_bytes) {
   for (int byte = 0; byte < 8; ++byte, first_bytes >>= 8) {
@@ -126,27 +140,27 @@ safetensors::safetensors(io::byte_stream_ref source, std::optional<std::uint64_t
     : name_(std::move(name)) {
   std::uint64_t length = 0;
   std::size_t const got = source.read(&length, sizeof length);
-  if (got != sizeof length || (total && *total < sizeof length)) {
-    detail::refuse_safetensors(name_, "a safetensors file, which begins with a length of 8 bytes",
-                               got == 0 ? "an empty file" : std::to_string(got) + " bytes");
-  }
-  std::uint64_t const most = std::min<std::uint64_t>(limits.max_header_bytes, total ? *total - 8 : length);
-  if (length > most && detail::is_text(length)) {
+  if (got != sizeof length || (total && *total < sizeof length))
+    detail::refuse_truncated(name_, "more than 8", got);
+  if (length > limits.max_header_bytes && detail::is_text(length)) {
     detail::refuse_safetensors(name_, "a safetensors file", "a text file");
   }
-  if (length > most) {
-    detail::refuse_safetensors(name_, "a header of at most " + std::to_string(most) + " bytes",
+  if (length > limits.max_header_bytes) {
+    detail::refuse_safetensors(name_,
+                               "a header of at most " + std::to_string(limits.max_header_bytes) + " bytes",
                                std::to_string(length));
   }
-  std::string const header = read_header(source, static_cast<std::size_t>(length), total.has_value());
+  std::string const header = read_header(source, static_cast<std::size_t>(length), total);
   auto const entries = read_entries(header, limits);
-  std::uint64_t const data_bytes = entries.empty() ? 0 : entries.back().end;
-  if (total && *total - 8 - length != data_bytes) {
+  std::uint64_t const data = sizeof length + length, data_bytes = entries.empty() ? 0 : entries.back().end;
+  if (total && *total - data > data_bytes) {
     detail::refuse_safetensors(
         name_, std::to_string(data_bytes) + " bytes of data after a header of " + std::to_string(length),
-        std::to_string(*total - 8 - length));
+        std::to_string(*total - data));
   }
-  read_data(source, entries, total.has_value());
+  // Checked before memory for the data is allocated.
+  if (total && *total - data < data_bytes) detail::refuse_truncated(name_, data, data_bytes, *total);
+  read_data(source, entries, data, total.has_value());
 }
 
 std::span<stored_tensor const> safetensors::tensors() const& { return tensors_; }
@@ -188,21 +202,24 @@ void safetensors::grow(std::size_t bytes) {
 }
 
 std::string safetensors::read_header(io::byte_stream_ref source, std::size_t length,
-                                     bool size_is_known) const {
+                                     std::optional<std::uint64_t> total) const {
+  constexpr std::size_t before = sizeof(std::uint64_t);
+  bool const fits = !total || *total - before >= length;
+  std::size_t const wanted = fits ? length : static_cast<std::size_t>(*total) - before;
   std::string header;
   std::size_t have = 0;
-  while (have < length) {
-    header.resize(detail::next_capacity(have, length, size_is_known));
+  while (have < wanted) {
+    header.resize(detail::next_capacity(have, wanted, total.has_value()));
     have += source.read(header.data() + have, header.size() - have);
-    if (have < header.size()) {
-      detail::refuse_safetensors(name_, "a header of " + std::to_string(length) + " bytes",
-                                 std::to_string(have));
-    }
+    if (have < header.size()) break;
   }
-  if (header.empty() || header[0] != '{') {
+  header.resize(have);
+  if (length == 0 || (have > 0 && header[0] != '{')) {
     detail::refuse_safetensors(name_ + ", byte 8", "'{'",
                                header.empty() ? "no header" : detail::quote_for_error(header.substr(0, 1)));
   }
+  if (have < length)
+    detail::refuse_truncated(name_, "at least " + std::to_string(before + length), before + have);
   return header;
 }
 
@@ -225,7 +242,7 @@ std::vector<detail::safetensors_entry> safetensors::read_entries(std::string con
 }
 
 void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
-                            bool size_is_known) {
+                            std::uint64_t data, bool size_is_known) {
   constexpr std::size_t unit = detail::safetensors_alignment;
   auto const slot = [](detail::safetensors_entry const& entry) -> std::uint64_t {
     if (!entry.unread_type.empty()) return 0;
@@ -254,7 +271,7 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
           std::min<std::uint64_t>(bytes - done, is_read ? data_.bytes() - from : skipped.size());
       std::size_t const got = source.read(is_read ? data_.data() + from : skipped.data(), part);
       done += got;
-      if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
+      if (got < part) detail::refuse_truncated(name_, data, entries.back().end, data + entry.begin + done);
     }
     if (entry.is_f16) {
       std::uint64_t const end = place + 2 * bytes;
