@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/io/detail/stored_png.hpp>
@@ -203,7 +204,7 @@ TEST(event_file, png_images_have_stored_blocks_and_checksums) {
   ASSERT_EQ(made.size(), 71U);
   EXPECT_EQ(made.substr(41, 14), std::string("\x78\x01\x01\x03\x00\xfc\xff\x00\x00\xff\x01\x02\x01\x00", 14));
   // zlib.crc32 of the file that Python's zlib and struct make
-  EXPECT_EQ(detail::zip_crc32(std::as_bytes(std::span(made))), 0xebbe2223U);
+  EXPECT_EQ(io::crc32(std::as_bytes(std::span(made))), 0xebbe2223U);
 }
 
 }  // namespace event_file_test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
@@ -74,7 +75,7 @@ TEST(zip_directory, finds_entries_with_and_without_zip64) {
       EXPECT_EQ(one->size, 5U);
       std::span<std::byte const> const data = made.packed(*one);
       EXPECT_EQ(std::string(reinterpret_cast<char const*>(data.data()), data.size()), "hello");
-      made.expect_crc(*one, zip_crc32(data));
+      made.expect_crc(*one, io::crc32(data));
       EXPECT_EQ(refusal_of<data_error>([&] { made.expect_crc(*one, 1); }),
                 "cannot read the zip archive: the entry \"a\" is damaged (a.zip, byte 0): expected CRC-32 "
                 "907060870, got "
@@ -120,7 +121,7 @@ TEST(zip_directory, reads_what_zip_writer_writes) {
       for (int i = 0; i < count; ++i) {
         std::string const content(static_cast<std::size_t>(i % 5), 'x');
         archive.begin({.name = std::to_string(i),
-                       .crc = zip_crc32(std::as_bytes(std::span(content))),
+                       .crc = io::crc32(std::as_bytes(std::span(content))),
                        .packed = content.size(),
                        .size = content.size()});
         file.write(content);
@@ -135,7 +136,7 @@ TEST(zip_directory, reads_what_zip_writer_writes) {
       zip_entry const& entry = directory.entries()[static_cast<std::size_t>(i)];
       EXPECT_EQ(entry.name, std::to_string(i));
       EXPECT_EQ(entry.size, static_cast<std::uint64_t>(i % 5));
-      directory.expect_crc(entry, zip_crc32(directory.packed(entry)));
+      directory.expect_crc(entry, io::crc32(directory.packed(entry)));
     }
   }
 }

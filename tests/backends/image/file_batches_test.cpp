@@ -5,6 +5,7 @@
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -74,7 +75,7 @@ std::string archive_of(std::string const& path, std::map<std::string, file_bytes
     file_bytes const packed = deflates ? deflated(bytes) : bytes;
     archive.begin({.name = name,
                    .method = deflates ? 8U : 0U,
-                   .crc = cohort::detail::zip_crc32(bytes),
+                   .crc = cohort::io::crc32(bytes),
                    .packed = packed.size(),
                    .size = bytes.size()});
     file.write(reinterpret_cast<char const*>(packed.data()), packed.size());

@@ -73,7 +73,4 @@ class zip_directory {
   std::map<std::string, std::size_t, std::less<>> index_{};
 };
 
-/// Returns the CRC-32 of IEEE 802.3, as in zip archives. `start`: the CRC-32 of the preceding bytes.
-std::uint32_t zip_crc32(std::span<std::byte const> bytes, std::uint32_t start = 0);
-
 }  // namespace cohort::detail

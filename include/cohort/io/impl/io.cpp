@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/io/impl/cached_file.ipp>
+#include <cohort/io/impl/crc32.ipp>
 #include <cohort/io/impl/crc32c.ipp>
 #include <cohort/io/impl/data_folders.ipp>
 #include <cohort/io/impl/event_file.ipp>

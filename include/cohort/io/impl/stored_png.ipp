@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/detail/stored_png.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <cstddef>
@@ -17,7 +18,7 @@ void append_png_chunk(std::string& to, std::string_view type, std::string_view c
   std::size_t const begin = to.size();
   to += type;
   to += content;
-  append_big_endian(to, zip_crc32(std::as_bytes(std::span(to).subspan(begin))));
+  append_big_endian(to, io::crc32(std::as_bytes(std::span(to).subspan(begin))));
 }
 
 std::string stored_png(int height, int width, int channels, std::span<std::uint8_t const> pixels) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
@@ -160,21 +159,6 @@ zip_entry const* zip_directory::find(std::string_view name) const {
 void zip_directory::expect_crc(zip_entry const& one, std::uint32_t crc) const {
   if (crc != one.crc)
     refuse(one, "is damaged", "CRC-32 " + std::to_string(one.crc), "CRC-32 " + std::to_string(crc));
-}
-
-std::uint32_t zip_crc32(std::span<std::byte const> bytes, std::uint32_t start) {
-  static constexpr std::array<std::uint32_t, 256> table = [] {
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320U : 0U);
-      made[i] = value;
-    }
-    return made;
-  }();
-  std::uint32_t crc = ~start;
-  for (std::byte const one : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(one)) & 0xffU];
-  return ~crc;
 }
 
 }  // namespace cohort::detail

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/zip_file.hpp>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -45,14 +46,14 @@ void write_zip(std::string const& path, std::string const& folder, std::span<std
     std::string const source = folder + '/' + name;
     zip_entry entry{.name = name};
     read_blocks(source, block, [&](std::span<char const> bytes) {
-      entry.crc = zip_crc32(std::as_bytes(bytes), entry.crc);
+      entry.crc = io::crc32(std::as_bytes(bytes), entry.crc);
       entry.size += bytes.size();
     });
     entry.packed = entry.size;
     archive.begin(entry);
     zip_entry packed;
     read_blocks(source, block, [&](std::span<char const> bytes) {
-      packed.crc = zip_crc32(std::as_bytes(bytes), packed.crc);
+      packed.crc = io::crc32(std::as_bytes(bytes), packed.crc);
       packed.size += bytes.size();
       file.write(bytes.data(), bytes.size());
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/crc32.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/keras/detail/stored_zip.hpp>
 #include <utility>
@@ -23,7 +24,7 @@ std::span<std::byte const> stored_zip::read(std::string_view name) const {
     directory_.refuse(*found, "is compressed", "stored, as Keras writes it",
                       "method " + std::to_string(found->method));
   std::span<std::byte const> const bytes = directory_.packed(*found);
-  directory_.expect_crc(*found, zip_crc32(bytes));
+  directory_.expect_crc(*found, io::crc32(bytes));
   return bytes;
 }
 
