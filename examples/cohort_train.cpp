@@ -3,6 +3,7 @@
 // uses: image yaml
 // Trains the network that a file describes, without C++: cohort-train --help
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/model_file.hpp>
@@ -21,6 +22,7 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -226,11 +228,12 @@ test_report evaluate(cohort::training& training, cohort::dataset const& test,
   return made;
 }
 
-/// Returns the number of skipped reads of damaged records on all ranks; nullopt without records. Collective.
-/// Each read counts once, even if ranks that are threads share a counter.
-std::optional<std::uint64_t> skipped_records(document_data const& data, cohort::communicator& world) {
-  if (!data.skipped) return std::nullopt;
-  auto count = static_cast<std::uint64_t>(data.skipped->exchange(0));
+/// Returns the number of reads that all ranks have counted; nullopt without counter. Collective. Each read
+/// counts once, even if ranks that are threads share a counter.
+std::optional<std::uint64_t> counted_reads(std::shared_ptr<std::atomic<std::int64_t>> const& counter,
+                                           cohort::communicator& world) {
+  if (!counter) return std::nullopt;
+  auto count = static_cast<std::uint64_t>(counter->exchange(0));
   world.allreduce(std::span<std::uint64_t>(&count, 1));
   return count;
 }
@@ -388,12 +391,16 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   reference_program::run_totals const totals{.seconds = fitted.seconds,
                                              .wait_seconds = reference_program::longest_wait(fitted, world),
                                              .bytes = reference_program::bytes_sent(world)};
-  std::optional<std::uint64_t> const skipped = skipped_records(data, world);
+  std::optional<std::uint64_t> const skipped = counted_reads(data.skipped, world),
+                                     ignored = counted_reads(data.ignored_orientations, world);
   if (prints) {
     if (test) std::printf("\n%s\n", results.text.c_str());
     reference_program::print_totals(training, fitted, totals, run.strategy);
     if (skipped.value_or(0) > 0)
       std::printf("damaged records: %llu reads skipped\n", static_cast<unsigned long long>(*skipped));
+    if (ignored.value_or(0) > 0)
+      std::printf("EXIF orientations: not applied in %llu reads of images\n",
+                  static_cast<unsigned long long>(*ignored));
     std::fflush(stdout);
   }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);

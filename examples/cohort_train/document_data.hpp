@@ -29,9 +29,10 @@
 
 namespace cohort_train {
 
-/// Training and test set of a document. A table also has a pipeline and an encoder. `rows`: rows of a table
-/// with a pipeline. `notices`: texts about the columns of a table. `skipped`: number of reads of damaged
-/// records that this process skipped; null without records.
+/// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
+/// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that
+/// were skipped by this process; null without records. `ignored_orientations` counts the reads of images
+/// whose EXIF orientation was not applied; null without images.
 struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
@@ -42,6 +43,7 @@ struct document_data {
   std::optional<cohort::transform_report> rows{};
   std::vector<std::string> notices{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
+  std::shared_ptr<std::atomic<std::int64_t>> ignored_orientations{};
 };
 
 inline bool is_packed(std::string_view path) { return path.ends_with(".gz"); }
@@ -282,8 +284,10 @@ inline document_data load(cohort::images_source const& from, std::uint64_t seed)
     if (!skipped) return images;
     return cohort::skip_damaged(images, reports_of(skipped));
   };
-  document_data made{
-      .train = training_part(tolerant(all), from.options, seed), .where = from.folder, .skipped = skipped};
+  document_data made{.train = training_part(tolerant(all), from.options, seed),
+                     .where = from.folder,
+                     .skipped = skipped,
+                     .ignored_orientations = how.ignored_orientations};
   if (!from.test_folder.empty()) {
     how.labels = all.labels();
     how.height = all.describe().inputs[0].example[1];
@@ -305,7 +309,8 @@ inline document_data load(cohort::records_source const& from, std::uint64_t seed
   return {.train = std::move(made.train),
           .test = std::move(made.test),
           .where = std::move(made.where),
-          .skipped = std::move(made.skipped)};
+          .skipped = std::move(made.skipped),
+          .ignored_orientations = std::move(made.ignored_orientations)};
 }
 
 /// Reads the data set that a document names. `seed`: seed of crops and augmentations, which differ from epoch

@@ -7,18 +7,23 @@
 #include <cohort/image.hpp>
 #define HAS_IMAGE 1
 #endif
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace cohort_train {
 
 #if HAS_IMAGE
+/// Returns settings with a counter of the images whose EXIF orientation is not applied.
 inline cohort::image_settings settings_of(cohort::image_options const& from) {
   using fit = cohort::image_options::fit;
   cohort::image_settings how{.channels = from.channels, .height = from.height, .width = from.width};
   if (from.other_sizes == fit::stretch) how.other_sizes = cohort::fitting::stretch;
   if (from.other_sizes == fit::cover) how.other_sizes = cohort::fitting::cover;
   how.salvage = from.salvage;
+  how.apply_exif_orientation = from.apply_exif_orientation;
+  how.ignored_orientations = std::make_shared<std::atomic<std::int64_t>>(0);
   how.normalise.mean = from.mean;
   how.normalise.deviation = from.deviation;
   return how;

@@ -29,12 +29,14 @@
 
 namespace cohort_train {
 
-/// Training and test set of records. `skipped` counts the reads of damaged records that were skipped.
+/// Training and test set of records. `skipped` counts the reads of damaged records that were skipped,
+/// `ignored_orientations` the reads of images whose EXIF orientation was not applied; null without images.
 struct record_sets {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
   std::string where{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
+  std::shared_ptr<std::atomic<std::int64_t>> ignored_orientations{};
 };
 
 using record_kind = cohort::records_source::kind;
@@ -262,7 +264,8 @@ inline record_sets load_content(cohort::image_content const& content, cohort::re
     for (int number = 0; number < classes.count; ++number) how.labels.push_back(std::to_string(number));
   cohort::image_records const images = images_of(content, open_records(from.files, from), from.format, how);
   cohort::shape const size = images.describe().inputs[0].example;
-  record_sets made{.train = training_part(decoded(images, decoding), content.options, seed)};
+  record_sets made{.train = training_part(decoded(images, decoding), content.options, seed),
+                   .ignored_orientations = how.ignored_orientations};
   if (from.test_files.empty()) return made;
   how.height = size[1];
   how.width = size[2];

@@ -796,7 +796,9 @@ struct chance {
             .deviation = {share()},
             .padding = below(9),
             .flip = coin(),
-            .rotation = 180 * share()};
+            .rotation = 180 * share(),
+            .salvage = coin(),
+            .apply_exif_orientation = coin()};
   }
 
   run_document document() {

@@ -9,8 +9,10 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import tempfile
 import unittest
+import zlib
 
 import lenet_mnist_program as lenet
 import reference_program
@@ -490,6 +492,25 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(pathlib.Path(self.folder, "images.json").read_text(encoding="utf-8"))["accuracy"], 1)
         self.assertIn("32 training and 8 test examples", done.stdout)
+
+    def test_reports_orientations_that_are_not_applied(self):
+        folder = pathlib.Path(self.folder, "turned")
+        reference_program.write_images(folder, 2, 5, 8)
+        exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+        chunk = struct.pack(">I", len(exif)) + b"eXIf" + exif + struct.pack(">I", zlib.crc32(b"eXIf" + exif))
+        for path in sorted(folder.rglob("*.png"))[:2]:
+            file = path.read_bytes()
+            path.write_bytes(file[:33] + chunk + file[33:])
+        document = {"version": 1, "network": {"layers": [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]},
+                    "data": {"images": {"folder": str(folder), "test_fraction": 0}}, "training": {"epochs": 3, "batch": 4}}
+        done = self.run_it(self.write(document), expect=(0, 1))
+        if "without it: install libturbojpeg0-dev" in done.stderr:
+            return
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("the EXIF orientation of an image is not applied ("), 1)
+        self.assertRegex(done.stdout, r"EXIF orientations: not applied in ([6-9]|1\d) reads of images\n")
+        applied = self.run_it(self.write(document), "--set", "data.images.apply_exif_orientation=true")
+        self.assertNotIn("EXIF", applied.stdout + applied.stderr)
 
     def test_trains_without_a_test_set(self):
         rows = self.write("t\n" + "\n".join(str(i % 7) for i in range(60)) + "\n", "short.csv")

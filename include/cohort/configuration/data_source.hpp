@@ -112,7 +112,8 @@ struct image_options {
   int padding = 0;
   bool flip = false;
   double rotation = 0;
-  bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG
+  bool salvage = false;                 ///< decodes the readable part of a truncated or damaged JPEG
+  bool apply_exif_orientation = false;  ///< rotates and mirrors images as their EXIF data state
 };
 
 /// Images in folders named after their classes; needs the component image. Without `test_folder`, the

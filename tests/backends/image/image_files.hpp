@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using file_bytes = std::vector<std::byte>;
@@ -77,6 +79,52 @@ inline file_bytes png_bytes(void const* pixels, int height, int width, png_uint_
 inline file_bytes png_of(cohort::image const& from) {
   return png_bytes(interleaved(from).data(), from.height(), from.width(),
                    from.channels() == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB);
+}
+
+/// The bytes of a number, most significant first unless `little`.
+inline file_bytes number_bytes(std::uint64_t number, int width, bool little = false) {
+  file_bytes bytes;
+  for (int k = 0; k < width; ++k)
+    bytes.push_back(static_cast<std::byte>(number >> (8 * (little ? k : width - 1 - k))));
+  return bytes;
+}
+
+inline file_bytes text_bytes(std::string_view text) {
+  auto const* const first = reinterpret_cast<std::byte const*>(text.data());
+  return {first, first + text.size()};
+}
+
+inline file_bytes joined(std::initializer_list<file_bytes> parts) {
+  file_bytes all;
+  for (file_bytes const& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+/// EXIF data: a TIFF file whose directory has a text (the maker of the camera) and the orientation.
+inline file_bytes exif_of(int orientation, bool little, int type = 3, int count = 1) {
+  auto const number = [&](std::uint64_t value, int width) { return number_bytes(value, width, little); };
+  std::uint64_t const value = static_cast<std::uint64_t>(orientation);
+  return joined({text_bytes(little ? "II" : "MM"), number(42, 2), number(8, 4), number(2, 2),
+                 number(0x010f, 2), number(2, 2), number(4, 4), text_bytes(std::string_view("abc\0", 4)),
+                 number(0x0112, 2), number(static_cast<std::uint64_t>(type), 2),
+                 number(static_cast<std::uint64_t>(count), 4),
+                 type == 3 ? joined({number(value, 2), number(0, 2)}) : number(value, 4), number(0, 4)});
+}
+
+/// A segment APP1 of a JPEG with EXIF data.
+inline file_bytes exif_segment(file_bytes const& exif) {
+  return joined({number_bytes(0xffe1, 2), number_bytes(8 + exif.size(), 2),
+                 text_bytes(std::string_view("Exif\0\0", 6)), exif});
+}
+
+inline file_bytes inserted(file_bytes file, std::size_t place, file_bytes const& part) {
+  file.insert(file.begin() + static_cast<std::ptrdiff_t>(place), part.begin(), part.end());
+  return file;
+}
+
+/// A JPEG with EXIF data after its start mark.
+inline file_bytes with_exif(file_bytes const& jpeg, file_bytes const& exif) {
+  return inserted(jpeg, 2, exif_segment(exif));
 }
 
 /// Writes a file, and creates its folders.

@@ -232,6 +232,40 @@ TEST(image_folder, may_skip_damaged_files) {
   expect_parts(lines[0], {"skipped: cannot decode the JPEG", "/a/2.jpg"});
 }
 
+TEST(image_folder, reports_once_that_orientations_are_not_applied_and_counts_them) {
+  scratch_folder const at;
+  file_bytes const plain = jpeg_of(picture(3, 6, 8));
+  put(at / "a/1.jpg", plain);
+  put(at / "a/2.jpg", with_exif(plain, exif_of(3, true)));
+  put(at / "a/3.jpg", with_exif(plain, exif_of(6, false)));
+  std::vector<std::string> lines;
+  auto const count = std::make_shared<std::atomic<std::int64_t>>(0);
+  cohort::image_settings how{.log = [&](std::string_view line) { lines.emplace_back(line); },
+                             .ignored_orientations = count};
+  image_folder const stored(at.path(), how);
+  for (int epoch = 0; epoch < 2; ++epoch)
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(example_of(stored, i).pixels, cohort::decoded(plain, "x"));
+  EXPECT_EQ(*count, 4);
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "the EXIF orientation of an image is not applied (" + (at / "a/2.jpg")
+                       + "): orientation 3; apply_exif_orientation = true shows such images upright; further "
+                         "images are not listed"}));
+  how.log = {};
+  how.ignored_orientations = nullptr;
+  example_of(image_folder(at.path(), how), 2);
+
+  how.log = [&](std::string_view line) { lines.emplace_back(line); };
+  how.apply_exif_orientation = true;
+  std::filesystem::remove(at / "a/1.jpg");
+  std::filesystem::remove(at / "a/2.jpg");
+  image_folder const shown(at.path(), how);
+  EXPECT_EQ(shown.describe().inputs[0].example, cohort::shape(3, 8, 6));
+  image const turned = example_of(shown, 0).pixels, before = cohort::decoded(plain, "x");
+  EXPECT_EQ(turned.dims, cohort::shape(3, 8, 6));
+  EXPECT_EQ(turned.plane(1)[0], before.plane(1)[5 * 8]);  // the lower left pixel is the upper left one
+  EXPECT_EQ(lines.size(), 1U);
+}
+
 TEST(image_folder, refuses_settings_and_files_out_of_range) {
   scratch_folder const at;
   fill(at);

@@ -30,7 +30,9 @@ constexpr auto small_network = cohort::network<[](cohort::builder& net) {
 int main(int argc, char** argv) try {
   std::string const folder = argc > 1 ? argv[1] : "images";
   cohort::image_settings const size{.height = 20, .width = 20, .other_sizes = cohort::fitting::cover};
+  cohort::image_settings test_size = size;
   cohort::image_folder photographs(folder + "/train", size);
+  test_size.labels = photographs.labels();
   cohort::normalisation const colours = cohort::fit_normalisation(photographs);
 
   cohort::augmented training_set(
@@ -44,7 +46,7 @@ int main(int argc, char** argv) try {
                                .seed = 1});
   cohort::mixed mixed_set(std::move(training_set),
                           {.mixup = 0.2, .cutmix = 1, .probability = 0.5, .seed = 1});
-  cohort::augmented test_set(cohort::image_folder(folder + "/test", size), {.height = 16, .width = 16});
+  cohort::augmented test_set(cohort::image_folder(folder + "/test", test_size), {.height = 16, .width = 16});
 
   auto training = cohort::trainer<cohort::reference<float>>(small_network, {.optimizer = {cohort::adam{}}});
   training.normalise(colours);

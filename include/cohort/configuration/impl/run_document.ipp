@@ -166,6 +166,7 @@ void field_table(Visitor& v, image_options& s) {
   v.field("flip", s.flip, boolean_codec{});
   v.field("rotation", s.rotation, real_codec{.most = 180});
   v.field("salvage", s.salvage, boolean_codec{});
+  v.field("apply_exif_orientation", s.apply_exif_orientation, boolean_codec{});
 }
 template <class Visitor>
 void field_table(Visitor& v, images_source& s) {

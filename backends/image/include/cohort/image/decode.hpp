@@ -13,6 +13,7 @@ struct decoding {
   int channels = 3;  ///< channels of the result, whatever the file has: 3 (red, green, blue) or 1 (grey)
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< height · width; checked before memory is allocated
   bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG; the rest is grey
+  bool apply_exif_orientation = false;  ///< rotates and mirrors the image as its EXIF data state
 };
 
 namespace detail {
@@ -20,7 +21,7 @@ namespace detail {
 /// Throws setting_error for invalid settings.
 void check(decoding const& how);
 
-/// Returns the size stored in the header: channels in the file × height × width.
+/// Returns the channels in the file × the height and width of the result of `decoded`. Reads only the header.
 ///
 /// Errors    as `decoded`, if the error can be detected from the header.
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how);
@@ -28,11 +29,12 @@ shape size_to_decode(std::span<std::byte const> file, std::string const& where, 
 }  // namespace detail
 
 /// Returns the size stored in the header of a JPEG or PNG file: channels (1 or 3) × height × width. Reads
-/// only the header.
+/// only the header. `apply_exif_orientation`: as in decoding.
 ///
 /// Errors    data_error naming `where` if the file is neither a JPEG nor a PNG, is damaged, or has a header
 ///           that `decoded` would reject.
-shape image_size(std::span<std::byte const> file, std::string const& where);
+shape image_size(std::span<std::byte const> file, std::string const& where,
+                 bool apply_exif_orientation = false);
 
 /// Decodes a JPEG or PNG file in memory. The first bytes determine the format.
 ///
@@ -40,7 +42,9 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///           three channels; colour is converted to grey by ITU-R BT.601's luma (the Y channel of a JPEG). A
 ///           CMYK JPEG is converted to RGB without its colour profile, as by Pillow. A PNG's palette is
 ///           applied and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is converted to
-///           1/2.2. Colour profiles and the orientation in a camera's metadata are ignored.
+///           1/2.2. Colour profiles are ignored. apply_exif_orientation works as Pillow's
+///           ImageOps.exif_transpose: orientations 5 to 8 exchange height and width. Damaged EXIF data count
+///           as none.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; 12 or 16 bits per channel. setting_error for invalid settings. A JPEG that contains
 ///           all its pixels does not count as damaged: a missing end mark and extraneous bytes are accepted

@@ -44,6 +44,9 @@ class image_reader {
  private:
   decoding how() const;
 
+  /// Counts an image whose EXIF orientation is not applied; logs the first one.
+  void report_orientation(std::span<std::byte const> file, std::string const& where) const;
+
   image_settings settings_;
   std::vector<std::string> names_;  // names of the classes in descriptions
 };

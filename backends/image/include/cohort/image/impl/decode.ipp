@@ -3,6 +3,7 @@
 #include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
+#include <cohort/image/detail/exif_orientation.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/png.hpp>
 #include <limits>
@@ -104,20 +105,27 @@ auto with_opened(std::span<std::byte const> file, std::string const& where, deco
 }
 
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how) {
-  return with_opened(file, where, how, [](auto const& opened) { return opened.size(); });
+  shape const stored = with_opened(file, where, how, [](auto const& opened) { return opened.size(); });
+  bool const exchanges = how.apply_exif_orientation && exchanges_extents(exif_orientation(file));
+  return exchanges ? shape(stored[0], stored[2], stored[1]) : stored;
 }
 
 }  // namespace cohort::detail
 
 namespace cohort {
 
-shape image_size(std::span<std::byte const> file, std::string const& where) {
-  return detail::size_to_decode(file, where, {.max_pixels = std::numeric_limits<std::int64_t>::max()});
+shape image_size(std::span<std::byte const> file, std::string const& where, bool apply_exif_orientation) {
+  return detail::size_to_decode(file, where,
+                                {.max_pixels = std::numeric_limits<std::int64_t>::max(),
+                                 .apply_exif_orientation = apply_exif_orientation});
 }
 
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how) {
   detail::check(how);
-  return detail::with_opened(file, where, how, [&](auto const& opened) { return opened.read(how.channels); });
+  image stored =
+      detail::with_opened(file, where, how, [&](auto const& opened) { return opened.read(how.channels); });
+  if (!how.apply_exif_orientation) return stored;
+  return detail::oriented(std::move(stored), detail::exif_orientation(file));
 }
 
 }  // namespace cohort

@@ -6,6 +6,7 @@
 #include <cohort/image/impl/colour.ipp>
 #include <cohort/image/impl/crop.ipp>
 #include <cohort/image/impl/decode.ipp>
+#include <cohort/image/impl/exif_orientation.ipp>
 #include <cohort/image/impl/file_batches.ipp>
 #include <cohort/image/impl/image.ipp>
 #include <cohort/image/impl/image_folder.ipp>

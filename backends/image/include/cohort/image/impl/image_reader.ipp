@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
+#include <cohort/image/detail/exif_orientation.hpp>
 #include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/resize.hpp>
 #include <cstring>
@@ -53,6 +55,8 @@ image_reader::image_reader(image_settings settings, std::vector<std::string> lab
   if ((settings_.height == 0) != (settings_.width == 0))
     refuse(settings_.height == 0 ? "height" : "width", "both extents or none", 0);
   settings_.labels = std::move(labels);
+  if (!settings_.ignored_orientations)
+    settings_.ignored_orientations = std::make_shared<std::atomic<std::int64_t>>(0);
   names_ = settings_.words.empty() ? settings_.labels : named_classes(settings_.labels, settings_.words);
 }
 
@@ -92,7 +96,9 @@ void image_reader::write(std::span<std::byte const> file, std::string const& whe
          .where = where,
          .expected = {"at most ", settings_.max_file_bytes, " bytes (image_settings::max_file_bytes)"},
          .got = {file.size()}});
-  write(decoded(file, where, how()), where, path, label, out);
+  image picture = decoded(file, where, how());
+  if (!settings_.apply_exif_orientation) report_orientation(file, where);
+  write(std::move(picture), where, path, label, out);
 }
 
 void image_reader::write(image from, std::string const& where, std::string_view path, std::int32_t label,
@@ -105,7 +111,19 @@ void image_reader::write(image from, std::string const& where, std::string_view 
 }
 
 decoding image_reader::how() const {
-  return {.channels = settings_.channels, .max_pixels = settings_.max_pixels, .salvage = settings_.salvage};
+  return {.channels = settings_.channels,
+          .max_pixels = settings_.max_pixels,
+          .salvage = settings_.salvage,
+          .apply_exif_orientation = settings_.apply_exif_orientation};
+}
+
+void image_reader::report_orientation(std::span<std::byte const> file, std::string const& where) const {
+  int const orientation = exif_orientation(file);
+  if (orientation == 1 || (*settings_.ignored_orientations)++ > 0 || !settings_.log) return;
+  settings_.log(
+      text_of({"the EXIF orientation of an image is not applied (", where, "): orientation ", orientation,
+               "; apply_exif_orientation = true shows such images upright; further images are not "
+               "listed"}));
 }
 
 bool is_image_file(std::string_view name, std::string const& where) {
