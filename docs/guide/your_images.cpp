@@ -40,7 +40,6 @@ int main() try {
   using namespace cohort;
   image_folder const photographs("photographs",
                                  {.height = side, .width = side, .other_sizes = fitting::cover});
-  std::vector<std::string> const names = photographs.describe().targets[0].label_names;
 
   auto const parts = split(cache(photographs), {0.7, 0.15, 0.15}, {.seed = 1, .stratified = true});
   dataset const &seen = parts[0], &held_out = parts[1], &unseen = parts[2];
@@ -75,6 +74,7 @@ int main() try {
   std::vector<float> pixels(asked.pixels.begin(), asked.pixels.end());
   for (float& one : pixels) one /= 255;
   predictions const made = loaded.predict(tensor_view{pixels.data(), asked.dims.batched(1)});
+  std::vector<std::string> const names = loaded.class_names();
   int const best = made.best(0);
   std::printf("%s: %s, probability %.2f\n", path.c_str(), names[std::size_t(best)].c_str(),
               static_cast<double>(made[0][std::size_t(best)]));

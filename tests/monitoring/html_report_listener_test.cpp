@@ -198,6 +198,17 @@ TEST(html_report, escapes_names_that_contain_markup) {
   EXPECT_EQ(shown["network"].at("layers").at(1).at(std::size_t{0}).string(), "</script>");
 }
 
+TEST(html_report, shows_the_class_names_of_the_training_for_data_without_names) {
+  static std::vector<float> const inputs{0, 1, 1, 0};
+  static std::vector<int> const labels{0, 1};
+  training run = trainer<reference<float>>(tiny);
+  run.fit(arrays(
+      {{.name = "input", .values = {inputs.data(), {2, 2}}}},
+      {{.name = "label", .values = {labels.data(), {2}}, .classes = 2, .label_names = {"cat", "dog"}}}));
+  run_of_page const shown(page_of(run, examples()));
+  EXPECT_EQ(shown["classes"].at("labels").at(1).string(), "dog");
+}
+
 TEST(html_report, has_a_row_for_each_output_of_a_binary_loss) {
   training two = trainer<reference<float>>(two_outputs);
   run_of_page const of_two(page_of(two, properties(2)));

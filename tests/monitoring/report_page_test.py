@@ -250,6 +250,9 @@ class report_page(unittest.TestCase):
         matrix = nodes(root, **{"aria-label": "confusion matrix"})[0]
         self.assertEqual(len(nodes(matrix, tag="rect")), 9)
         self.assertIn("<owl> as dog: 3", hints(matrix))
+        headings = [one for one in nodes(matrix, tag="text") if "transform" in one]
+        self.assertEqual([text_of(one) for one in headings], ["cat", "dog", "<owl>"])
+        self.assertEqual(headings[1]["transform"], f"rotate(-90 {headings[1]['x']} {headings[1]['y']})")
         self.assertEqual([one["fill-opacity"] for one in nodes(matrix, tag="rect")][6:8], ["0.05", "0.4625"])
         roc = self.chart(root, "ROC curves: each class against the others")
         self.assertEqual([text_of(one) for one in nodes(roc[1], tag="li")], ["cat 0.7500"])
@@ -258,6 +261,9 @@ class report_page(unittest.TestCase):
                          ["3 examples, probability 0.95, frequency 0.5", "1 example, probability 0.6, frequency 1"])
         dots = nodes(self.chart(root, "Calibration: frequency of correct predictions")[0], tag="circle")
         self.assertEqual([round(float(one["r"]), 3) for one in dots], [round(2 + 10 * math.sqrt(3), 3), 12])
+        unnamed = self.section(self.drawing(classes={**classes, "labels": []}), "Classes")
+        texts = [one for one in nodes(nodes(unnamed, **{"aria-label": "confusion matrix"})[0], tag="text") if "transform" not in one]
+        self.assertEqual([text_of(one) for one in texts][:2], ["0", "0"])
         many = self.section(self.drawing(classes={**classes, "classes": 3, "curves": [], "confusion": [], "calibration": []}), "Classes")
         self.assertEqual((len(nodes(many, tag="tr")), nodes(many, role="img"), "area" in text_of(many)), (4, [], False))
 

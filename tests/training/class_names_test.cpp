@@ -3,6 +3,7 @@
 // classes.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/read_table.hpp>
@@ -10,6 +11,7 @@
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/training/checkpoints.hpp>
 #include <cohort/training/load.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstdint>
@@ -121,6 +123,79 @@ TEST(class_names, must_equal_the_names_of_the_kept_encoder) {
   EXPECT_EQ(refusal_of<data_error>([&] { loaded.evaluate(others); }),
             "the data set's classes have other names than those of the kept encoder (evaluate" + sentence);
   EXPECT_EQ(loaded.evaluate(three()).examples(), 3);
+}
+
+using strings = std::vector<std::string>;
+
+dataset letters(strings const& names) {
+  static std::vector<float> const x{1, 2, 3};
+  static std::vector<std::int32_t> const labels{0, 1, 2};
+  return arrays({{.name = "input", .values = {x.data(), {3, 1}}}},
+                {{.name = "kind", .values = {labels.data(), {3}}, .classes = 3, .label_names = names}});
+}
+
+TEST(class_names, are_in_model_files_and_checkpoints) {
+  scratch_folder const folder;
+  training run = classifier(3);
+  EXPECT_EQ(run.class_names(), strings());
+  run.fit(letters({"lily", "rose", "tulip"}));
+  strings const names{"lily", "rose", "tulip"};
+  EXPECT_EQ(run.class_names(), names);
+  EXPECT_EQ(run.class_names("kind"), names);
+  EXPECT_EQ(run.class_names("dense_1"), strings());
+  EXPECT_NE(refusal_of<setting_error>([&] { run.class_names("sort"); }), "");
+  run.save(folder / "model");
+  save_checkpoint(run, folder / "kept");
+  training loaded = load_trained<narrow>(folder / "model"), resumed = classifier(3), same = classifier(3);
+  ASSERT_TRUE(resume(resumed, folder / "kept"));
+  same.load(folder / "model");
+  for (training* const one : {&loaded, &resumed, &same}) EXPECT_EQ(one->class_names(), names);
+  EXPECT_NE(loaded.evaluate(letters({})).stats().find("1 rose"), std::string::npos);
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              loaded.evaluate(letters({"rose", "lily", "tulip"}));
+            }),
+            "the data set's classes have other names than those of the training (evaluate, target kind): "
+            "expected lily, rose, tulip, got rose, lily, tulip");
+  loaded.fit(letters({}));
+  EXPECT_EQ(loaded.class_names(), strings()) << "names of the last fit";
+}
+
+TEST(class_names, of_an_encoder_are_stored_once) {
+  scratch_folder const folder;
+  table_encoder const encoder(table_of("1,lily\n2,rose\n3,tulip\n"), {.target = "kind"});
+  training run = classifier(3);
+  run.keep(encoder);
+  EXPECT_EQ(run.class_names(), encoder.label_names());
+  run.fit(encoder.examples(table_of("3,tulip\n1,lily\n")));
+  run.save(folder / "model");
+  model_file const saved = model_file::open(folder / "model");
+  EXPECT_EQ(saved.file().metadata().at("data/preparation").find("\"classes\":[["), std::string::npos);
+  EXPECT_EQ(load_trained<narrow>(folder / "model").class_names(), encoder.label_names());
+}
+
+TEST(class_names, that_are_not_utf8_are_omitted_in_files) {
+  scratch_folder const folder;
+  training run = classifier(3);
+  run.fit(letters({"lily", "\xff", "tulip"}));
+  run.save(folder / "model");
+  EXPECT_EQ(load_trained<narrow>(folder / "model").class_names(), strings());
+}
+
+TEST(class_names, in_files_must_fit_the_network) {
+  scratch_folder const folder;
+  training run = classifier(3);
+  auto const loaded_with = [&](char const* classes) {
+    model_content content(run.network());
+    content.add_parameters(run.parameters()).add_metadata("data/preparation", classes);
+    save_model(folder / "model", content);
+    return load_trained<narrow>(folder / "model").class_names();
+  };
+  EXPECT_EQ(loaded_with(R"({"classes":[["a","b","c"]]})"), (strings{"a", "b", "c"}));
+  EXPECT_EQ(loaded_with(R"({"classes":[["a","b"]]})"), strings());
+  std::string const why = refusal_of<data_error>([&] { loaded_with(R"({"classes":[["a"],["b"]]})"); });
+  EXPECT_NE(why.find("the names of the classes do not fit the network: expected 1 lists, got 2"),
+            std::string::npos)
+      << why;
 }
 
 TEST(class_names, must_be_equal_on_all_ranks) {

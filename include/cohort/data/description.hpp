@@ -46,7 +46,7 @@ struct tensor_description {
   std::vector<channel_scaling> channels = {};
   int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
   int smallest_class = 0;                     ///< smallest label that occurs, if it is known
-  std::vector<std::string> label_names = {};  ///< one per class, or empty
+  std::vector<std::string> label_names = {};  ///< one per class of a label or distribution, or empty
   feature_axis features = feature_axis::channels;
   int mask = -1;  ///< index of a mask; −1: no step is padding
   /// For a part made of table columns: one name per element of a row. If the part is an index: one name per

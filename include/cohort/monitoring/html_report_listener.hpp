@@ -46,8 +46,9 @@ struct html_report_settings {
 ///     html_report_listener report("run.html", {.classified = test});
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
 ///
-/// Only rank 0 writes. Classes are those of the network's first loss. ROC curves and calibration are shown
-/// for softmax_cross_entropy with at most 100 classes; scores of ROC curves are rounded down to multiples of
+/// Only rank 0 writes. Classes are those of the network's first loss. They have the names of `classified`,
+/// otherwise those of training::class_names, otherwise numbers. ROC curves and calibration are shown for
+/// softmax_cross_entropy with at most 100 classes; scores of ROC curves are rounded down to multiples of
 /// 0.001. With binary_cross_entropy, targets of `classified` must be 0 or 1. The table then has a row per
 /// output, and scores of at least 0.5 are positive predictions. ROC curves are shown, but calibration only if
 /// there is one output.

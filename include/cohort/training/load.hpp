@@ -9,7 +9,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Sets the run's normalisation, table encoder and pipeline to those of a model file.
+/// Sets the run's normalisation, table encoder, pipeline and names of classes to those of a model file.
 void load_preparation(training& run, model_file const& from);
 
 }  // namespace detail

@@ -157,6 +157,9 @@ class training {
   /// Errors    setting_error if there is none.
   table_encoder const& encoder() const&;
   table_encoder const& encoder() const&& = delete;  // keep the run in a variable
+  /// Names of an output's classes, by default the first output's: those of the last fit, or of the encoder,
+  /// or none. Model files contain them if they are UTF-8.  Errors: setting_error for an unknown output.
+  std::vector<std::string> class_names(std::string_view output = {}) const;
   /// Returns the network's first output for each row of a table. The kept pipeline is applied first, unless
   /// it has already prepared the rows. The kept encoder then encodes the rows; without an encoder the inputs
   /// are the columns of the last fit, by name. The target's column is ignored. Thread-safe.
@@ -244,8 +247,8 @@ class training {
   void save(io::byte_sink_ref to, bool optimizer_state = false);
 
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, optimizer state,
-  /// step and epoch. The file's normalisation, encoder and pipeline replace those of the run; if the file
-  /// has none, the run has none.
+  /// step and epoch. The file's normalisation, encoder, pipeline and names of classes replace those of the
+  /// run; if the file has none, the run has none.
   ///
   /// Errors    file_error; data_error with the difference between the file's network and this one. After an
   ///           error nothing has changed.

@@ -75,6 +75,15 @@ TEST(mixed, describes_targets_as_class_distributions) {
   EXPECT_EQ(target.example, shape(classes));
   EXPECT_EQ(target.type, element_type::f32);
   EXPECT_EQ(target.classes, 0);
+  EXPECT_EQ(target.label_names, std::vector<std::string>());
+  std::vector<std::string> const names{"a", "b", "c", "d", "e"};
+  mixed const named(arrays({{.name = "input", .values = {pixels().data(), {count, 1, 6, 4}}}},
+                           {{.name = "label",
+                             .values = {labels().data(), {count}},
+                             .classes = classes,
+                             .label_names = names}}),
+                    {.mixup = 1});
+  EXPECT_EQ(named.describe().targets[0].label_names, names);
   EXPECT_EQ(data.describe().inputs[0].stored, element_type::u8);
 }
 

@@ -109,9 +109,7 @@ std::vector<std::string> prediction_run::classes_of(int layer) const {
   if (which == losses.size()) return {};
   auto const& targets = data_.describe().targets;
   if (which < targets.size() && fits(targets[which].label_names)) return targets[which].label_names;
-  if (which < run_.class_names.size() && fits(run_.class_names[which])) return run_.class_names[which];
-  std::optional<table_encoder> const& encoder = run_.preparation.encoder;
-  if (which == 0 && encoder && fits(encoder->label_names())) return encoder->label_names();
+  if (std::vector<std::string> names = run_.preparation.classes_of(net, layer); fits(names)) return names;
   return fits(how_.class_names) ? how_.class_names : std::vector<std::string>();
 }
 

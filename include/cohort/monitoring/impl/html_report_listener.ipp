@@ -347,8 +347,8 @@ void html_report_listener::describe_classes(training& run) {
   auto const which = detail::class_report_of(net);
   dataset const& data = *settings_.classified;
   auto const targets = data.describe().targets;
-  std::vector<std::string> const labels =
-      targets.empty() ? std::vector<std::string>() : targets[0].label_names;
+  std::vector<std::string> labels = targets.empty() ? std::vector<std::string>() : targets[0].label_names;
+  if (labels.empty()) labels = run.class_names(net.name(net.with_role(layer_role::loss).at(0)));
   if (which == detail::class_report::of_classes) {
     classification_report const report = run.evaluate(data, settings_.how);
     if (run.world().rank() == 0)

@@ -4,6 +4,7 @@
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/detail/hash.hpp>
+#include <cohort/graph/node.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,14 +32,21 @@ using row_pipeline_reader = std::shared_ptr<row_pipeline const>(std::string_view
 /// Throws setting_error for rows that a pipeline other than the kept one has prepared.
 [[noreturn]] void refuse_pipeline(std::string const& where);
 
-/// The steps by which a run prepares its data before the network: `pipeline` prepares rows, `encoder`
-/// examples, and `rescaling` batches. Each step may be absent. Model files contain the steps.
+/// How a run prepares its data before the network, step by step: rows by `pipeline`, examples by `encoder`,
+/// and batches by `rescaling`. Each step may be absent. Model files contain the steps, and the names of
+/// features and classes.
 struct data_preparation {
   std::shared_ptr<row_pipeline const> pipeline{};
   std::optional<table_encoder> encoder{};
   normalisation rescaling{};
   /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
   std::vector<std::vector<std::string>> feature_names{};
+  /// Names of the classes of each target of the last fit (tensor_description::label_names); empty: unknown.
+  std::vector<std::vector<std::string>> class_names{};
+
+  /// Returns the names of the classes that an output distinguishes: those of the last fit, otherwise those of
+  /// the encoder. Empty if they are unknown, and for a layer that is no loss with classes.
+  std::vector<std::string> classes_of(graph_view net, int layer) const;
 
   /// Returns the network's inputs for rows, not yet rescaled. The pipeline is applied only to rows that it
   /// has not prepared yet. Without an encoder, the inputs are the columns of the last fit.

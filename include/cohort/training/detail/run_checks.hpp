@@ -44,7 +44,7 @@ std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
 void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
                          char const* whose, char const* call);
 
-/// The names of the classes of each target; none for a target without names.
+/// The names of the classes of each target; nothing if no target has names.
 std::vector<std::vector<std::string>> class_names_of(dataset const& data);
 
 /// Compares the class names of a data set with the class names of the kept encoder and with `known`, the

@@ -136,7 +136,6 @@ struct training_state {
   vote_state voting{};
   non_finite_reports non_finite{};
   data_preparation preparation{};
-  std::vector<std::vector<std::string>> class_names{};  // class names of each target of the last fit
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/data_preparation.hpp>
 
@@ -20,6 +21,18 @@ void refuse_pipeline(std::string const& where) {
                        .where = where,
                        .expected = "kept_pipeline(run)->apply(rows); predict also accepts rows as in a file",
                        .got = "rows that another pipeline has prepared"});
+}
+
+std::vector<std::string> data_preparation::classes_of(graph_view net, int layer) const {
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  auto const which = static_cast<std::size_t>(std::ranges::find(losses, layer) - losses.begin());
+  if (which == losses.size()) return {};
+  auto const fits = [&](std::vector<std::string> const& names) {
+    return !names.empty() && std::ssize(names) == net.target(layer).classes;
+  };
+  if (which < class_names.size() && fits(class_names[which])) return class_names[which];
+  if (which == 0 && encoder && fits(encoder->label_names())) return encoder->label_names();
+  return {};
 }
 
 arrays data_preparation::inputs(data_table const& rows) const {

@@ -13,6 +13,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -45,7 +46,9 @@ classification_report training::evaluate(dataset const& data, evaluation_setting
                        .got = detail::text_of_part(target.example, target.type)});
   graph_view const net = state_->net;
   int const loss = net.with_role(layer_role::loss)[0];
-  classification_report report(channels_of(net[loss].output), {.top = how.top, .labels = target.label_names});
+  std::vector<std::string> labels = target.label_names;
+  if (labels.empty()) labels = state_->preparation.classes_of(net, loss);
+  classification_report report(channels_of(net[loss].output), {.top = how.top, .labels = std::move(labels)});
   evaluator* const reports[]{&report};
   evaluate(data, reports, how);
   return report;
@@ -71,7 +74,7 @@ void training::evaluate(dataset const& data, std::span<loss_report const> report
   detail::check_batch_size(how.batch, "evaluate");
   detail::check_common_steps(*state_, "evaluate");
   detail::check_dataset(*state_, data, "evaluate");
-  detail::check_class_names(*state_, data, state_->class_names, "evaluate");
+  detail::check_class_names(*state_, data, state_->preparation.class_names, "evaluate");
   graph_view const net = state_->net;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   struct target_map {

@@ -113,7 +113,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
       }
   state.saved_listeners.clear();  // last: after an error above, the next fit still restores them
   state.has_resumed = false;
-  state.class_names = names;
+  state.preparation.class_names = names;
   if (auto features = feature_names_of(data); !features.empty())
     state.preparation.feature_names = std::move(features);
   log_schedules();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/data/detail/data_fields.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
@@ -16,12 +18,20 @@ void field_table(Visitor& v, data_preparation& s) {
   v.field("encoder", s.encoder, sparse<encoder_codec>{});
   v.field("normalisation", s.rescaling, sparse<object_codec<normalisation>>{});
   v.field("features", s.feature_names, sparse<list_codec<list_codec<text_codec>>>{});
+  v.field("classes", s.class_names, sparse<list_codec<list_codec<text_codec>>>{});
 }
 
-/// Adds the preparation, if there is one. The names of the features are those of the encoder if there is one.
+/// Adds the preparation, if there is one. If there is an encoder, it contains the names of the features and
+/// of its classes. Names of classes that are not UTF-8, which folders may have, are omitted.
 void add_preparation(training_state const& run, model_content& to) {
   data_preparation steps = run.preparation;
   if (steps.encoder) steps.feature_names.clear();
+  if (steps.encoder
+      && steps.class_names == std::vector<std::vector<std::string>>{steps.encoder->label_names()})
+    steps.class_names.clear();
+  auto const is_utf8 = [](std::string const& name) { return invalid_utf8_at(name) == name.size(); };
+  for (std::vector<std::string>& names : steps.class_names)
+    if (!std::ranges::all_of(names, is_utf8)) names.clear();
   if (std::string text = line_of(steps); text != "{}") to.add_metadata(preparation_key, std::move(text));
   if (steps.pipeline) to.add_metadata(pipeline_key, steps.pipeline->to_json());
 }
@@ -68,13 +78,18 @@ std::shared_ptr<row_pipeline const> pipeline_of(model_file const& from) {
 
 data_preparation preparation_in(model_file const& from, graph_view net) {
   data_preparation steps = steps_after_pipeline(from);
-  std::size_t const inputs = net.with_role(layer_role::input).size();
+  std::size_t const inputs = net.with_role(layer_role::input).size(),
+                    losses = net.with_role(layer_role::loss).size();
   try {
     check_normalisation(net, steps.rescaling);
     if (!steps.feature_names.empty() && steps.feature_names.size() != inputs)
       throw shape_error({.what = "the names of the features do not fit the network",
                          .expected = {inputs, " lists"},
                          .got = {steps.feature_names.size()}});
+    if (!steps.class_names.empty() && steps.class_names.size() != losses)
+      throw shape_error({.what = "the names of the classes do not fit the network",
+                         .expected = {losses, " lists"},
+                         .got = {steps.class_names.size()}});
   } catch (error const& why) {
     throw data_error({.what = "a model's preparation of the data is damaged",
                       .where = {from.file().name(), ", ", preparation_key},

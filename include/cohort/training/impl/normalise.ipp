@@ -8,6 +8,7 @@
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/graph/named_layers.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
@@ -113,6 +114,13 @@ table_encoder const& training::encoder() const& {
                          .expected = "keep(encoder) before training, or a model file that contains one",
                          .got = "neither"});
   return *state_->preparation.encoder;
+}
+
+std::vector<std::string> training::class_names(std::string_view output) const {
+  graph_view const net = state_->net;
+  std::string const wanted(output);
+  int const layer = output.empty() ? net.outputs()[0] : named_layers(net, {&wanted, 1})[0];
+  return state_->preparation.classes_of(net, layer);
 }
 
 predictions training::predict(data_table const& rows) const {

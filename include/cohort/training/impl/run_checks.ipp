@@ -75,11 +75,17 @@ std::string text_of_names(std::span<std::string const> names) {
   return names.size() > most ? text_of({text, ", … (", names.size(), " names)"}) : text;
 }
 
-std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
+/// Returns a list of names for each part; nothing if no part has names.
+std::vector<std::vector<std::string>> names_of_parts(std::vector<tensor_description> const& parts,
+                                                     std::vector<std::string> tensor_description::*list) {
   std::vector<std::vector<std::string>> names;
-  for (tensor_description const& one : data.describe().inputs) names.push_back(one.feature_names);
-  bool const any = std::ranges::any_of(names, [](auto const& list) { return !list.empty(); });
+  for (tensor_description const& part : parts) names.push_back(part.*list);
+  bool const any = std::ranges::any_of(names, [](auto const& some) { return !some.empty(); });
   return any ? names : std::vector<std::vector<std::string>>();
+}
+
+std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
+  return names_of_parts(data.describe().inputs, &tensor_description::feature_names);
 }
 
 /// Returns whether all names are those of the columns of a table without names: c0, c1, ….
@@ -200,9 +206,7 @@ std::string class_indices(target_spec const& wanted) {
 }
 
 std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
-  std::vector<std::vector<std::string>> names;
-  for (tensor_description const& one : data.describe().targets) names.push_back(one.label_names);
-  return names;
+  return names_of_parts(data.describe().targets, &tensor_description::label_names);
 }
 
 void check_class_names(training_state const& run, dataset const& data,

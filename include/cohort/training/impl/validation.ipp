@@ -51,7 +51,7 @@ metric_measure validation::measure_of(metric const& one) const {
 
 std::vector<metric_value> validation::measure_all(training& run, evaluation_settings how) const {
   check_common_steps(state_, "evaluate");
-  check_class_names(state_, data_, state_.class_names, "validation");
+  check_class_names(state_, data_, state_.preparation.class_names, "validation");
   how.sharding = sharding_;
   graph_view const net = state_.net;
   activity_scope const evaluating(state_, rank_progress::activity::evaluating);

@@ -66,8 +66,9 @@ data_description describe_mixed(data_description what, mixing const& how) {
   if (what.parts() > 2)
     refuse("one input and one target, which are mixed",
            {what.inputs.size(), " inputs, ", what.targets.size(), " targets, ", what.masks.size(), " masks"});
-  tensor_description const& labels = what.targets[0];
-  what.targets[0] = {.name = labels.name, .example = {labels.classes}};
+  tensor_description labels = what.targets[0];
+  what.targets[0] = {
+      .name = labels.name, .example = {labels.classes}, .label_names = std::move(labels.label_names)};
   return what;
 }
 
