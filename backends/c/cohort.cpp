@@ -36,7 +36,8 @@ struct tensor_facts {
   shape example;
   bool is_indices = false;
   bool is_masked = false;
-  bool has_steps = false;  ///< in a stream, the number of steps replaces the first extent
+  bool has_steps = false;              ///< a stream replaces the first extent with its number of steps
+  std::vector<std::string> classes{};  ///< names of the classes of an output; empty if unknown
 };
 
 /// An opened model. It does not change after construction, so calls need no lock.
@@ -52,7 +53,9 @@ class opened_model {
                         .example = net[id].output,
                         .is_indices = net.is_indices(id),
                         .is_masked = net[id].mask == id});
-    for (int const id : net.outputs()) outputs.push_back({.name = net.name(id), .example = net[id].output});
+    for (int const id : net.outputs())
+      outputs.push_back(
+          {.name = net.name(id), .example = net[id].output, .classes = run.class_names(net.name(id))});
     find_steps(net);
   }
 
@@ -307,6 +310,11 @@ void describe(std::vector<tensor_facts> const& all, std::int32_t index, cohort_t
   describe(all[static_cast<std::size_t>(index)], *info);
 }
 
+std::vector<std::string> const& classes_of(opened_model const& model, std::int32_t output) {
+  demand_range(output, 0, static_cast<std::int64_t>(model.outputs.size()) - 1, "output");
+  return model.outputs[static_cast<std::size_t>(output)].classes;
+}
+
 /// Largest number of examples, sequences or steps of a call, because a tensor's extents are of type int.
 constexpr std::int64_t most_examples = std::int64_t{1} << 24;
 
@@ -408,6 +416,30 @@ std::int32_t cohort_describe_input(cohort_model const* model, std::int32_t index
 
 std::int32_t cohort_describe_output(cohort_model const* model, std::int32_t index, cohort_tensor_info* info) {
   return guarded([&] { describe(models().find(model, "model")->outputs, index, info); });
+}
+
+std::int32_t cohort_class_count(cohort_model const* model, std::int32_t output, std::int32_t* count) {
+  return guarded([&] {
+    auto const opened = models().find(model, "model");
+    demand(count, "count");
+    *count = static_cast<std::int32_t>(classes_of(*opened, output).size());
+  });
+}
+
+std::int32_t cohort_class_name(cohort_model const* model, std::int32_t output, std::int32_t index,
+                               char const** name) {
+  return guarded([&] {
+    auto const opened = models().find(model, "model");
+    demand(name, "name");
+    std::vector<std::string> const& classes = classes_of(*opened, output);
+    if (classes.empty())
+      throw cohort::data_error({.what = "the model has no names of classes",
+                                .where = {"output ", output},
+                                .expected = "a model that was trained on data with class names",
+                                .got = "none; cohort_class_count is 0"});
+    demand_range(index, 0, static_cast<std::int64_t>(classes.size()) - 1, "index");
+    *name = classes[static_cast<std::size_t>(index)].c_str();
+  });
 }
 
 std::int32_t cohort_predict(cohort_model const* model, std::int32_t count, cohort_input const* inputs,

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,6 +186,7 @@ struct tensor_info {
   std::string name;
   std::vector<std::int64_t> extents;
   bool is_indices, is_masked, has_steps;
+  std::vector<std::string> classes{};  ///< of an output
 };
 
 struct closes {
@@ -220,7 +222,16 @@ struct model {
     std::int32_t counts[2];
     check(cohort_count(handle.get(), &counts[0], &counts[1]));
     for (std::int32_t i = 0; i < counts[0]; ++i) inputs.push_back(described(cohort_describe_input, i));
-    for (std::int32_t i = 0; i < counts[1]; ++i) outputs.push_back(described(cohort_describe_output, i));
+    for (std::int32_t i = 0; i < counts[1]; ++i) {
+      outputs.push_back(described(cohort_describe_output, i));
+      std::int32_t classes = 0;
+      check(cohort_class_count(handle.get(), i, &classes));
+      for (std::int32_t k = 0; k < classes; ++k) {
+        char const* name = "";
+        check(cohort_class_name(handle.get(), i, k, &name));
+        outputs.back().classes.push_back(name);
+      }
+    }
   }
   model(model const&) = delete;
   model& operator=(model const&) = delete;
@@ -237,7 +248,8 @@ struct model {
             {info.extents, info.extents + info.rank},
             info.type == cohort_i32,
             info.masked != 0,
-            info.has_steps != 0};
+            info.has_steps != 0,
+            {}};
   }
 
   /// Returns the indices of the outputs with these names: all outputs for None, one name, or a list of names.
@@ -259,6 +271,44 @@ struct model {
     else
       for (nb::handle const name : names) add_name(name);
     return indices;
+  }
+
+  /// Returns the `count` most probable classes of each example as pairs of name and probability. Of equal
+  /// probabilities, the first is more probable.
+  nb::object top_classes(nb::handle probabilities, std::int64_t count, nb::handle output) const {
+    tensor_info const& of = outputs[static_cast<std::size_t>(output.is_none() ? 0 : selected(output).at(0))];
+    auto const classes = static_cast<std::int64_t>(of.classes.size());
+    if (classes == 0)
+      raise(cohort_data_error,
+            "the model has no names of classes (output " + of.name
+                + "): expected a model that was trained on data with class names, got none");
+    if (count < 1 || count > classes)
+      raise(cohort_argument_error, "an argument is out of range (count): expected 1 to "
+                                       + std::to_string(classes) + ", got " + std::to_string(count));
+    arguments given;
+    std::vector<std::int64_t> extents{-1};
+    extents.insert(extents.end(), of.extents.begin(), of.extents.end());
+    if (of.extents.size() != 1)
+      raise(cohort_shape_error, "the output has no classes of examples (output " + of.name
+                                    + "): expected an output with one probability per class, got "
+                                    + text_of(of.extents));
+    add(given, probabilities, wanted::numbers, extents, "probabilities");
+    auto const* row = static_cast<float const*>(given.views[0].data);
+    auto const examples = static_cast<std::int64_t>(given.arrays[0].shape(0));
+    nb::list all;
+    std::vector<std::size_t> order(of.classes.size());
+    for (std::int64_t i = 0; i < examples; ++i, row += classes) {
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+      nb::list best;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::size_t const which = order[static_cast<std::size_t>(k)];
+        best.append(nb::make_tuple(of.classes[which], static_cast<double>(row[which])));
+      }
+      all.append(best);
+    }
+    return all;
   }
 
   nb::object predict(nb::handle given, nb::handle given_masks, nb::handle names) const {
@@ -413,6 +463,12 @@ nb::tuple tuple_of(std::vector<std::int64_t> const& extents) {
   return nb::tuple(all);
 }
 
+nb::list list_of(std::vector<std::string> const& texts) {
+  nb::list list;
+  for (std::string const& text : texts) list.append(text);
+  return list;
+}
+
 nb::list list_of(std::vector<tensor_info> const& all) {
   nb::list made;
   for (tensor_info const& one : all) made.append(nb::cast(one));
@@ -452,6 +508,9 @@ NB_MODULE(cohort_predict, module) {
       .def_ro("masked", &tensor_info::is_masked, "Whether the input may have a mask.")
       .def_ro("has_steps", &tensor_info::has_steps,
               "Whether a stream replaces the first extent by its number of steps.")
+      .def_prop_ro(
+          "classes", [](tensor_info const& output) { return list_of(output.classes); },
+          "Names of the classes of an output, in the order of its elements; empty if the model has no names.")
       .def("__repr__", &shown);
 
   nb::class_<model>(module, "Model",
@@ -476,6 +535,10 @@ NB_MODULE(cohort_predict, module) {
           "inputs", [](model const& of) { return list_of(of.inputs); }, "Descriptions of the inputs.")
       .def_prop_ro(
           "outputs", [](model const& of) { return list_of(of.outputs); }, "Descriptions of the outputs.")
+      .def_prop_ro(
+          "classes", [](model const& of) { return list_of(of.outputs[0].classes); },
+          "Names of the classes of the first output, in the order of its elements; empty if the model has no "
+          "names.")
       .def(
           "predict",
           [](model const& of, nb::object inputs, nb::object masks, nb::object outputs) {
@@ -491,6 +554,16 @@ NB_MODULE(cohort_predict, module) {
           "They are read without a copy.\n"
           "masks: None, an array, a list or a dict: n x steps, bool or uint8, 0 for padding.\n"
           "outputs: None for all outputs, one name, or a list of names. A list gives a tuple.")
+      .def(
+          "top_classes",
+          [](model const& of, nb::object probabilities, std::int64_t count, nb::object output) {
+            return of.top_classes(probabilities, count, output);
+          },
+          nb::arg("probabilities"), nb::arg("count") = 1, nb::arg("output") = nb::none(),
+          "Returns, for each row of an output of predict, the `count` most probable classes: a list of pairs "
+          "of name\n"
+          "and probability, the most probable class first. output: the output's name; None: the first "
+          "output.")
       .def(
           "stream", [](nb::object of, int sequences) { return std::make_unique<stream>(of, sequences); },
           nb::arg("sequences") = 1, "Opens sequences that are continued step by step.")

@@ -94,7 +94,34 @@ static void test_describes_a_model(void) {
   CODE(cohort_close(model), cohort_ok);
 }
 
-/// Returns whether the processor computes in bf16. If not, the backend is an error in C and in C++.
+static void test_names_classes(void) {
+  cohort_model* model = opened("image", "reference");
+  int32_t count = -1;
+  char const* name = NULL;
+  CODE(cohort_class_count(model, 0, &count), cohort_ok);
+  TRUE(count == 3);
+  CODE(cohort_class_name(model, 0, 2, &name), cohort_ok);
+  TEXT(name, "zw\xc3\xb6lf");
+  CODE(cohort_class_count(model, 1, &count), cohort_ok);
+  TRUE(count == 0);
+  REFUSED(
+      cohort_class_name(model, 1, 0, &name), cohort_data_error,
+      "the model has no names of classes (output 1): expected a model that was trained on data with class "
+      "names, got none; cohort_class_count is 0");
+  REFUSED(cohort_class_name(model, 0, 3, &name), cohort_argument_error,
+          "an argument is out of range (index): expected 0 to 2, got 3");
+  REFUSED(cohort_class_name(model, 0, -1, &name), cohort_argument_error,
+          "an argument is out of range (index): expected 0 to 2, got -1");
+  REFUSED(cohort_class_count(model, 2, &count), cohort_argument_error,
+          "an argument is out of range (output): expected 0 to 1, got 2");
+  REFUSED(cohort_class_count(model, 0, NULL), cohort_argument_error,
+          "an argument is a null pointer (count): expected an address, got NULL");
+  REFUSED(cohort_class_name(model, 0, 0, NULL), cohort_argument_error,
+          "an argument is a null pointer (name): expected an address, got NULL");
+  CODE(cohort_close(model), cohort_ok);
+}
+
+/// Whether the processor computes in bf16. If it does not, the backend is an error of C as of C++.
 static int has_bf16(void) {
   float expected[5];
   cohort_model* model = NULL;
@@ -568,6 +595,7 @@ int main(int count, char** words) {
   TRUE(write_models(folder) == 0);
   test_versions_and_names();
   test_describes_a_model();
+  test_names_classes();
   test_predicts_as_the_library();
   test_streams_continue_sequences();
   test_handles_of_streams_are_no_models();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "written_models.h"
 #include <cohort/backend/reference.hpp>
+#include <cohort/data/arrays.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/training/load.hpp>
@@ -16,8 +17,25 @@ namespace {
 
 using namespace cohort;
 
-void save(graph net, std::string const& path, bool normalises) {
+/// An example with these class names, one list for each target; an empty list: no names.
+dataset named_classes_of(graph_view net, std::vector<std::vector<std::string>> const& names) {
+  static std::vector<float> const zeros(64);
+  static std::vector<std::int32_t> const labels(1);
+  std::vector<array_view> targets;
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  for (std::size_t t = 0; t < losses.size(); ++t)
+    targets.push_back({.name = net.name(losses[t]),
+                       .values = {labels.data(), {1}},
+                       .classes = net.target(losses[t]).classes,
+                       .label_names = names[t]});
+  shape const input = net[net.with_role(layer_role::input)[0]].output;
+  return arrays({{.name = "input", .values = {zeros.data(), input.batched(1)}}}, targets);
+}
+
+void save(graph net, std::string const& path, bool normalises,
+          std::vector<std::vector<std::string>> const& names = {}) {
   training run = trainer<reference<float>>(std::move(net), {.seed = 7});
+  if (!names.empty()) run.fit(named_classes_of(run.network(), names), {.epochs = 0});
   if (normalises) {
     std::vector<int> const inputs = run.network().with_role(layer_role::input);
     normalisation scaled;  // for the channels or columns of the first input
@@ -80,7 +98,7 @@ int write_models(char const* folder) {
            body | dense{.units = 3} | softmax_cross_entropy{.name = "digit"};
            body | dense{.units = 2} | softmax_cross_entropy{.name = "even"};
          }),
-         begin + "image.safetensors", true);
+         begin + "image.safetensors", true, {{"null", "eins", "zw\u00f6lf"}, {}});
     save(graph::build([](builder& b) {
            b.masked_input({5, 2}, "series") | lstm{.units = 4, .name = "memory"} | mean_squared_error{};
          }),

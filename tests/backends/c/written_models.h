@@ -6,10 +6,11 @@
 extern "C" {
 #endif
 
-/// Writes FOLDER/image.safetensors (1×6×6 → 3 and 2; normalised inputs), FOLDER/series.safetensors (a masked
-/// sequence 5×2 → 4, by an LSTM; normalised inputs), FOLDER/backward.safetensors (the same in reverse),
-/// FOLDER/words.safetensors (4 indices → 3), FOLDER/pair.safetensors (3 numbers and 2 indices → 3) and
-/// FOLDER/last.safetensors (5 indices → 2, by the last step of an LSTM).  Returns 0, or 1 after an error.
+/// Writes FOLDER/image.safetensors (1×6×6 → 3 and 2; normalised inputs; the first 3 classes have names),
+/// FOLDER/series.safetensors (a masked sequence 5×2 → 4, by an LSTM; normalised inputs),
+/// FOLDER/backward.safetensors (the same in reverse), FOLDER/words.safetensors (4 indices → 3),
+/// FOLDER/pair.safetensors (3 numbers and 2 indices → 3) and FOLDER/last.safetensors (5 indices → 2, by the
+/// last step of an LSTM).  Returns 0, or 1 after an error.
 int write_models(char const* folder);
 
 /// Computes `outputs` (count × all outputs, one output after another) for inputs whose elements i are

@@ -90,6 +90,25 @@ class module(unittest.TestCase):
             numpy.testing.assert_array_equal(series.predict(numbers(3, 5, 2), masks), self.expected("masked"))
         numpy.testing.assert_array_equal(self.model("words").predict([indices(5, 4)]), self.expected("words"))
 
+    def test_names_the_most_probable_classes(self):
+        model = self.model("image")
+        self.assertEqual(model.classes, ["null", "eins", "zwölf"])
+        self.assertEqual([one.classes for one in model.outputs], [model.classes, []])
+        self.assertEqual((self.model("words").classes, model.inputs[0].classes), ([], []))
+        digits = model.predict(numbers(33, 1, 6, 6), outputs="digit")
+        wanted = [model.classes[k] for k in digits.argmax(axis=1)]
+        self.assertEqual([name for ((name, _),) in model.top_classes(digits)], wanted)
+        self.assertEqual(model.top_classes(digits), model.top_classes(digits, output="digit"))
+        some = numpy.array([[0.25, 0.5, 0.25], [0, 0, 1]], "float32")
+        self.assertEqual(model.top_classes(some, count=2), [[("eins", 0.5), ("null", 0.25)], [("zwölf", 1.0), ("null", 0.0)]])
+        self.assertEqual(model.top_classes(some[:0]), [])
+        self.refused("argument_error", "an argument is out of range (count): expected 1 to 3, got 4", model.top_classes, some, 4)
+        self.refused("shape_error", "the array has another shape (probabilities): expected nx3, got 2x2", model.top_classes,
+                     numpy.ones((2, 2), "float32"))
+        self.refused("data_error", "the model has no names of classes (output even): expected a model that was trained on data with class "
+                     "names, got none", model.top_classes, numpy.ones((2, 2), "float32"), output="even")
+        self.refused("argument_error", "there is no output of this name: expected digit, even, got odd", model.top_classes, some, output="odd")
+
     def test_accepts_inputs_and_outputs_by_name(self):
         pair, wanted = self.model("pair"), self.expected("pair")
         left, right = numbers(5, 3), indices(5, 2)
@@ -301,9 +320,10 @@ class module(unittest.TestCase):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/predict_from_c_and_python.md").read_text(encoding="utf-8")
         program = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
         program = program.replace("28", "6").replace("lenet.safetensors", str(self.folder / "image.safetensors"))
+        program = program.replace("predict(images)", "predict(images, outputs='digit')")
         made = {}
         exec(program, made)  # a model of smaller images, with two outputs
-        self.assertEqual([one.shape for one in made["probabilities"]], [(32, 3), (32, 2)])
+        self.assertEqual((made["probabilities"].shape, len(made["best"])), ((32, 3), 2))
 
     def test_the_stub_matches_the_module(self):
         stub = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "backends/python/cohort_predict.pyi"

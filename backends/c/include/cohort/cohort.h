@@ -105,6 +105,15 @@ COHORT_API int32_t cohort_count(cohort_model const* model, int32_t* inputs, int3
 COHORT_API int32_t cohort_describe_input(cohort_model const* model, int32_t index, cohort_tensor_info* info);
 COHORT_API int32_t cohort_describe_output(cohort_model const* model, int32_t index, cohort_tensor_info* info);
 
+/// Gets the number of names of the classes that output `output` (from 0) distinguishes. 0: the model has no
+/// names, because it was trained on data without them.
+COHORT_API int32_t cohort_class_count(cohort_model const* model, int32_t output, int32_t* count);
+/// Gets the name of class `index`, from 0. Class k is element k of an output with one extent, element k of
+/// each step, and channel k of an image. The text is UTF-8 and valid until the model is closed.
+/// cohort_data_error if the model has no names.
+COHORT_API int32_t cohort_class_name(cohort_model const* model, int32_t output, int32_t index,
+                                     char const** name);
+
 /// Computes outputs for `count` examples.
 ///
 /// Shapes    `inputs`: all inputs, each count × extents elements of its type, row-major. `masks`: NULL and 0
