@@ -119,6 +119,69 @@ TEST(column_check, reports_text_columns_that_contain_numbers) {
               "if its numbers are identifiers, got 4 numbers and 16 texts, the first \"a\" at t.csv:2:1"});
 }
 
+TEST(column_check, reports_integers_that_become_the_same_f32) {
+  strings const identifiers{"100000001", "7", "\"100000002\"", "100000100", "16777216", "16777217"};
+  EXPECT_EQ(
+      notices_of(column(identifiers)),
+      strings{
+          "different integers of a column become the same f32 (t.csv, column c): expected the column in "
+          "table_settings::text_columns if its numbers are identifiers; differences from a first value, "
+          "below 16777216, if they are times or counts; or no such column, got 100000001 at t.csv:2:1 and "
+          "100000002 at t.csv:4:1"});
+  table_settings doubles = keep;
+  doubles.number_type = element_type::f64;
+  expect_parts(notices_of(column(identifiers, doubles)).at(0),
+               {"become the same f32", "got 100000001 in row 1 and 100000002 in row 3"});
+  table_settings texts = keep;
+  texts.text_columns = {"c"};
+  EXPECT_TRUE(notices_of(column(identifiers, texts)).empty());
+  // Equal integers, integers that differ as f32, fractions and small integers.
+  for (strings const& different :
+       {strings{"100000001", "100000001.0", "7"}, strings{"1700000000", "1700000128"},
+        strings{"100000000.5", "100000000.25", "7"}, strings{"16777215", "16777216"},
+        strings{"-100000001", "100000002"}})
+    for (table_settings const& how : {keep, doubles})
+      EXPECT_TRUE(notices_of(column(different, how)).empty()) << different[0];
+}
+
+TEST(column_check, reports_merged_integers_of_all_formats_of_numbers) {
+  auto const said = [](std::string const& text, table_settings how, encoder_settings encoder = {}) {
+    how.missing = missing_values::keep;
+    return notices_of(parse_table(text, "t.csv", how), std::move(encoder));
+  };
+  expect_parts(said("c;n\n1.700.000.000;1\n1.700.000.001;2\n5;3\n", {.decimal = ',', .thousands = '.'}).at(0),
+               {"got 1.700.000.000 at t.csv:2:1 and 1.700.000.001 at t.csv:3:1"});
+  // Also if the table is parsed again because of a text in another column, and for a target to predict.
+  std::string text = "n,c\n";
+  for (int row = 0; row < 200; ++row)
+    text += std::to_string(row) + ',' + std::to_string(1700000000 + row) + '\n';
+  text += "end,1\n";
+  expect_parts(said(text, {.columns = {"c"}}).at(0),
+               {"column c", "1700000000 at t.csv:2:3", "1700000001 at t.csv:3:3"});
+  expect_parts(said(text, {.text_columns = {"n"}}, {.target = "c", .regression = true}).back(),
+               {"column c", "1700000000 at t.csv:2:3"});
+  // A part of a table keeps the notice.
+  data_table const table = parse_table(text, "t.csv", {.columns = {"c"}});
+  EXPECT_EQ(notices_of(table.select(std::vector<std::int64_t>{0, 200})).size(), 1U);
+}
+
+TEST(column_check, finds_merged_integers_among_many_columns_and_rows) {
+  std::string text = "c\n";
+  for (std::int64_t row = 0; row < 100'000; ++row)  // steps of 65 seconds: half of them are equal as f32
+    text += std::to_string(1'700'000'000 + row % 50'000 * 65) + '\n';
+  EXPECT_EQ(notices_of(parse_table(text, "t.csv")).size(), 1U);
+  std::string names = "c0", first = "100000001", second = "100000002", third = "7";
+  for (int column = 1; column < 100; ++column) {
+    names += ",c" + std::to_string(column);
+    first += ",100000001";
+    second += ",100000002";
+    third += ",7";
+  }
+  EXPECT_EQ(
+      notices_of(parse_table(names + '\n' + first + '\n' + second + '\n' + third + '\n', "t.csv")).size(),
+      64U);
+}
+
 TEST(column_check, reports_columns_of_dates) {
   strings dates;
   for (int day = 1; day <= 28; ++day)

@@ -277,6 +277,17 @@ TEST(read_table, rounds_numbers_to_the_nearest_floating_point_number) {
   }
 }
 
+TEST(read_table, reads_long_numbers_in_every_format) {
+  std::string const zeros(100, '0');
+  data_table const euro = parse_table("a\n0,25" + zeros + "\n" + zeros + "1,5\n", "t.csv", {.decimal = ','});
+  EXPECT_EQ(list(euro.numbers("a")), (std::vector<float>{0.25F, 1.5F}));
+  std::string groups = "1";
+  for (int group = 0; group < 30; ++group) groups += ",000";
+  data_table const large =
+      parse_table("a\n\"" + groups + "\"\n", "t", {.thousands = ',', .number_type = element_type::f64});
+  EXPECT_EQ(large.numbers<double>("a")[0], 1e90);
+}
+
 TEST(read_table, refuses_numbers_out_of_range) {
   expect_parts(refusal_of("a,b\n1,1e39\n"), {"t.csv:2:3, column b", "out of range", "f32", "\"1e39\""});
   for (char const* const large : {"1e309", "-1e999999999999", "123e400", "0.001e320", "\"1e400\""})

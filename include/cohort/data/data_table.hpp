@@ -18,6 +18,9 @@ namespace detail {
 struct table_content;
 struct table_column;
 struct column_facts;
+struct number_format;
+/// Returns the signs in the numbers of the text from which a table was read.
+number_format const& number_format_of(data_table const& table);
 /// Returns the facts about a column that check_column needs.
 column_facts facts_of(data_table const& table, std::string const& column);
 }  // namespace detail
@@ -103,6 +106,7 @@ class data_table {
   time_series series(std::vector<std::string> const& columns = {}) const;
 
  private:
+  friend detail::number_format const& detail::number_format_of(data_table const& table);
   friend detail::column_facts detail::facts_of(data_table const& table, std::string const& column);
 
   detail::table_column const& find(std::string_view column) const;

@@ -32,7 +32,8 @@ struct encoder_settings {
   imputation impute = imputation::refuse;
   double constant = 0;  ///< value for imputation::constant
   /// Receives a message for each column of dates, of numbers with a unit or a comma, of mostly distinct
-  /// texts, of both texts and numbers, or with only one value. Empty: no messages.
+  /// texts, of both texts and numbers, with only one value, or with different integers that become the same
+  /// f32. Empty: no messages.
   sink log{};
 };
 

@@ -19,8 +19,9 @@ struct column_facts {
   bool is_text = false;
   // If the column has texts and its type was not given: counts of fields with a number, and of other fields.
   std::int64_t number_fields = 0, text_fields = 0;
-  std::string description{};  // describes these fields, for messages
-  std::string sign{};         // text around the numbers of quantities: "$#", "# kg"
+  std::string description{};  // of these fields, for messages
+  std::string sign{};         // of quantities: "$#", "# kg"
+  std::string merged{};       // two different integers that are the same f32, with their positions
 
   /// Adds a text of the column that occurs `times` times.
   void add(std::string_view text, std::int64_t times);
@@ -28,7 +29,8 @@ struct column_facts {
 
 /// Checks the type of a column before its texts are encoded, or its numbers rescaled. Adds a notice for a
 /// column of dates, a column of quantities, a column of mostly distinct texts (more than half of the values),
-/// a column of both texts and numbers, and a column with only one value.
+/// a column of both texts and numbers, a column with only one value, and a column with different integers
+/// that are the same f32.
 ///
 /// Errors    data_error with file, line and column if most fields of a column of texts are numbers and the
 ///           type of the column was not given.

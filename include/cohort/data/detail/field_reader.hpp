@@ -38,6 +38,7 @@ class field_reader {
   }
 
   char const* position() const { return at_; }
+  char const* begin() const { return begin_; }
   char const* end() const { return end_; }
   void rewind(char const* position) { at_ = position; }
   bool at_end() const { return at_ == end_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/detail/number_format.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,7 @@ struct table_column {
   std::string first_text;  // position and contents of the first field that is not a number
   // If the column has texts and its type was not given: counts of fields with a number, and of other fields.
   std::int64_t number_fields = 0, text_fields = 0;
+  std::string merged{};  // two different integers that are the same f32, with their positions
 
   template <class T>
   std::vector<T>& numbers() {
@@ -51,6 +53,7 @@ struct table_content {
   int rows = 0;
   std::vector<std::int32_t> row_numbers;  // in the text, from 1; empty: row i is number i + 1
   std::int64_t rows_before = 0;           // rows of the file before the text
+  number_format numbers{};                // signs in the numbers of the text
   std::uint64_t pipeline = 0;  // fingerprint of the fitted_pipeline that prepared the rows; 0: none
   std::vector<std::string> names;
   std::vector<table_column> columns;

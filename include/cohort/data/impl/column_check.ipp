@@ -141,6 +141,11 @@ void check_column(column_facts const& facts, std::vector<std::string>* notices) 
     report("more than half of the texts of a column are distinct",
            "texts that occur in many rows, or no such column",
            text_of({facts.different, " different texts in ", facts.values, " rows"}));
+  if (!facts.merged.empty())
+    report("different integers of a column become the same f32",
+           "the column in table_settings::text_columns if its numbers are identifiers; differences from a "
+           "first value, below 16777216, if they are times or counts; or no such column",
+           facts.merged);
   if (facts.number_fields > 0)
     report("a column of texts contains numbers, each of which is treated as a separate category",
            "only numbers; or the column in table_settings::text_columns if its numbers are identifiers",

@@ -28,6 +28,7 @@
 #include <cohort/data/impl/mapped.ipp>
 #include <cohort/data/impl/mix.ipp>
 #include <cohort/data/impl/normalisation.ipp>
+#include <cohort/data/impl/number_format.ipp>
 #include <cohort/data/impl/order.ipp>
 #include <cohort/data/impl/prefetcher.ipp>
 #include <cohort/data/impl/read_table.ipp>

@@ -3,6 +3,7 @@
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/divide_indices.hpp>
+#include <cohort/data/detail/merged_integers.hpp>
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -76,6 +77,7 @@ data_table data_table::select(std::span<std::int64_t const> rows) const {
   part->number_type = content_->number_type;
   part->rows = static_cast<int>(rows.size());
   part->rows_before = content_->rows_before;
+  part->numbers = content_->numbers;
   part->pipeline = content_->pipeline;
   for (std::int64_t const row : rows)
     part->row_numbers.push_back(
@@ -94,6 +96,7 @@ data_table data_table::select(std::span<std::int64_t const> rows) const {
     to.first_text = from.first_text;
     to.number_fields = from.number_fields;
     to.text_fields = from.text_fields;
+    to.merged = from.merged;
     copy(from.f32, to.f32);
     copy(from.f64, to.f64);
     copy(from.codes, to.codes);
@@ -166,10 +169,26 @@ time_series data_table::series(std::vector<std::string> const& columns) const {
 
 namespace cohort::detail {
 
+number_format const& number_format_of(data_table const& table) { return table.content_->numbers; }
+
+/// Describes two different integers of a column of f64 that are the same f32; "" if there are none.
+std::string merged_in(data_table const& table, std::vector<double> const& values) {
+  merged_integers integers;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    if (!is_finite(values[row]) || !merged_integers::is_large(values[row])) continue;
+    if (auto const other = integers.add(values[row], row))
+      return text_of({values[static_cast<std::size_t>(*other)], " in row ",
+                      table.row_number(static_cast<int>(*other)), " and ", values[row], " in row ",
+                      table.row_number(static_cast<int>(row))});
+  }
+  return {};
+}
+
 column_facts facts_of(data_table const& table, std::string const& name) {
   table_column const& column = table.find(name);
   column_facts facts{.place = text_of({table.name(), ", column ", name}), .is_text = column.is_text};
   if (!column.is_text) {
+    facts.merged = table.number_type() == element_type::f64 ? merged_in(table, column.f64) : column.merged;
     with_real(table.number_type(), [&](auto* type) {
       using real = std::remove_pointer_t<decltype(type)>;
       real first = 0;

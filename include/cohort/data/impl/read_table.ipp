@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/field_reader.hpp>
+#include <cohort/data/detail/merged_integers.hpp>
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
@@ -31,9 +31,9 @@ class table_parser {
         reader_(text, where,
                 {separator, settings.trim, settings.max_field_bytes, first_line, settings.merge_separators,
                  settings.comment}),
-        has_plain_numbers_(settings.decimal == '.' && settings.thousands == 0),
         content_(new table_content) {
     content_->where = where;
+    content_->numbers = {settings.decimal, settings.thousands};
     content_->number_type = element_of<T>;
     for (std::string const& one : settings.missing_texts) {
       missing_sizes_[first_byte(one)] |= size_bit(one);
@@ -93,6 +93,8 @@ class table_parser {
     text_dictionary::key text{};  // text of the current row
     std::vector<std::int32_t> codes{};
     text_dictionary texts{};
+    merged_integers integers{};
+    bool is_compared = false;  // by `integers`
     std::string storage{};
     std::string name{};
     table_column* target = nullptr;
@@ -208,6 +210,8 @@ class table_parser {
         one.codes.clear();
         one.texts.clear();
         one.out_of_range = nullptr;
+        one.integers = {};
+        one.target->merged.clear();
       }
     for (reader_.skip_empty_lines(); !reader_.at_end(); reader_.skip_empty_lines()) {
       char const* const row = reader_.position();
@@ -249,8 +253,9 @@ class table_parser {
     std::size_t const count = fields_.size();
     for (std::size_t c = 0; c < count; ++c) {
       field_column& one = fields_[c];
+      char const* const start = reader_.position();
       if (T number; one.type == kind::number && read_number(number))
-        one.numbers.push_back(number);
+        add_number(one, number, start, {start, reader_.position()});
       else
         complete &= parse_text(one);
       if (reader_.read_separator()) {
@@ -263,11 +268,18 @@ class table_parser {
     return complete;
   }
 
+  /// Appends a number to its column. `start`: position of the field.
+  void add_number(field_column& column, T number, char const* start, std::string_view text) {
+    column.numbers.push_back(number);
+    if constexpr (std::is_same_v<T, float>)
+      if (merged_integers::is_large(number)) compare(column, start, text);
+  }
+
   /// Reads a field that consists of a finite number alone and is not missing. Returns false, and reads
   /// nothing, for any other field.
   bool read_number(T& number) {
     char const* const start = reader_.position();
-    if (!has_plain_numbers_ || !reader_.read_number(number)) return false;
+    if (!content_->numbers.is_plain() || !reader_.read_number(number)) return false;
     if (!has_missing_numbers_ || !is_missing({start, reader_.position()})) return true;
     reader_.rewind(start);
     return false;
@@ -308,7 +320,7 @@ class table_parser {
         if (one.forced) refuse_range(one, start);
         if (!one.out_of_range) one.out_of_range = start;
       }
-      one.numbers.push_back(number);
+      add_number(one, number, start, bare);
       return true;
     }
     if (one.forced)
@@ -366,34 +378,25 @@ class table_parser {
     return parse_number(reader_.trimmed(text), number);
   }
 
-  /// Returns whether a text is a number in the format of the settings. A sign of thousands is valid only
-  /// before a group of three digits, and only to the left of the decimal sign.
-  bool parse_number(std::string_view text, T& number) const {
-    std::array<char, 64> plain;
-    if (!has_plain_numbers_) {
-      if (text.size() > plain.size()) return false;
-      std::size_t size = 0, digits = 0;  // digits: since the last sign of thousands
-      bool has_groups = false, is_fraction = false;
-      auto const ends_group = [&] { return !has_groups || is_fraction || digits == 3; };
-      for (char const sign : text) {
-        bool const is_digit = sign >= '0' && sign <= '9';
-        if (sign == settings_.thousands && sign != 0) {
-          if (is_fraction || digits == 0 || (has_groups ? digits != 3 : digits > 3)) return false;
-          has_groups = true;
-          digits = 0;
-          continue;
-        }
-        if (!is_digit && !ends_group()) return false;
-        if (sign == '.' && settings_.decimal != '.') return false;
-        is_fraction |= !is_digit && sign != '-' && sign != '+';
-        digits += is_digit ? 1 : 0;
-        plain[size++] = sign == settings_.decimal ? '.' : sign;
-      }
-      if (!ends_group()) return false;
-      text = {plain.data(), size};
-    }
-    char const* const end = text.data() + text.size();
-    return !text.empty() && parse_decimal(text.data(), end, number) == end;
+  bool parse_number(std::string_view text, T& number) const { return content_->numbers.parse(text, number); }
+
+  /// Compares a large number of a column with the earlier ones. `start`: position of its field.
+  [[gnu::noinline]] void compare(field_column& column, char const* start, std::string_view text) {
+    if (!column.is_compared && compared_ == max_compared) return;
+    compared_ += column.is_compared ? 0 : 1;
+    column.is_compared = true;
+    double number = 0;
+    if (!content_->numbers.parse(reader_.trimmed(text), number)) return;
+    auto const other = column.integers.add(number, static_cast<std::uint64_t>(start - reader_.begin()));
+    if (!other) return;
+    char const* const end = reader_.position();
+    reader_.rewind(reader_.begin() + *other);
+    std::string storage;
+    std::string_view const contents = reader_.read_text(storage);
+    column.target->merged =
+        text_of({reader_.trimmed(contents), " at ", reader_.location(reader_.begin() + *other), " and ",
+                 reader_.trimmed(text), " at ", reader_.location(start)});
+    reader_.rewind(end);
   }
 
   /// Counts the fields of a column of texts that are numbers, and the others.
@@ -420,13 +423,14 @@ class table_parser {
 
   table_settings const& settings_;
   field_reader reader_;
-  bool has_plain_numbers_;
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
   std::array<std::uint64_t, 256> missing_sizes_{};  // sizes of missing texts by first byte, one bit each
   bool has_missing_numbers_ = false;                // whether a text in missing_texts is a number
   bool mistaken_ = false;
   std::int64_t dropped_ = 0;  // rows
+  static constexpr int max_compared = 64;
+  int compared_ = 0;  // columns
 };
 
 void check_signs(char separator, table_settings const& settings) {

@@ -170,7 +170,7 @@ table_encoder::table_encoder(data_table const& training, encoder_settings const&
       facts.missing *= facts.is_text ? 1 : 0;  // if imputed, a column of equal numbers remains constant
     detail::check_column(facts, &notices);
   }
-  if (!target_.empty() && !settings.regression && training.has_texts(target_))
+  if (!target_.empty() && training.has_texts(target_) != settings.regression)
     detail::check_column(detail::facts_of(training, target_), &notices);
   detail::with_real(training.number_type(), [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
