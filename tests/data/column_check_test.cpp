@@ -186,10 +186,12 @@ TEST(column_check, reports_columns_of_dates) {
   strings dates;
   for (int day = 1; day <= 28; ++day)
     dates.push_back("2026-11-" + std::string(day < 10 ? "0" : "") + std::to_string(day));
-  EXPECT_EQ(notices_of(column(dates)),
-            strings{"a column contains dates, each of which is treated as a separate category (t.csv, column "
-                    "c): expected numbers, such as month(day) or weekday(day) of a column of type time in a "
-                    "transform_pipeline; or no such column, got 28 different texts in 28 rows"});
+  EXPECT_EQ(
+      notices_of(column(dates)),
+      strings{"a column contains dates, each of which is treated as a separate category (t.csv, column "
+              "c): expected numbers, such as month(day) or weekday(day) of a column of type time (with its "
+              "format, unless it is ISO 8601) in a transform_pipeline; or no such column, got 28 different "
+              "texts in 28 rows"});
   EXPECT_EQ(notices_of(column(repeated({"1.2.2026", "2.2.2026"}, 9))).size(), 1U) << "few different dates";
   strings const with_gaps = repeated({"1/2/2026", "?"}, 9);
   EXPECT_EQ(notices_of(column(with_gaps), {.other = true}).size(), 1U);

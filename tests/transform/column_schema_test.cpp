@@ -32,6 +32,8 @@ TEST(column_schema, returns_the_settings_to_read_a_file) {
   EXPECT_EQ(how.number_type, element_type::f64);
   EXPECT_EQ(how.missing, missing_values::keep);
   EXPECT_EQ(how.separator, ';');
+  table_schema const days{{{.name = "day", .type = column_type::time, .format = "%Y%m%d"}}};
+  EXPECT_EQ(format_of(days).text_columns, strings{"day"});
 }
 
 TEST(column_schema, reports_the_invalid_column) {
@@ -52,6 +54,11 @@ TEST(column_schema, reports_the_invalid_column) {
   expect_parts(refusal_of({{.name = "a", .lowest = std::numeric_limits<double>::infinity()}}),
                {"a bound is not finite"});
   expect_parts(refusal_of({{.name = "a", .lowest = 2, .highest = 1}}), {"in the wrong order", "got 2 and 1"});
+  expect_parts(refusal_of({{.name = "a", .type = column_type::text, .format = "%Y"}}),
+               {"no time has a format (schema, column \"a\")", "type time", "got text"});
+  expect_parts(refusal_of({{.name = "a", .type = column_type::time, .format = "dd/mm/yyyy"}}),
+               {"a format of times is invalid (schema, column \"a\")", "%d/%m/%Y",
+                "got \"dd/mm/yyyy\": no year (%Y or %y)"});
 }
 
 }  // namespace column_schema_test

@@ -297,6 +297,22 @@ TEST(fitted_pipeline, skips_numbers_out_of_range_for_any_partition_of_the_rows) 
                {"column income, row 2", "a number", "1e999"});
 }
 
+TEST(fitted_pipeline, reads_numbers_in_the_format_of_the_table_beside_texts) {
+  table_schema const amounts{{{.name = "amount"}}};
+  table_settings const euro = format_of(amounts, {.decimal = ',', .thousands = '.'});
+  transform_report report;
+  data_table const rows = parse_table("amount\n1.234,5\nunknown\n-0,25\n", "t.csv", euro);
+  data_table const made = fitted_pipeline({amounts, {}}, rows, {.bad = bad_record::skip})
+                              .apply(rows, {.bad = bad_record::skip}, &report);
+  EXPECT_EQ(numbers(made, "amount"), (values{1234.5, -0.25}));
+  EXPECT_EQ(report.skipped, 1);
+  std::vector<std::int64_t> const last{2, 1};
+  EXPECT_EQ(fitted_pipeline({amounts, {}}, rows, {.bad = bad_record::skip})
+                .apply(rows.select(last), {.bad = bad_record::skip})
+                .rows(),
+            1);
+}
+
 TEST(fitted_pipeline, refuses_infinity_and_integers_beyond_2_to_the_53) {
   fitted_pipeline const p = fitted({pipeline::impute{{"income"}}});
   double const infinity = std::numeric_limits<double>::infinity();
@@ -423,6 +439,74 @@ TEST(fitted_pipeline, reports_file_column_and_row_of_a_value_that_does_not_match
   expect_parts(
       refused<data_error>([&] { p.apply(parse_table("age,income,city,size\n1,1,7,small\n", "new.csv")); }),
       {"a column contains numbers", "column city", "text_columns"});
+}
+
+table_schema const days{{{.name = "day", .type = column_type::time, .format = "%d/%m/%Y %H:%M"}}};
+
+TEST(fitted_pipeline, reads_times_in_the_format_of_their_column) {
+  fitted_pipeline const p({days, {pipeline::derive{"month", "month(day)"}}},
+                          parsed("day\n03/04/2024 10:30\n", "days.csv", days));
+  data_table const made =
+      p.apply(parsed("day\n31/12/2024 10:30\n\"\"\n 1/2/1970  0:01 \n", "days.csv", days));
+  EXPECT_EQ(numbers(made, "day"), (values{1735641000, -1, 31 * 86400 + 60}));
+  EXPECT_EQ(numbers(made, "month"), (values{12, -1, 2}));
+  // Prepared times are numbers: a second pipeline reads them.
+  EXPECT_EQ(p.schema().find("day")->format, "");
+  EXPECT_EQ(numbers(fitted_pipeline({p.schema(), {}}, made).apply(made), "day"), numbers(made, "day"));
+  fitted_pipeline const reread = fitted_pipeline::from_json(to_json(p));
+  EXPECT_EQ(reread, p);
+  EXPECT_EQ(reread.description().schema.columns[0].format, "%d/%m/%Y %H:%M");
+  EXPECT_EQ(reread.schema(), p.schema());
+}
+
+TEST(fitted_pipeline, reports_the_format_of_a_damaged_time) {
+  auto const refusal_of = [](table_schema const& of, std::string const& text) {
+    return refused<data_error>([&] {
+      data_table const rows = parsed("day\n" + text + "\n", "days.csv", of);
+      fitted_pipeline({of, {}}, rows).apply(rows);
+    });
+  };
+  EXPECT_EQ(refusal_of(days, "31/12/2024 10:30\n31/02/2024 10:30"),
+            "a value does not match the schema (days.csv, column day, row 2): expected a time in the format "
+            "\"%d/%m/%Y %H:%M\", got \"31/02/2024 10:30\"");
+  // The advice for a text in another format names formats that work.
+  expect_parts(
+      refusal_of(days, "2024.12.31 10:30"),
+      {"in the format \"%d/%m/%Y %H:%M\"; or in the column's schema the format \"%Y.%m.%d %H:%M\", got"});
+  table_schema plain{{{.name = "day", .type = column_type::time}}};
+  EXPECT_EQ(refusal_of(plain, "03/04/2024"),
+            "a value does not match the schema (days.csv, column day, row 1): expected a time such as "
+            "2026-11-25T22:30:00Z; or in the column's schema the format \"%d/%m/%Y\" or \"%m/%d/%Y\", got "
+            "\"03/04/2024\"");
+  for (auto const& [format, time] :
+       {std::pair("%d/%m/%Y", 1712102400.0), std::pair("%m/%d/%Y", 1709510400.0)}) {
+    plain.columns[0].format = format;
+    data_table const rows = parsed("day\n03/04/2024\n", "days.csv", plain);
+    EXPECT_EQ(numbers(fitted_pipeline({plain, {}}, rows).apply(rows), "day"), values{time});
+  }
+}
+
+TEST(fitted_pipeline, refuses_numbers_that_may_be_dates) {
+  table_schema plain{{{.name = "day", .type = column_type::time}}};
+  auto const apply = [&](std::string const& text, table_settings const& how) {
+    data_table const rows = parse_table("day\n" + text + "\n", "days.csv", how);
+    return numbers(fitted_pipeline({plain, {}}, rows).apply(rows), "day");
+  };
+  auto const refusal_of = [&](std::string const& text, table_settings const& how) {
+    return refused<data_error>([&] { apply(text, how); });
+  };
+  EXPECT_EQ(
+      refusal_of("NA\n20241231\n19700228", format_of(plain)),
+      "a column of times contains numbers that are dates (days.csv, column day, row 2): expected seconds "
+      "since 1970; or in the column's schema the format \"%Y%m%d\"; or the type number if the numbers are "
+      "no times, got 20241231");
+  EXPECT_EQ(apply("20241231\n1735603200", format_of(plain)), (values{20241231, 1735603200}));
+  EXPECT_EQ(apply("20241232\n20230229\n20241301\n20240001\n18991231", format_of(plain)).size(), 5u);
+  plain.columns[0].format = "%Y%m%d";
+  EXPECT_EQ(apply("20241231\nNA", format_of(plain)), (values{1735603200, -1}));
+  expect_parts(refusal_of("20241231", {.number_type = element_type::f64}),
+               {"a column of times with a format contains numbers (days.csv, column day, row 1)",
+                "the settings format_of(schema)", "got 20241231"});
 }
 
 TEST(fitted_pipeline, skips_and_counts_rows_that_do_not_match) {
@@ -740,7 +824,8 @@ TEST(fitted_pipeline, reports_constant_columns_and_columns_of_dates) {
       (strings{
           "a column contains dates, each of which is treated as a separate category (steps[0], "
           "categories, column city): expected numbers, such as month(day) or weekday(day) of a "
-          "column of type time in a transform_pipeline; or no such column, got 28 different texts in 28 rows",
+          "column of type time (with its format, unless it is ISO 8601) in a transform_pipeline; or no such "
+          "column, got 28 different texts in 28 rows",
           "a column has the same value in all rows (steps[0], categories, column size): expected "
           "different values, or no such column, got one text",
           "a column has the same value in all rows (steps[1], normalise, column income): expected "

@@ -3,7 +3,12 @@
 
 #include <cohort/transform/detail/time_text.hpp>
 #include <ctime>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace time_text_test {
 
@@ -67,6 +72,131 @@ TEST(time_text, agrees_with_the_system_calendar) {
     std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &expected);
     ASSERT_EQ(parse_time(text), static_cast<double>(seconds)) << text;
   }
+}
+
+// 2026-11-25T22:30:07Z, a Wednesday, in the formats of several countries and programs.
+TEST(time_text, reads_formats) {
+  constexpr double day = 1795564800, second = 1795645807;
+  for (auto const& [text, format, time] : std::initializer_list<std::tuple<char const*, char const*, double>>{
+           {"25/11/2026", "%d/%m/%Y", day},
+           {"11/25/2026", "%m/%d/%Y", day},
+           {"25.11.2026", "%d.%m.%Y", day},
+           {"2026/11/25", "%Y/%m/%d", day},
+           {"20261125", "%Y%m%d", day},
+           {"25112026", "%d%m%Y", day},
+           {"25.11.26", "%d.%m.%y", day},
+           {"Nov 25, 2026", "%b %d, %Y", day},
+           {"November 25, 2026", "%b %d, %Y", day},
+           {"25-NOV-2026", "%d-%B-%Y", day},
+           {"Wed, 25 Nov 2026", "%a, %d %b %Y", day},
+           {"wednesday 25 november 2026", "%A %d %B %Y", day},
+           {"2026-329", "%Y-%j", day},
+           {"2026年11月25日", "%Y年%m月%d日", day},
+           {"100 % on 2026-11-25", "100 %% on %Y-%m-%d", day},
+           {"25/11/2026 22:30:07", "%d/%m/%Y %H:%M:%S", second},
+           {"25/11/2026 \t22:30:07", "%d/%m/%Y  %H:%M:%S", second},
+           {"11/25/2026 10:30:07 PM", "%m/%d/%Y %I:%M:%S %p", second},
+           {"11/25/2026 10:30:07pm", "%m/%d/%Y %I:%M:%S%p", second},
+           {"20261125T223007Z", "%Y%m%dT%H%M%S%z", second},
+           {"2026-11-25 22:30:07.25", "%Y-%m-%d %H:%M:%S.%f", second + 0.25},
+           {"2026-11-25 22:30:07,500", "%Y-%m-%d %H:%M:%S,%f", second + 0.5},
+           {"26.11.2026 00:30:07 +0200", "%d.%m.%Y %H:%M:%S %z", second},
+           {"25.11.2026 17:00:07-05:30", "%d.%m.%Y %H:%M:%S%z", second},
+           {"25.11.2026 17:30:07-05", "%d.%m.%Y %H:%M:%S%z", second},
+           {"Wed Nov 25 22:30:07 UTC 2026", "%a %b %d %H:%M:%S %Z %Y", second},
+           {"25.11.2026 22:30:07 GMT", "%d.%m.%Y %H:%M:%S %Z", second}}) {
+    EXPECT_EQ(cohort::detail::mistake_in_time_format(format), "") << format;
+    EXPECT_EQ(parse_time(text, format), time) << text << ", " << format;
+  }
+}
+
+TEST(time_text, reads_parts_of_dates_and_limits) {
+  EXPECT_EQ(parse_time("1/2/1970", "%d/%m/%Y"), 31 * 86400);
+  EXPECT_EQ(parse_time("1/2/1970", "%m/%d/%Y"), 86400);
+  EXPECT_EQ(parse_time("Feb 1970", "%b %Y"), 31 * 86400);
+  EXPECT_EQ(parse_time("1971", "%Y"), 365 * 86400);
+  EXPECT_EQ(parse_time("01.01.68", "%d.%m.%y"), parse_time("2068-01-01"));
+  EXPECT_EQ(parse_time("01.01.69", "%d.%m.%y"), -365 * 86400);
+  EXPECT_EQ(parse_time("366 2024", "%j %Y"), parse_time("2024-12-31"));
+  EXPECT_EQ(parse_time("1.1.1970 12 AM", "%d.%m.%Y %I %p"), 0);
+  EXPECT_EQ(parse_time("1.1.1970 12 pm", "%d.%m.%Y %I %p"), 12 * 3600);
+  EXPECT_EQ(parse_time("1.1.1970 1 AM", "%d.%m.%Y %I %p"), 3600);
+  EXPECT_EQ(parse_time("2016-12-31 23:59:60", "%Y-%m-%d %H:%M:%S"), 1483228800);
+}
+
+TEST(time_text, refuses_texts_in_another_format) {
+  for (auto const& [text, format] : std::initializer_list<std::pair<char const*, char const*>>{
+           {"31/12/2024", "%m/%d/%Y"},
+           {"31/12/2024", "%d.%m.%Y"},
+           {"31/12/24", "%d/%m/%Y"},
+           {"31/12/2024", "%d/%m/%y"},
+           {"31/12/4", "%d/%m/%y"},
+           {"31/12/2024 ", "%d/%m/%Y"},
+           {"31/12/2024 10:00", "%d/%m/%Y"},
+           {"31/12/2024", "%d/%m/%Y %H:%M"},
+           {"29.02.2023", "%d.%m.%Y"},
+           {"31.04.2024", "%d.%m.%Y"},
+           {"00.04.2024", "%d.%m.%Y"},
+           {"01.00.2024", "%d.%m.%Y"},
+           {"366 2023", "%j %Y"},
+           {"0 2023", "%j %Y"},
+           {"2024123", "%Y%m%d"},
+           {"2024 12 31", "%Y%m%d"},
+           {"3112024", "%d%m%Y"},
+           {"Dez 31, 2024", "%b %d, %Y"},
+           {"31.12.2024 0:30 PM", "%d.%m.%Y %I:%M %p"},
+           {"31.12.2024 13:30 PM", "%d.%m.%Y %I:%M %p"},
+           {"31.12.2024 24:00", "%d.%m.%Y %H:%M"},
+           {"31.12.2024 10:60", "%d.%m.%Y %H:%M"},
+           {"31.12.2024 10:30:61", "%d.%m.%Y %H:%M:%S"},
+           {"31.12.2024 10:30:10.", "%d.%m.%Y %H:%M:%S.%f"},
+           {"31.12.2024 10:30:10.1234567890", "%d.%m.%Y %H:%M:%S.%f"},
+           {"31.12.2024 10:30 +1", "%d.%m.%Y %H:%M %z"},
+           {"31.12.2024 10:30 +01:60", "%d.%m.%Y %H:%M %z"},
+           {"31.12.2024 10:30 +01:", "%d.%m.%Y %H:%M %z"},
+           {"31.12.2024 10:30 0100", "%d.%m.%Y %H:%M %z"},
+           {"31.12.2024 10:30 CET", "%d.%m.%Y %H:%M %Z"},
+           {"31.12.2024 10:30", "%d.%m.%Y  %H:%M %Z"},
+           {"-1.12.2024", "%d.%m.%Y"},
+           {"", "%Y"},
+           {"31.12.202", "%d.%m.%Y"}})
+    EXPECT_EQ(parse_time(text, format), std::nullopt) << text << ", " << format;
+}
+
+TEST(time_text, describes_the_mistake_in_a_format) {
+  using cohort::detail::mistake_in_time_format;
+  for (auto const& [format, mistake] : std::initializer_list<std::pair<char const*, char const*>>{
+           {"%d/%m", "no year (%Y or %y)"},
+           {"2024", "no year (%Y or %y)"},
+           {"%d/%m/%Q", "the unknown directive \"%Q\" at character 7"},
+           {"%Y-%", "the unknown directive \"%\" at character 4"},
+           {"%d/%m/%Y %m", "%m and %m"},
+           {"%d/%m/%Y %y", "%Y and %y"},
+           {"%j/%m/%Y", "a month and %j, the day of the year"},
+           {"%d %Y", "a day (%d) without a month (%m or %b)"},
+           {"%Y-%m-%d %I:%M", "%I without %p (AM or PM)"},
+           {"%Y-%m-%d %H:%M %p", "%p without %I"},
+           {"%Y-%M-%d", "a day (%d) without a month (%m or %b)"},
+           {"%Y-%M", "%M, minutes, without an hour (%H or %I); the month is %m"},
+           {"%Y %H %S", "%S, seconds, without %M, minutes"},
+           {"%Y %H:%M.%f", "%f without %S"},
+           {"%Y%%%%", ""}})
+    EXPECT_EQ(mistake_in_time_format(format), mistake) << format;
+}
+
+TEST(time_text, finds_formats_of_a_text) {
+  using cohort::detail::time_formats_of;
+  using formats = std::vector<std::string>;
+  EXPECT_EQ(time_formats_of("03/04/2024"), (formats{"%d/%m/%Y", "%m/%d/%Y"}));
+  EXPECT_EQ(time_formats_of("31/12/2024"), formats{"%d/%m/%Y"});
+  EXPECT_EQ(time_formats_of("12/31/2024 10:30 PM"), formats{"%m/%d/%Y %I:%M %p"});
+  EXPECT_EQ(time_formats_of("31.12.2024 10:30:00.5 +0100"), formats{"%d.%m.%Y %H:%M:%S.%f %z"});
+  EXPECT_EQ(time_formats_of("Dec 31, 2024"), formats{"%b %d, %Y"});
+  EXPECT_EQ(time_formats_of("Tue, 31 Dec 2024 10:30:00 GMT"), formats{"%a, %d %b %Y %H:%M:%S %Z"});
+  EXPECT_EQ(time_formats_of("2024-12-31 10:30 PM"), formats{"%Y-%m-%d %I:%M %p"});
+  EXPECT_EQ(time_formats_of("01/02/03"), (formats{"%d/%m/%y", "%m/%d/%y"}));
+  EXPECT_TRUE(time_formats_of("32/12/2024").empty());
+  EXPECT_TRUE(time_formats_of("soon").empty());
 }
 
 }  // namespace time_text_test

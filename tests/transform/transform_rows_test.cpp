@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cohort/transform/fitted_pipeline.hpp>
 #include <cohort/transform/transform_rows.hpp>
 
 #include "../data/refused.hpp"
@@ -26,6 +27,17 @@ TEST(transform_rows, form_a_table) {
   EXPECT_EQ(table.numbers<double>("when")[2], 9);
   EXPECT_EQ(table.row_number(2), 3);
   EXPECT_EQ(table_of(schema, {}).rows(), 0);
+}
+
+TEST(transform_rows, contain_times_in_the_format_of_the_column) {
+  table_schema const days{{{.name = "day", .type = column_type::time, .format = "%d/%m/%Y"}}};
+  data_table const table = table_of(days, {{"31/12/2024"}, {{}}});
+  EXPECT_EQ(table.texts("day")[0], "31/12/2024");
+  for (row_value const& other : {row_value("2024-12-31"), row_value(20241231.0)})
+    expect_parts(refused<data_error>([&] { table_of(days, {{other}}); }),
+                 {"column day, row 1", "expected a time in the format \"%d/%m/%Y\", got "});
+  fitted_pipeline const fitted({.schema = days}, table_of(days, {}));
+  EXPECT_EQ(fitted.apply(table_row{"31/12/2024"})->at(0), row_value(1735603200.0));
 }
 
 TEST(transform_rows, with_values_of_another_type_are_refused) {

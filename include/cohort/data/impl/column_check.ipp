@@ -129,8 +129,8 @@ void check_column(column_facts const& facts, std::vector<std::string>* notices) 
            facts.is_text ? "one text" : "one number");
   else if (2 * facts.dates > facts.values)
     report("a column contains dates, each of which is treated as a separate category",
-           "numbers, such as month(day) or weekday(day) of a column of type time in a transform_pipeline; or "
-           "no such column",
+           "numbers, such as month(day) or weekday(day) of a column of type time (with its format, unless it "
+           "is ISO 8601) in a transform_pipeline; or no such column",
            text_of({facts.different, " different texts in ", facts.values, " rows"}));
   else if (2 * facts.quantities > facts.values && facts.different >= few_values)
     report(

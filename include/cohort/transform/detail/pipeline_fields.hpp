@@ -22,6 +22,7 @@ template <class Visitor>
 void field_table(Visitor& v, column_schema& s) {
   v.field("name", s.name, mandatory<text_codec>{});
   v.field("type", s.type, enum_codec{column_type_names, "types"});
+  v.field("format", s.format, sparse<text_codec>{});
   v.field("values", s.values, sparse<list_codec<text_codec>>{});
   v.field("lowest", s.lowest, sparse<nullable_codec<real_codec>>{{any_real}});
   v.field("highest", s.highest, sparse<nullable_codec<real_codec>>{{any_real}});

@@ -5,6 +5,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/column_schema.hpp>
+#include <cohort/transform/detail/time_text.hpp>
 #include <utility>
 
 namespace cohort::detail {
@@ -51,6 +52,19 @@ void check_bounds(column_schema const& column) {
                   text_of({*column.lowest, " and ", *column.highest}));
 }
 
+void check_format(column_schema const& column) {
+  if (column.format.empty()) return;
+  if (column.type != column_type::time)
+    refuse_schema("a column that is no time has a format", column.name, "type time, or no format",
+                  std::string(name_of(column.type)));
+  if (std::string const mistake = mistake_in_time_format(column.format); !mistake.empty())
+    refuse_schema(
+        "a format of times is invalid", column.name,
+        "directives such as %d/%m/%Y or %Y-%m-%d %H:%M:%S, each once: %Y %y %m %b %B %d %j %a %A %H "
+        "%I %p %M %S %f %z %Z %%",
+        quote_for_error(column.format) + ": " + mistake);
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -72,6 +86,7 @@ void table_schema::check() const {
   for (column_schema const& column : columns) {
     if (column.name.empty()) detail::refuse_schema("a column has no name", column.name, "a name", "none");
     detail::check_values(column);
+    detail::check_format(column);
     detail::check_bounds(column);
     names.push_back(column.name);
   }
@@ -90,7 +105,7 @@ table_settings format_of(table_schema const& schema, table_settings format) {
   format.optional_columns.clear();
   for (column_schema const& column : schema.columns) {
     format.columns.push_back(column.name);
-    if (!column.has_numbers()) format.text_columns.push_back(column.name);
+    if (!column.has_numbers() || !column.format.empty()) format.text_columns.push_back(column.name);
     if (column.optional) format.optional_columns.push_back(column.name);
   }
   format.number_type = element_type::f64;

@@ -228,6 +228,7 @@ void fitted_pipeline::fit(table_pieces const& training, communicator* world, tra
 
 void fitted_pipeline::finish() {
   program_->schema = detail::plan_of(*program_, detail::plan_purpose::check).schema;
+  for (column_schema& column : program_->schema.columns) column.format.clear();  // prepared times are numbers
   program_->fingerprint = detail::fnv1a(to_json(*this));
 }
 

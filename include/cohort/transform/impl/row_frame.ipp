@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cohort/data/detail/decimal.hpp>
+#include <cohort/data/detail/number_format.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
@@ -152,13 +152,24 @@ void row_removal::finish() {
 
 /// Returns what a column accepts, for messages.
 std::string accepted_by(column_schema const& column) {
-  std::string accepted = column.type == column_type::integer ? "a whole number"
-                         : column.type == column_type::time  ? "a time such as 2026-11-25T22:30:00Z"
-                                                             : "a number";
+  std::string accepted = !column.format.empty() ? "a time in the format " + quote_for_error(column.format)
+                         : column.type == column_type::integer ? "a whole number"
+                         : column.type == column_type::time    ? "a time such as 2026-11-25T22:30:00Z"
+                                                               : "a number";
   if (column.type == column_type::integer && !column.lowest && !column.highest) accepted += " below 2^53";
   if (column.lowest) accepted += text_of({" of at least ", *column.lowest});
   if (column.highest)
     accepted += text_of({column.lowest ? " and at most " : " of at most ", *column.highest});
+  return accepted;
+}
+
+/// Returns what a column accepts in place of a text, for messages.
+std::string accepted_by(column_schema const& column, std::string_view text) {
+  std::string accepted = accepted_by(column);
+  if (column.type != column_type::time) return accepted;
+  std::vector<std::string> const formats = time_formats_of(text);
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    accepted += (i == 0 ? "; or in the column's schema the format " : " or ") + quote_for_error(formats[i]);
   return accepted;
 }
 
@@ -169,17 +180,36 @@ inline bool accepts_number(column_schema const& column, double value) {
   return (!column.lowest || value >= *column.lowest) && (!column.highest || value <= *column.highest);
 }
 
-/// Parses a text in a column of numbers.
-std::optional<double> parse_number(column_schema const& column, std::string_view text) {
+/// Parses a text in a column of numbers. `signs`: those of the table's numbers.
+std::optional<double> parse_number(column_schema const& column, number_format const& signs,
+                                   std::string_view text) {
   auto const is_blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  if (!column.format.empty()) return parse_time(text, column.format);
   if (column.type == column_type::time)
     if (auto const time = parse_time(text)) return time;
   double value = 0;
-  char const* const end = text.data() + text.size();
-  if (text.empty() || parse_decimal(text.data(), end, value) != end || !is_finite(value)) return {};
+  if (!signs.parse(text, value) || !is_finite(value)) return {};
   return value;
+}
+
+/// Refuses numbers in a column of times whose meaning is open: numbers in place of texts with a format, and
+/// seconds all of which are also dates of eight digits.
+template <class T>
+void check_times(data_table const& table, column_schema const& column, std::span<T const> values) {
+  auto const first = std::ranges::find_if(values, [](T value) { return is_finite(value); });
+  if (column.type != column_type::time || first == values.end()) return;
+  std::string const got = text_of({static_cast<double>(*first)});
+  auto const row = static_cast<std::size_t>(first - values.begin());
+  if (!column.format.empty())
+    refuse_value(table, "a column of times with a format contains numbers", column.name, row,
+                 "texts: read the table with the settings format_of(schema)", got);
+  if (std::ranges::all_of(values, [](T value) { return !is_finite(value) || is_date_of_digits(value); }))
+    refuse_value(table, "a column of times contains numbers that are dates", column.name, row,
+                 "seconds since 1970; or in the column's schema the format \"%Y%m%d\"; or the type number if "
+                 "the numbers are no times",
+                 got);
 }
 
 /// Reads a column of numbers.
@@ -196,12 +226,14 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
   };
   if (!table.has_texts(column.name)) {
     std::span<T const> const from = table.numbers<T>(column.name);
+    check_times(table, column, from);
     for (std::size_t row = 0; row < rows; ++row) add(row, static_cast<double>(from[row]));
     return made;
   }
   text_column const texts = table.texts(column.name);
   std::vector<std::optional<double>> parsed;
-  for (std::string const& text : texts.vocabulary) parsed.push_back(parse_number(column, text));
+  for (std::string const& text : texts.vocabulary)
+    parsed.push_back(parse_number(column, number_format_of(table), text));
   for (std::size_t row = 0; row < rows; ++row) {
     std::int32_t const code = texts.codes[row];
     std::optional<double> const value =
@@ -211,7 +243,8 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
       continue;
     }
     made.f64.push_back(missing);
-    bad.refuse(row, schema_mismatch, column.name, accepted_by(column), quote_for_error(texts[row]));
+    bad.refuse(row, schema_mismatch, column.name, accepted_by(column, texts[row]),
+               quote_for_error(texts[row]));
   }
   return made;
 }

@@ -17,7 +17,7 @@ namespace cohort::detail {
 class column_of_rows {
  public:
   column_of_rows(column_schema const& schema, table_column& to) : schema_(schema), to_(to) {
-    to_.is_text = !schema.has_numbers();
+    to_.is_text = !schema.has_numbers() || !schema.format.empty();
   }
 
   /// Returns false for a value of another type.
@@ -25,7 +25,7 @@ class column_of_rows {
     auto const* const text = std::get_if<std::string>(&value);
     auto const* const number = std::get_if<double>(&value);
     if (to_.is_text) {
-      if (number) return false;
+      if (number || (text && !schema_.format.empty() && !parse_time(*text, schema_.format))) return false;
       to_.codes.push_back(text ? texts_.code_of(texts_.key_of(*text)) : -1);
       return true;
     }
@@ -75,9 +75,11 @@ data_table table_of(table_schema const& schema, std::vector<table_row> const& ro
         throw data_error(
             {.what = "a value of a row has the wrong type",
              .where = {where, ", column ", column.name, ", row ", r + 1},
-             .expected = column.type == column_type::time ? "a time or a number"
-                         : column.has_numbers()           ? "a number"
-                                                          : "a text without NUL bytes",
+             .expected = !column.format.empty()
+                             ? "a time in the format " + detail::quote_for_error(column.format)
+                         : column.type == column_type::time ? std::string("a time or a number")
+                         : column.has_numbers()             ? std::string("a number")
+                                                            : std::string("a text without NUL bytes"),
              .got = text ? detail::quote_for_error(*text) : detail::text_of({std::get<double>(rows[r][c])})});
     }
     values.finish();
