@@ -208,7 +208,6 @@ cohort::record_format format_named(std::string const& name, std::vector<std::str
   if (name == "tfrecord") return cohort::tfrecord();
   if (name == "lmdb") return cohort::lmdb();
   if (name == "npy") return cohort::npy_rows();
-  if (name == "npz") return cohort::npz_rows(arrays);
   if (name == "hdf5" && arrays.empty())
     throw usage_error(
         "--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none");
@@ -217,6 +216,7 @@ cohort::record_format format_named(std::string const& name, std::vector<std::str
 #else
   cohort::io::inflater const inflate{};
 #endif
+  if (name == "npz") return cohort::npz_rows(arrays, inflate);
 #if HAS_KERAS
   if (name == "hdf5") return cohort::hdf5_rows(arrays, inflate);
 #else

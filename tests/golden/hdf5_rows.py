@@ -40,7 +40,24 @@ with h5py.File(FOLDER / "hdf5_chunks.h5", "w") as file:
     rows[:7] = numpy.arange(14).reshape(7, 2)
     mixed.id.write_direct_chunk((0, 0), zlib.compress(rows[:4].tobytes()), 0)
     mixed.id.write_direct_chunk((4, 0), rows[4:].tobytes(), 1)
-    file.create_dataset("lzf", data=numpy.zeros((7, 2), "<f4"), compression="lzf")
-    file.create_dataset("fletcher", data=numpy.zeros((7, 2), "<f4"), fletcher32=True)
-    part = file.create_dataset("part", (7, 2), "<f4", chunks=(2, 2))
-    part[:2] = 1
+    # Chunks that become smaller, and random ones that do not and skip lzf.
+    file.create_dataset("lzf", data=cube.astype("<f8"), chunks=(3, 5, 2), compression="lzf", shuffle=True)
+    repeated = numpy.repeat(numpy.arange(7, dtype="<i4"), 500).reshape(7, 500)
+    file.create_dataset("lzf_runs", data=repeated, chunks=(2, 500), compression="lzf")
+    random = numpy.random.default_rng(1).integers(0, 256, (7, 20), "u1")
+    file.create_dataset("lzf_random", data=random, chunks=(4, 20), compression="lzf", fletcher32=True)
+    file.create_dataset("random", data=random)
+    file.create_dataset("fletcher", data=cube.astype("<f4"), chunks=(2, 5, 3), fletcher32=True)
+    file.create_dataset("fletcher_odd", data=numpy.arange(7, dtype="u1"), chunks=(3,), fletcher32=True)
+    file.create_dataset("all", data=cube.astype("<i8"), chunks=(2, 2, 2), compression="gzip", shuffle=True,
+                        fletcher32=True)
+    file.create_dataset("scaled", data=numpy.zeros((7, 2), "<i4"), scaleoffset=0)
+    part = file.create_dataset("part", (7, 2), "<f4", chunks=(2, 1))
+    part[:2, 0] = 1
+    filled = file.create_dataset("filled", (7, 3), "<i8", chunks=(3, 2), fillvalue=-5, compression="gzip")
+    filled[4:6] = 9
+    file.create_dataset("unwritten", (7, 2), "<f8", chunks=(2, 2), fillvalue=0.25)
+    undefined = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    undefined.set_chunk((2, 2))
+    undefined.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    h5py.h5d.create(file.id, b"undefined", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((7, 2)), undefined)

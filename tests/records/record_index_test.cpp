@@ -26,8 +26,8 @@ TEST(record_index, round_trips_through_its_encoding) {
         record_index{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7},
         record_index{.fields = {"x", "y"},
         .places = {{80, 4}, {512, 1}},
-        .blocks = {{512, 12, 40, 12, false, 4}},
-        .grids = {{}, {{7, 3}, {4, 2}, 4, 1}},
+        .blocks = {{512, 12, 40, 12, packed_block::compression::lzf, true, 77, 4}},
+        .grids = {{}, {{7, 3}, {4, 2}, 4, 1, 0x3f800000}},
         .rows = 7}}) {
     auto const read = detail::decoded_index(detail::encoded_index(one));
     ASSERT_TRUE(read);

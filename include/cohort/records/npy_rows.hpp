@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/io/inflater.hpp>
 #include <cohort/io/npy.hpp>
 #include <cohort/records/record_index.hpp>
 #include <cohort/tensor/element.hpp>
@@ -36,19 +37,23 @@ array_row npy_row_of(std::string const& path);
 /// Format of arrays in .npz files, which may be larger than memory: record r has one field per array, with
 /// the array's name and the bytes of the array's row r.
 ///
-///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
+///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}, gzip::inflate));
 ///
-/// Shapes    as npy_rows; all arrays of a file have the same number of rows.
-/// Before    as npy_rows. The checksums of the arrays are not checked.
-/// Parameters  `arrays`: their names; empty: all arrays of a file.
-/// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that is not a zip
-///           archive, an array that is missing or compressed (numpy.savez stores arrays without compression),
-///           or arrays with different numbers of rows.
-record_format npz_rows(std::vector<std::string> arrays = {});
+/// Shapes    as npy_rows; these arrays have the same number of rows in a file.
+/// Before    as npy_rows. The checksums of arrays without compression are not checked.
+/// Parameters  `arrays`: their names; empty: all arrays of a file. `inflate`: required only for arrays that
+///           numpy.savez_compressed wrote, such as gzip::inflate of cohort/zlib.hpp.
+/// Cost      reading a row of a compressed array decompresses the whole array, which stays in the
+///           record_set's cache of blocks. The compressed arrays of a file must fit into this cache
+///           (record_settings::max_block_bytes).
+/// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that is no zip
+///           archive, an array that is missing, damaged, or compressed without `inflate`, or arrays with
+///           different numbers of rows. Other arrays of the file are not read, so their types do not matter.
+record_format npz_rows(std::vector<std::string> arrays = {}, io::inflater inflate = {});
 
 /// Returns the type and the extents of the rows of an array in a .npz file.
 ///
 /// Errors    as npz_rows.
-array_row npz_row_of(std::string const& path, std::string const& array);
+array_row npz_row_of(std::string const& path, std::string const& array, io::inflater const& inflate = {});
 
 }  // namespace cohort

@@ -26,11 +26,17 @@ struct field_place {
 
 /// A part of a file whose content must be unpacked: a compressed part, or a chunk of an array.
 struct packed_block {
+  /// none: not compressed. stream: a stream of zlib or gzip. deflate: without header and checksum, as in zip
+  /// archives. lzf: LibLZF.
+  enum class compression : std::uint8_t { none, stream, deflate, lzf };
+
   std::uint64_t first = 0;   ///< offset that field_place uses for the first byte of the block's content
   std::uint64_t bytes = 0;   ///< size of the content
   std::uint64_t offset = 0;  ///< position of the stored bytes in the file
-  std::uint64_t packed = 0;  ///< number of the stored bytes
-  bool is_compressed = true;
+  std::uint64_t packed = 0;  ///< number of the stored bytes; 0: a chunk of the grid's `fill`
+  compression packing = compression::stream;
+  bool has_fletcher32 = false;  ///< the stored bytes end with the Fletcher-32 of the bytes before
+  std::uint32_t crc = 0;        ///< of compression::deflate: the CRC-32 of the content
   /// If not 0: the content is elements of this size, stored as all first bytes, then all second ones, ….
   std::uint64_t shuffled = 0;
 
@@ -43,8 +49,9 @@ struct chunk_grid {
   std::vector<std::uint64_t> extents{};  ///< extents of the array; empty: its rows are not in chunks
   std::vector<std::uint64_t> chunk{};    ///< extents of each chunk
   std::uint64_t element_bytes = 0;
-  std::size_t first =
-      0;  ///< index of the array's first block; its blocks are in row-major order of the chunks
+  /// Index of the array's first block. Its blocks are in row-major order of the chunks.
+  std::size_t first = 0;
+  std::uint64_t fill = 0;  ///< bytes of the elements of a chunk that was never written, in their order
 
   bool operator==(chunk_grid const&) const = default;
 };
@@ -52,12 +59,12 @@ struct chunk_grid {
 /// Index of one file: the places of the fields of all records.
 ///
 /// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
-///           records, and `places` contains only the places of record 0. Each array's rows are contiguous or
-///           stored in the chunks of a grid. `grids`: empty, or one per field. `keys`: one per record, or
-///           empty if the format has no keys. `blocks`: in the order of `first`; empty for a file that is not
-///           packed.
-/// Units     offsets below the file's size refer to the file. All other offsets refer to the concatenated
-///           contents of the blocks, where blocks.front().first is the file's size.
+///           records, `places` contains only the places of record 0, and each array's rows are contiguous (in
+///           the file or in a block) or in the chunks of a grid. `grids`: empty, or one per field. `keys`:
+///           one per record, or empty if the format has no keys. `blocks`: in the order of `first`; empty for
+///           a file that is not packed.
+/// Units     offsets below the file's size refer to the file. All other offsets refer to the contents of the
+///           blocks, one after the other: blocks.front().first is the file's size.
 struct record_index {
   std::vector<std::string> fields{};
   std::vector<field_place> places{};

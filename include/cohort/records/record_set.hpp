@@ -18,20 +18,21 @@ struct record_settings {
   /// Maximum size of a field. Larger fields are rejected before memory is allocated.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
   /// Capacity of the cache of decompressed blocks. The least recently used block is dropped first. Blocks in
-  /// use remain valid in any case.
+  /// use remain valid in any case. Compressed arrays of a .npz file are one block each, and must fit.
   std::uint64_t max_block_bytes = std::uint64_t{256} << 20;
 };
 
 /// The records of several files, with random access. Cheap to copy.
 ///
-/// Order     records are ordered by file as given, then by place in the file.
+/// Order     records by file in the given order, then by place in the file.
+/// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
+///           index of more than 16 GiB is not cached.
+///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
+///           each key, and 56 bytes for each block (compressed, or a chunk of an HDF5 array); nothing for
+///           rows of other arrays (NPY, NPZ, HDF5).
+///           At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
-///           indexed.
-/// Cost      constructing reads every file without a cached index once, from beginning to end. An index of
-///           more than 16 GiB is not cached. The index stays in memory: 16 bytes for each field of each
-///           record, 32 bytes and the text for each key, and 48 bytes for each block (compressed, or a chunk
-///           of an HDF5 array). Rows of other arrays (NPY, NPZ, HDF5) need no memory. At most 128 unused
-///           files stay open.
+///           indexed; data_error if the compressed arrays of a .npz file exceed max_block_bytes.
 class record_set {
  public:
   record_set(std::vector<std::string> paths, record_format format, record_settings const& settings = {});

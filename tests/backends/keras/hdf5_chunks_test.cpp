@@ -2,21 +2,24 @@
 // needs: keras zlib
 // Arrays of HDF5 files in chunks, compressed and growing.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cohort/hdf5_rows.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/keras/detail/hdf5_file.hpp>
+#include <cohort/records/detail/block_content.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/zlib.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "../../data/refused.hpp"
+#include "damaged_hdf5.hpp"
 
 namespace hdf5_chunks_test {
 
@@ -63,6 +66,37 @@ TEST(hdf5_chunks, are_read_as_rows) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(hdf5_chunks, with_lzf_and_fletcher32_are_read) {
+  std::vector<std::string> const arrays{"lzf",      "lzf_runs",     "lzf_random", "random",
+                                        "fletcher", "fletcher_odd", "all"};
+  std::string const folder = fresh_path("hdf5-filters");
+  for (char const* const run : {"indexed", "from the cached index"}) {
+    SCOPED_TRACE(run);
+    record_set const records({path}, hdf5_rows(arrays, gzip::inflate), {.cache = folder});
+    EXPECT_EQ(rows_of<double>(records, "lzf"), counted<double>(105));
+    std::vector<std::int32_t> runs;
+    for (int row = 0; row < 7; ++row) runs.insert(runs.end(), 500, row);
+    EXPECT_EQ(rows_of<std::int32_t>(records, "lzf_runs"), runs);
+    EXPECT_EQ(rows_of<std::uint8_t>(records, "lzf_random"), rows_of<std::uint8_t>(records, "random"));
+    EXPECT_EQ(rows_of<float>(records, "fletcher"), counted<float>(105));
+    EXPECT_EQ(rows_of<std::uint8_t>(records, "fletcher_odd"), counted<std::uint8_t>(7));
+    EXPECT_EQ(rows_of<std::int64_t>(records, "all"), counted<std::int64_t>(105));
+  }
+  EXPECT_EQ(record_set({path}, hdf5_rows({"lzf"}), {.cache = ""}).size(), 7);  // needs no zlib
+  std::filesystem::remove_all(folder);
+}
+
+TEST(hdf5_chunks, that_were_never_written_are_the_fill_value) {
+  record_set const records({path}, hdf5_rows({"part", "filled", "unwritten"}, gzip::inflate), {.cache = ""});
+  std::vector<float> part(14, 0);
+  part[0] = part[2] = 1;
+  EXPECT_EQ(rows_of<float>(records, "part"), part);
+  std::vector<std::int64_t> filled(21, -5);
+  std::fill_n(filled.begin() + 12, 6, 9);
+  EXPECT_EQ(rows_of<std::int64_t>(records, "filled"), filled);
+  EXPECT_EQ(rows_of<double>(records, "unwritten"), std::vector<double>(14, 0.25));
+}
+
 TEST(hdf5_chunks, are_read_together_with_contiguous_arrays_and_without_zlib) {
   std::string const both = COHORT_SOURCE_DIR "/tests/golden/hdf5_rows.h5";
   EXPECT_EQ(record_set({both}, hdf5_rows({"bytes", "train/label"}), {.cache = ""}).size(), 3);
@@ -75,34 +109,80 @@ TEST(hdf5_chunks, are_refused_with_the_reason) {
     return refused<data_error>([&] { record_set({path}, hdf5_rows({std::move(array)}), {.cache = ""}); });
   };
   expect_parts(says("label"), {"the file is compressed", path.c_str(), "gzip::inflate"});
-  expect_parts(says("lzf"), {"a filter that is not read", "lzf", "deflate (gzip)", "compression='gzip'"});
-  expect_parts(says("fletcher"), {"a filter that is not read", "fletcher32"});
-  expect_parts(says("part"), {"chunks of the array were never written", "part", "expected 4 chunks, got 1"});
+  expect_parts(says("scaled"), {"a filter that is not read", "scaleoffset",
+                                "expected shuffle, deflate (gzip) or lzf, fletcher32", "compression='gzip'"});
+  expect_parts(says("undefined"),
+               {"chunks of the array were never written", "undefined",
+                "expected 4 chunks, or a fill value, got 0 written chunks; write all rows"});
   auto const weights = [] { detail::hdf5_file(path, path).read("plain", {7, 5, 3}); };
   expect_parts(refused<data_error>(weights), {"chunked or compressed", "plain", "as Keras writes it"});
 }
 
 TEST(hdf5_chunks, of_damaged_files_are_refused_or_read_within_the_file) {
-  std::string const whole = io::read_text(path), damaged = fresh_path("damaged-chunks.h5");
-  std::mt19937 random(3);
-  int refusals = 0;
-  for (int round = 0; round < 1000; ++round) {
-    std::string text = whole;
-    for (int changes = 1 + round % 20; changes > 0; --changes)
-      text[random() % text.size()] = static_cast<char>(random());
-    if (round % 10 == 0) text.resize(random() % text.size());
-    io::write_file(damaged, text);
-    try {
-      record_set const records({damaged}, hdf5_rows({"plain", "gzip", "small", "grown"}, gzip::inflate),
-                               {.cache = ""});
-      for (char const* const field : {"plain", "gzip", "small", "grown"})
-        (void)rows_of<std::byte>(records, field);
-    } catch (data_error const&) {
-      ++refusals;
+  std::vector<std::string> const arrays{"plain", "gzip",     "small",        "grown", "lzf",
+                                        "all",   "lzf_runs", "fletcher_odd", "filled"};
+  EXPECT_GT(refusals_of_damaged_rows(path, arrays, 1000, 20, gzip::inflate), 100);
+}
+
+/// Changes each byte of the stored chunks of an array in turn. Returns the number of changes that the reader
+/// does not notice.
+int unnoticed_changes(char const* array) {
+  std::string const whole = io::read_text(path), damaged = fresh_path("damaged-chunk.h5");
+  detail::hdf5_file const file(path, path);
+  int changed = 0, refusals = 0;
+  for (detail::hdf5_chunk const& chunk : file.chunks(array, file.array(array)))
+    for (std::uint64_t byte = chunk.first; byte < chunk.first + chunk.bytes; ++byte, ++changed) {
+      std::string text = whole;
+      text[byte] = static_cast<char>(text[byte] ^ 0x10);
+      io::write_file(damaged, text);
+      record_set const records({damaged}, hdf5_rows({array}, gzip::inflate), {.cache = ""});
+      try {
+        (void)rows_of<std::byte>(records, array);
+      } catch (data_error const& refusal) {
+        expect_parts(refusal.what(), {"damaged-chunk.h5, record"});
+        ++refusals;
+      }
     }
-  }
-  EXPECT_GT(refusals, 100);
-  std::filesystem::remove(damaged);
+  EXPECT_GT(changed, 20);
+  return changed - refusals;
+}
+
+TEST(hdf5_chunks, with_checksums_refuse_each_damaged_byte) {
+  EXPECT_EQ(unnoticed_changes("fletcher"), 0);
+  EXPECT_EQ(unnoticed_changes("fletcher_odd"), 0);
+  EXPECT_EQ(unnoticed_changes("lzf_random"), 0);
+  EXPECT_EQ(unnoticed_changes("all"), 0);
+}
+
+TEST(hdf5_chunks, fletcher32_is_that_of_hdf5) {
+  auto const sum = [](std::vector<unsigned char> const& bytes) {
+    return detail::fletcher32(std::as_bytes(std::span(bytes)));
+  };
+  EXPECT_EQ(sum({}), 0U);
+  EXPECT_EQ(sum({1, 2}), 0x01020102U);
+  EXPECT_EQ(sum({1, 2, 3}), 0x05040402U);  // 0x0102, 0x0102 + 0x0300; their sum
+  EXPECT_EQ(sum({255, 255}), 0xffffffffU);
+  std::vector<unsigned char> const many(2000, 255);
+  EXPECT_EQ(sum(many), 0xffffffffU);
+}
+
+TEST(hdf5_chunks, lzf_expands_literals_and_repetitions_within_bounds) {
+  auto const expanded = [](std::string const& packed, std::size_t room) -> std::string {
+    std::string to(room, '?');
+    auto const size =
+        detail::expand_lzf(std::as_bytes(std::span(packed)), std::as_writable_bytes(std::span(to)));
+    return size ? to.substr(0, *size) : "refused";
+  };
+  EXPECT_EQ(expanded("", 4), "");
+  EXPECT_EQ(expanded({"\2abc", 4}, 3), "abc");
+  EXPECT_EQ(expanded({"\0a\x20\0", 4}, 4), "aaaa");                // 1 + 2 of the byte before, which overlaps
+  EXPECT_EQ(expanded({"\1ab\xe0\3\1", 6}, 14), "ababababababab");  // 7 + 3 + 2 bytes
+  EXPECT_EQ(expanded({"\2ab", 3}, 9), "refused");                  // the literals are truncated
+  EXPECT_EQ(expanded({"\2abc", 4}, 2), "refused");                 // no room
+  EXPECT_EQ(expanded({"\0a\x20", 3}, 9), "refused");               // no distance
+  EXPECT_EQ(expanded({"\0a\xe0\1", 4}, 99), "refused");
+  EXPECT_EQ(expanded({"\0a\x20\1", 4}, 9), "refused");  // before the beginning
+  EXPECT_EQ(expanded({"\0a\x20\0", 4}, 3), "refused");
 }
 
 }  // namespace hdf5_chunks_test

@@ -6,6 +6,7 @@
 #include <cohort/npz.hpp>
 #include <cohort/records/npy_rows.hpp>
 #include <cohort/records/record_set.hpp>
+#include <cohort/zlib.hpp>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -32,12 +33,16 @@ std::string saved(std::string const& name, int rows, int labels, npz_compression
   return path;
 }
 
-TEST(npz_rows, are_records_with_several_arrays_as_fields) {
-  std::string const first = saved("first.npz", 3, 3, npz_compression::none),
-                    second = saved("second.npz", 2, 2, npz_compression::none, 50);
-  EXPECT_EQ(npz_row_of(first, "image"), (array_row{element_type::f32, {2}}));
-  EXPECT_EQ(npz_row_of(first, "label"), (array_row{element_type::i64, {}}));
-  record_set const records({first, second}, npz_rows({"label", "image"}), {.cache = ""});
+class npz_rows_of : public testing::TestWithParam<npz_compression> {};
+
+TEST_P(npz_rows_of, arrays_are_records_with_several_arrays_as_fields) {
+  std::string const first = saved("first.npz", 3, 3, GetParam()),
+                    second = saved("second.npz", 2, 2, npz_compression::none, 50),
+                    cache = fresh_path("arrays");
+  EXPECT_EQ(npz_row_of(first, "image", gzip::inflate), (array_row{element_type::f32, {2}}));
+  EXPECT_EQ(npz_row_of(first, "label", gzip::inflate), (array_row{element_type::i64, {}}));
+  record_set const indexed({first, second}, npz_rows({"label", "image"}, gzip::inflate), {.cache = cache});
+  record_set const records({first, second}, npz_rows({"label", "image"}, gzip::inflate), {.cache = cache});
   ASSERT_EQ(records.size(), 5);
   std::vector<std::byte> memory;
   auto const read = [&]<class T>(std::int64_t record, char const* field, T* to, std::size_t count) {
@@ -56,6 +61,77 @@ TEST(npz_rows, are_records_with_several_arrays_as_fields) {
   EXPECT_EQ(label, 102);
   read(4, "label", &label, 1);
   EXPECT_EQ(label, 101);
+  read(0, "label", &label, 1);
+  EXPECT_EQ(label, 100);
+}
+INSTANTIATE_TEST_SUITE_P(all, npz_rows_of, testing::Values(npz_compression::none, npz_compression::deflate));
+
+/// A file that numpy.savez_compressed wrote (golden/npz_rows.py): arrays with 7 rows, and arrays of other
+/// types and numbers of rows.
+std::string const numpy_file = COHORT_SOURCE_DIR "/tests/golden/npz_rows.npz";
+
+TEST(npz_rows, of_numpy_savez_compressed_are_read_beside_arrays_of_other_types) {
+  record_set const records({numpy_file}, npz_rows({"image", "label"}, gzip::inflate), {.cache = ""});
+  ASSERT_EQ(records.size(), 7);
+  std::vector<std::byte> memory;
+  for (int row = 6; row >= 0; --row) {
+    auto const bytes = records.read(row, records.field("image"), memory);
+    ASSERT_EQ(bytes.size(), 64U);
+    for (std::size_t k = 0; k < 64; ++k) EXPECT_EQ(std::to_integer<int>(bytes[k]), (row * 64 + int(k)) % 251);
+    std::int32_t label = 0;
+    std::memcpy(&label, records.read(row, records.field("label"), memory).data(), sizeof label);
+    EXPECT_EQ(label, row * row - 3);
+  }
+  auto const says = [](std::vector<std::string> arrays) {
+    return refused<data_error>(
+        [&] { record_set({numpy_file}, npz_rows(std::move(arrays), gzip::inflate), {.cache = ""}); });
+  };
+  expect_parts(says({"names"}),
+               {"cannot read the .npy file", "npz_rows.npz, array \"names\", type", "got \"<U3\""});
+  expect_parts(says({"objects"}), {"array \"objects\"", "would be unpickled"});
+  npz_file const whole = npz_file::load(numpy_file);  // lists arrays of other types without data
+  EXPECT_EQ(whole.tensors().size(), 4U);
+}
+
+TEST(npz_rows, of_compressed_arrays_fit_into_the_cache_of_blocks) {
+  std::string const path = saved("large.npz", 3000, 3000, npz_compression::deflate);
+  auto const open = [&](std::uint64_t bytes) {
+    return record_set({path}, npz_rows({}, gzip::inflate), {.cache = "", .max_block_bytes = bytes});
+  };
+  EXPECT_EQ(open(3000 * 16 + 256).size(), 3000);
+  expect_parts(refused<data_error>([&] { open(3000 * 16 + 255); }),
+               {"the compressed arrays of a file do not fit", path.c_str(), "at most 48255 bytes",
+                "record_settings::max_block_bytes", "numpy.savez", "got 48256 bytes"});
+}
+
+TEST(npz_rows, of_damaged_compressed_arrays_are_refused) {
+  std::string const whole = io::read_text(saved("whole.npz", 300, 300, npz_compression::deflate)),
+                    path = fresh_path("damaged.npz");
+  auto const checksum = [](std::string const& file) {
+    record_set const records({file}, npz_rows({}, gzip::inflate), {.cache = ""});
+    std::vector<std::byte> memory;
+    std::string all;
+    for (std::int64_t record = 0; record < records.size(); ++record)
+      for (std::size_t field = 0; field < 2; ++field) {
+        auto const bytes = records.read(record, field, memory);
+        all.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+      }
+    return all;
+  };
+  io::write_file(path, whole);
+  std::string const content = checksum(path);
+  int refusals = 0;
+  for (std::size_t byte = 0; byte < whole.size(); byte += 3) {
+    std::string text = whole;
+    text[byte] = static_cast<char>(text[byte] ^ 0x55);
+    io::write_file(path, text);
+    try {
+      EXPECT_EQ(checksum(path), content) << byte;  // a byte that no reader needs, such as a time
+    } catch (data_error const&) {
+      ++refusals;
+    }
+  }
+  EXPECT_GT(refusals, static_cast<int>(whole.size()) / 6);
 }
 
 TEST(npz_rows, without_names_have_all_arrays_as_fields) {
@@ -87,8 +163,9 @@ TEST(npz_rows, refuse_files_that_are_not_rows_of_arrays) {
                                                 "expected 3 rows of \"label\", as of \"image\", got 2"});
   expect_parts(says(path, {"images"}),
                {"cannot read the .npz file", "a.npz", "an array \"images\"", "no such"});
-  expect_parts(says(saved("b.npz", 300, 300, npz_compression::deflate), {"image"}),
-               {"the entry \"image.npy\" is compressed", "b.npz", "numpy.savez", "got method 8"});
+  expect_parts(
+      says(saved("b.npz", 300, 300, npz_compression::deflate), {"image"}),
+      {"the entry \"image.npy\" is compressed", "b.npz", "gzip::inflate", "numpy.savez", "got method 8"});
   std::string const cut = fresh_path("cut.npz");
   io::write_file(cut, io::read_text(path).substr(0, 100));
   expect_parts(says(cut, {"image"}), {"cannot read the .npz file", "cut.npz"});

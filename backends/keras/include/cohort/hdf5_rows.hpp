@@ -16,13 +16,15 @@ namespace cohort {
 ///
 /// Shapes    an array with the extents (N, ...) has N rows of the extents (...), see hdf5_row_of. All listed
 ///           arrays of a file have the same number of rows. Elements are little-endian f32, f64, i32, i64,
-///           u64 or u8. The files have h5py's default format; arrays may be stored in chunks with the filters
-///           gzip (deflate) and shuffle, and may have a maxshape.
+///           u64 or u8. The files have h5py's default format; the arrays may be in chunks with the filters
+///           gzip (deflate) or lzf, shuffle and fletcher32, and may have a maxshape. Elements of chunks that
+///           were never written are the array's fill value.
 /// Parameters  `inflate`: required only for gzip, such as gzip::inflate of cohort/zlib.hpp.
 /// Cost      reading a row reads the chunks that contain it, which stay in the record_set's cache of blocks.
 /// Errors    file_error; setting_error without arrays or for a repeated name. data_error naming file and
-///           array if the file is damaged, or if an array is missing, has another type, another filter,
-///           chunks that were never written, no rows, or another number of rows than the first array.
+///           array for a damaged file, and for an array that is missing, of another type, with another
+///           filter, with unwritten chunks and an undefined fill value, without rows, or with another number
+///           of rows than the first array. Reading a row throws data_error for a damaged chunk.
 /// Source    HDF5 File Format Specification, version 3.0. libhdf5 is not used.
 record_format hdf5_rows(std::vector<std::string> arrays, io::inflater inflate = {});
 

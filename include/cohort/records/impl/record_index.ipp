@@ -72,7 +72,8 @@ std::string encoded_index(record_index const& index) {
   to.put(static_cast<std::uint64_t>(index.blocks.size()));
   for (packed_block const& one : index.blocks)
     for (std::uint64_t const number :
-         {one.first, one.bytes, one.offset, one.packed, std::uint64_t{one.is_compressed}, one.shuffled})
+         {one.first, one.bytes, one.offset, one.packed, static_cast<std::uint64_t>(one.packing),
+          std::uint64_t{one.has_fletcher32}, std::uint64_t{one.crc}, one.shuffled})
       to.put(number);
   to.put(static_cast<std::uint64_t>(index.grids.size()));
   for (chunk_grid const& grid : index.grids) {
@@ -82,6 +83,7 @@ std::string encoded_index(record_index const& index) {
     }
     to.put(grid.element_bytes);
     to.put(static_cast<std::uint64_t>(grid.first));
+    to.put(grid.fill);
   }
   return std::move(to.written);
 }
@@ -96,10 +98,17 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
   found.rows = from.number();
   found.places.resize(from.count(2 * sizeof(std::uint64_t)));
   for (field_place& one : found.places) one = {from.number(), from.number()};
-  found.blocks.resize(from.count(6 * sizeof(std::uint64_t)));
+  found.blocks.resize(from.count(8 * sizeof(std::uint64_t)));
   for (packed_block& one : found.blocks)
-    one = {from.number(), from.number(), from.number(), from.number(), from.number() != 0, from.number()};
-  found.grids.resize(from.count(4 * sizeof(std::uint64_t)));
+    one = {from.number(),
+           from.number(),
+           from.number(),
+           from.number(),
+           static_cast<packed_block::compression>(from.number()),
+           from.number() != 0,
+           static_cast<std::uint32_t>(from.number()),
+           from.number()};
+  found.grids.resize(from.count(5 * sizeof(std::uint64_t)));
   for (chunk_grid& grid : found.grids) {
     for (auto* extents : {&grid.extents, &grid.chunk}) {
       extents->resize(from.count(sizeof(std::uint64_t)));
@@ -107,6 +116,7 @@ std::optional<record_index> decoded_index(std::string_view bytes) {
     }
     grid.element_bytes = from.number();
     grid.first = from.number();
+    grid.fill = from.number();
   }
   constexpr auto most_rows = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   auto const fits = [&](field_place const& one) {  // the rows of an array end below 2^63
@@ -142,8 +152,8 @@ std::string identity_of(std::string const& path) {
 
 record_index index_of(std::string const& path, record_format const& format, std::string const& cache) {
   if (cache.empty()) return format.index(path);
-  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // bytes of 500 million records with two fields
-  cached_file const kept(cache, "cohort records 4", ".index", format.name + "\n" + identity_of(path) + "\n",
+  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
+  cached_file const kept(cache, "cohort records 5", ".index", format.name + "\n" + identity_of(path) + "\n",
                          most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);

@@ -4,8 +4,10 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/records/detail/block_cache.hpp>
+#include <cohort/records/detail/block_content.hpp>
 #include <cohort/records/detail/open_files.hpp>
 #include <cohort/records/record_set.hpp>
+#include <cstring>
 #include <utility>
 
 namespace cohort {
@@ -41,15 +43,28 @@ record_set::record_set(std::vector<std::string> paths, record_format format,
     content::file one;
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
-    // The cached index may come from the same format with a decompressor, so it may contain compressed
-    // blocks.
-    auto const compressed = std::ranges::count(one.index.blocks, true, &packed_block::is_compressed);
+    // A cached index may have been made by the same format with a decompressor.
+    auto const compressed = std::ranges::count_if(one.index.blocks, [](packed_block const& block) {
+      return block.packing == packed_block::compression::stream
+             || block.packing == packed_block::compression::deflate;
+    });
     if (compressed > 0 && !format.inflate)
       throw data_error(
           {.what = "the file is compressed",
            .where = path,
            .expected = "no compression, or a format with gzip::inflate of cohort/zlib.hpp as an argument",
            .got = {compressed, " compressed blocks"}});
+    // Reading a row of an array that is one block would otherwise unpack the block again for each row.
+    std::uint64_t arrays = 0;
+    for (packed_block const& block : one.index.blocks)
+      if (block.packing == packed_block::compression::deflate) arrays += block.bytes;
+    if (arrays > settings.max_block_bytes)
+      throw data_error({.what = "the compressed arrays of a file do not fit into the cache of blocks",
+                        .where = path,
+                        .expected = {"at most ", settings.max_block_bytes,
+                                     " bytes (record_settings::max_block_bytes), or arrays without "
+                                     "compression, as numpy.savez writes them"},
+                        .got = {arrays, " bytes"}});
     one.first = made->size;
     made->size += one.index.size();
     for (std::string const& field : one.index.fields)
@@ -156,24 +171,7 @@ std::shared_ptr<std::vector<std::byte> const> record_set::unpacked(std::int64_t 
     std::vector<std::byte> stored(block.packed);
     content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes,
                                 {block.offset, block.packed}, stored.data());
-    std::uint64_t bytes = stored.size();
-    if (block.is_compressed) {
-      std::vector<std::byte> inflated(block.bytes);
-      bytes = content_->format.inflate(stored, inflated, block.bytes, [&] { return where(record); });
-      stored = std::move(inflated);
-    }
-    if (bytes != block.bytes)
-      throw data_error({.what = "a block has another size than the index says",
-                        .where = where(record),
-                        .expected = {block.bytes, " bytes"},
-                        .got = {bytes}});
-    if (block.shuffled <= 1) return stored;
-    std::vector<std::byte> content(stored.size());
-    std::size_t const elements = content.size() / block.shuffled;
-    for (std::size_t byte = 0; byte < block.shuffled; ++byte)
-      for (std::size_t element = 0; element < elements; ++element)
-        content[element * block.shuffled + byte] = stored[byte * elements + element];
-    return content;
+    return detail::unpack(block, std::move(stored), content_->format.inflate, [&] { return where(record); });
   });
 }
 
@@ -188,8 +186,10 @@ void record_set::read_chunks(std::int64_t record, place const& in_files, chunk_g
   // `begin`: index in the row of a chunk's first element. `count`: extents of the chunk's part that belongs
   // to the row. `run_begin`: index of a run in this part, 0 again after the last run.
   std::vector<std::uint64_t> begin(rank), count(rank), run_begin(rank);
+  std::vector<packed_block> const& blocks = content_->files[file].index.blocks;
   for (std::size_t number = 0; number < chunks; ++number) {
-    auto const content = unpacked(record, file, first + number);
+    bool const is_written = blocks[first + number].packed > 0;
+    auto const content = is_written ? unpacked(record, file, first + number) : nullptr;
     std::uint64_t rest = number, runs = 1;
     for (std::size_t axis = rank; axis-- > 1;) {
       std::uint64_t const along = (grid.extents[axis] + grid.chunk[axis] - 1) / grid.chunk[axis];
@@ -205,8 +205,12 @@ void record_set::read_chunks(std::int64_t record, place const& in_files, chunk_g
         source = source * grid.chunk[axis] + run_begin[axis];
         target = target * grid.extents[axis] + begin[axis] + run_begin[axis];
       }
-      std::copy_n(content->begin() + static_cast<std::ptrdiff_t>(source * grid.element_bytes), run,
-                  to + target * grid.element_bytes);
+      std::byte* const run_to = to + target * grid.element_bytes;
+      if (is_written)
+        std::copy_n(content->begin() + static_cast<std::ptrdiff_t>(source * grid.element_bytes), run, run_to);
+      else
+        for (std::uint64_t byte = 0; byte < run; byte += grid.element_bytes)
+          std::memcpy(run_to + byte, &grid.fill, grid.element_bytes);
       for (std::size_t axis = rank - 1; axis-- > 1;) {  // the next run
         if (++run_begin[axis] < count[axis]) break;
         run_begin[axis] = 0;

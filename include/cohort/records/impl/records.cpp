@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/records/detail/implementation.hpp>
 #include <cohort/records/impl/array_rows.ipp>
+#include <cohort/records/impl/block_content.ipp>
 #include <cohort/records/impl/caffe_datum.ipp>
 #include <cohort/records/impl/caffe_on_spark.ipp>
 #include <cohort/records/impl/forward_reader.ipp>

@@ -30,16 +30,19 @@ struct hdf5_array {
   std::vector<std::uint64_t> extents{};
   std::uint64_t first = 0;  // offset of the data in the file; for chunks: offset of the root of their tree
   std::uint64_t bytes = 0;
-  std::vector<std::uint64_t> chunk{};    // extents of each chunk; empty: the data are contiguous
-  std::vector<std::uint64_t> filters{};  // filters of the chunks, in the order in which they were applied
+  std::vector<std::uint64_t> chunk{};     // extents of each chunk; empty: the data are contiguous
+  std::vector<std::uint64_t> filters{};   // of the chunks, in the order in which they were applied
+  std::optional<std::uint64_t> fill = 0;  // bytes of the elements of unwritten chunks; nullopt: undefined
 };
 
-/// A chunk of an array: its stored bytes.
+/// A chunk of an array: its stored bytes, and the filters that were applied to it.
 struct hdf5_chunk {
   std::uint64_t first = 0;  // offset in the file
-  std::uint64_t bytes = 0;
-  bool is_deflated = false;
+  std::uint64_t bytes = 0;  // 0: the chunk was never written
   bool is_shuffled = false;
+  bool is_deflated = false;
+  bool is_lzf = false;
+  bool has_fletcher32 = false;
 };
 
 /// Advice at the end of error messages: `save` for a file that cannot be read, `complete` for a missing
@@ -51,7 +54,8 @@ struct hdf5_remedies {
 };
 
 /// An HDF5 file in h5py's default format: superblock version 0, object headers version 1, groups with symbol
-/// tables, and arrays inside the file that are contiguous, or in chunks with the filters deflate and shuffle.
+/// tables, and arrays inside the file that are contiguous, or in chunks with the filters shuffle, deflate or
+/// lzf, and fletcher32.
 ///
 /// Order     one thread at a time.
 /// Errors    data_error naming the file, the path or byte, and the remedy. It is thrown if the file is
@@ -80,8 +84,9 @@ class hdf5_file {
   std::size_t members(std::string const& group) const;
   /// Returns the location and layout of an array.
   hdf5_array array(std::string const& path) const;
-  /// Returns all chunks of an array in row-major order. The contents of a chunk are at most 1,032 times as
-  /// large as the stored bytes: deflate cannot compress more.
+  /// Returns all chunks of an array in row-major order. The contents of written chunks are not larger than
+  /// 1,032 times the stored bytes, the most that deflate compresses. At most 1,000,000 chunks more than the
+  /// file can contain are unwritten.
   std::vector<hdf5_chunk> chunks(std::string const& path, hdf5_array const& of) const;
   /// Reads an array that is not in chunks, and whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
@@ -107,6 +112,8 @@ class hdf5_file {
   void for_each_entry(std::uint64_t tree, std::uint64_t wanted, std::size_t entry_bytes, Visit visit) const;
   void read_chunks_layout(block& from, std::string const& path, hdf5_array& to) const;
   std::vector<std::uint64_t> filters_of(message const& from, std::string const& path) const;
+  std::optional<std::uint64_t> fill_of(message const& from, std::string const& path,
+                                       hdf5_type const& type) const;
   void add_members(std::uint64_t tree, std::string const& names, group& to) const;
   std::optional<std::uint64_t> find(std::string const& path) const;
   std::uint64_t required(std::string const& path, char const* what) const;

@@ -18,6 +18,8 @@ inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000
                              block_bytes = std::size_t{64} << 20, header_blocks = 1000, rank = 32;
 /// Limit of the bytes of a chunk's content, as in HDF5.
 inline constexpr std::uint64_t chunk_bytes = (std::uint64_t{1} << 32) - 1;
+/// Limit of the unwritten chunks of an array, besides those for which the file has room.
+inline constexpr std::uint64_t unwritten_chunks = 1'000'000;
 /// Limit of the members of a group.
 inline constexpr std::size_t members = 1'000'000;
 
@@ -26,7 +28,7 @@ inline constexpr std::size_t members = 1'000'000;
 /// Message types in object headers.
 namespace hdf5_message {
 
-inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x6, external = 0x7,
+inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, fill = 0x5, link = 0x6, external = 0x7,
                      layout = 0x8, filters = 0xb, attribute = 0xc, continuation = 0x10, symbol_table = 0x11,
                      attribute_info = 0x15;
 
@@ -35,7 +37,7 @@ inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x
 /// Numbers of filters.
 namespace hdf5_filter {
 
-inline constexpr std::uint64_t deflate = 1, shuffle = 2;
+inline constexpr std::uint64_t deflate = 1, shuffle = 2, fletcher32 = 3, lzf = 32000;
 
 inline std::string name_of(std::uint64_t filter) {
   switch (filter) {
@@ -43,7 +45,7 @@ inline std::string name_of(std::uint64_t filter) {
       return "deflate";
     case shuffle:
       return "shuffle";
-    case 3:
+    case fletcher32:
       return "fletcher32";
     case 4:
       return "szip";
@@ -51,7 +53,7 @@ inline std::string name_of(std::uint64_t filter) {
       return "nbit";
     case 6:
       return "scaleoffset";
-    case 32000:
+    case lzf:
       return "lzf";
     default:
       return "filter " + std::to_string(filter);
@@ -587,6 +589,8 @@ hdf5_array hdf5_file::array(std::string const& path) const {
     read_chunks_layout(layout_from, path, made);
     if (message const* const filters = find_message(hdf5_message::filters))
       made.filters = filters_of(*filters, path);
+    if (message const* const fill = find_message(hdf5_message::fill))
+      made.fill = fill_of(*fill, path, made.type);
     return made;
   }
   if (kind == 0) {  // the data follow
@@ -647,40 +651,73 @@ std::vector<std::uint64_t> hdf5_file::filters_of(message const& stored, std::str
     from.skip(static_cast<std::size_t>(name + 4 * (values + (version == 1 ? values % 2 : 0))));
     filters.push_back(filter);
   }
-  bool const is_known =
-      filters.empty()
-      || (filters.size() == 1 && (filters[0] == hdf5_filter::deflate || filters[0] == hdf5_filter::shuffle))
-      || filters == std::vector{hdf5_filter::shuffle, hdf5_filter::deflate};
-  if (!is_known) {
+  auto next = filters.begin();
+  auto const accept = [&](std::uint64_t filter) {
+    if (next == filters.end() || *next != filter) return false;
+    ++next;
+    return true;
+  };
+  accept(hdf5_filter::shuffle);
+  if (!accept(hdf5_filter::deflate)) accept(hdf5_filter::lzf);
+  accept(hdf5_filter::fletcher32);
+  if (next != filters.end()) {
     std::string names;
     for (std::uint64_t const filter : filters)
       names += (names.empty() ? "" : ", ") + hdf5_filter::name_of(filter);
     refuse(path, "the array's chunks have a filter that is not read",
-           "deflate (gzip), shuffle, or both in the order shuffle, deflate", names, remedies_.save);
+           "shuffle, deflate (gzip) or lzf, fletcher32, in this order", names, remedies_.save);
   }
   return filters;
+}
+
+/// Returns the bytes of the value of unwritten elements.
+std::optional<std::uint64_t> hdf5_file::fill_of(message const& stored, std::string const& path,
+                                                hdf5_type const& type) const {
+  block from(*this, stored.at, stored.body);
+  std::uint64_t const version = from.number(1);
+  if (version < 1 || version > 3)
+    refuse(path, "the version of a fill value is unknown", "1, 2 or 3", text_of({version}), remedies_.save);
+  std::uint64_t when = 0;  // the value is written: on allocation, never, only if the user has set it
+  bool is_undefined = false, has_value = true;
+  if (version == 3) {
+    std::uint64_t const flags = from.number(1);
+    when = flags >> 2 & 3;
+    is_undefined = (flags & 0x10) != 0;
+    has_value = (flags & 0x20) != 0;
+  } else {
+    from.skip(1);
+    when = from.number(1);
+    is_undefined = from.number(1) == 0;
+  }
+  if (is_undefined || when == 1) return {};
+  std::uint64_t const bytes = has_value ? from.number(4) : 0;
+  if (bytes == 0) return 0;
+  if (bytes != type.bytes)
+    refuse(path, "a fill value is damaged", text_of({type.bytes, " bytes, as an element"}), text_of({bytes}),
+           remedies_.save);
+  return from.number(type.bytes);
 }
 
 std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array const& of) const {
   std::size_t const rank = of.chunk.size(), entry_bytes = 8 + 8 * (rank + 1) + 8;
   std::vector<std::uint64_t> along(rank);  // chunks along each axis
+  std::uint64_t const most = size_ / entry_bytes + hdf5_limits::unwritten_chunks;
   std::uint64_t total = 1, content = of.type.bytes;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     along[axis] = of.extents[axis] / of.chunk[axis] + (of.extents[axis] % of.chunk[axis] > 0 ? 1 : 0);
-    total = along[axis] > 0 && total > size_ / along[axis] ? size_ : total * along[axis];
+    total = along[axis] > 0 && total > most / along[axis] ? most + 1 : total * along[axis];
     content *= of.chunk[axis];
   }
-  auto const refuse_missing = [&](std::uint64_t entries) {
-    refuse(path, "chunks of the array were never written", text_of({total, " chunks"}), text_of({entries}),
-           "write all rows, or shorten the array (resize)");
+  auto const refuse_missing = [&](std::string expected, std::uint64_t entries) {
+    refuse(path, "chunks of the array were never written", std::move(expected),
+           text_of({entries, " written chunks"}), "write all rows, or shorten the array (resize)");
   };
   std::vector<hdf5_chunk> found;
   if (total == 0) return found;
-  if (of.first == ~std::uint64_t{0}) refuse_missing(0);
-  if (total > size_ / entry_bytes) refuse_missing(size_ / entry_bytes);
+  if (total > most) refuse_missing(text_of({"at most ", most, " chunks"}), 0);
   found.resize(static_cast<std::size_t>(total));
   std::uint64_t entries = 0, stored = 0;
-  for_each_entry(of.first, 1, entry_bytes, [&](block& entry) {
+  auto const add = [&](block& entry) {
     std::uint64_t const begin_of_entry = entry.at(), bytes = entry.number(4), mask = entry.number(4);
     std::uint64_t number = 0;
     bool is_inside = true;
@@ -693,9 +730,14 @@ std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array co
     hdf5_chunk chunk{.first = entry.number(8), .bytes = bytes};
     for (std::size_t k = 0; k < of.filters.size(); ++k)
       if ((mask >> k & 1) == 0)
-        (of.filters[k] == hdf5_filter::deflate ? chunk.is_deflated : chunk.is_shuffled) = true;
+        (of.filters[k] == hdf5_filter::deflate      ? chunk.is_deflated
+         : of.filters[k] == hdf5_filter::lzf        ? chunk.is_lzf
+         : of.filters[k] == hdf5_filter::fletcher32 ? chunk.has_fletcher32
+                                                    : chunk.is_shuffled) = true;
     constexpr std::uint64_t most_ratio = 1032;
-    bool const has_size = chunk.is_deflated ? content / most_ratio <= bytes : content == bytes;
+    bool const has_size = chunk.is_deflated || chunk.is_lzf
+                              ? content / most_ratio <= bytes
+                              : content + (chunk.has_fletcher32 ? 4 : 0) == bytes;
     bool const is_stored =
         bytes > 0 && chunk.first <= size_ && bytes <= size_ - chunk.first && (stored += bytes) <= size_;
     if (!is_inside || !has_size || !is_stored || found[static_cast<std::size_t>(number)].bytes > 0)
@@ -704,8 +746,9 @@ std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array co
                 text_of({bytes, " bytes at byte ", chunk.first}));
     found[static_cast<std::size_t>(number)] = chunk;
     ++entries;
-  });
-  if (entries < total) refuse_missing(entries);
+  };
+  if (of.first != ~std::uint64_t{0}) for_each_entry(of.first, 1, entry_bytes, add);
+  if (entries < total && !of.fill) refuse_missing(text_of({total, " chunks, or a fill value"}), entries);
   return found;
 }
 

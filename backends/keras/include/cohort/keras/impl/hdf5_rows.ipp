@@ -74,13 +74,17 @@ void add_chunks(hdf5_file const& file, hdf5_array const& array, std::size_t numb
   std::uint64_t first = to.blocks.empty() ? file.size() : to.blocks.back().first + to.blocks.back().bytes;
   to.places[number].offset = first;
   to.grids.resize(to.fields.size());
-  to.grids[number] = {array.extents, array.chunk, array.type.bytes, to.blocks.size()};
+  to.grids[number] = {array.extents, array.chunk, array.type.bytes, to.blocks.size(), array.fill.value_or(0)};
+  using compression = packed_block::compression;
   for (hdf5_chunk const& chunk : file.chunks(to.fields[number], array)) {
     to.blocks.push_back({.first = first,
                          .bytes = bytes,
                          .offset = chunk.first,
                          .packed = chunk.bytes,
-                         .is_compressed = chunk.is_deflated,
+                         .packing = chunk.is_deflated ? compression::stream
+                                    : chunk.is_lzf    ? compression::lzf
+                                                      : compression::none,
+                         .has_fletcher32 = chunk.has_fletcher32,
                          .shuffled = chunk.is_shuffled ? array.type.bytes : 0});
     first += bytes;
   }
