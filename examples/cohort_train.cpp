@@ -349,7 +349,7 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   cohort::dataset const* const test = data.test ? &*data.test : nullptr;
   if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
   for (std::string const& notice : data.notices)
-    if (prints) std::fprintf(stderr, "%s\n", notice.c_str());
+    if (prints) std::fprintf(stderr, "%s\n", run.explain(notice).c_str());
   if (prints && data.rows) print_rows(*data.rows);
   std::optional<cohort::model_file> from;
   if (!run.network.model.empty()) from = cohort::model_file::open(run.network.model);
@@ -455,8 +455,8 @@ int train(run_document const& run, bool preflight, int argc, char** argv) {
   return reference_program::launch(run, preflight, argc, argv, body, document_fields);
 }
 
-int print_error(std::exception const& problem, int status) {
-  std::fprintf(stderr, "cohort-train: %s\n", problem.what());
+int print_error(std::string const& problem, int status) {
+  std::fprintf(stderr, "cohort-train: %s\n", problem.c_str());
   return status;
 }
 
@@ -473,15 +473,15 @@ int main(int argc, char** argv) {
     run = document_of(given);
     if (given.prints_config) return std::fputs(to_json(run).c_str(), stdout) < 0;
   } catch (std::exception const& problem) {
-    return print_error(problem, 2);
+    return print_error(problem.what(), 2);
   }
   try {
     return train(run, preflight, argc, argv);
   } catch (usage_error const& mistake) {
-    return print_error(mistake, reference_program::usage_status);
+    return print_error(mistake.what(), reference_program::usage_status);
   } catch (cohort::communicator_error const& problem) {
-    return print_error(problem, problem.exit_status());
+    return print_error(run.explain(problem.what()), problem.exit_status());
   } catch (std::exception const& problem) {
-    return print_error(problem, 1);
+    return print_error(run.explain(problem.what()), 1);
   }
 }

@@ -409,7 +409,7 @@ TEST(model_file, refuses_invalid_metadata) {
                 .find("$.rule.adam.beta9): expected one of the fields learning_rate, beta1, beta2"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.9,", "1.9,"))
-                .find("$.rule): expected at least 0 and below 1, got adam.beta1 1.9"),
+                .find("$.rule.adam.beta1): expected at least 0 and below 1, got 1.9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.1", "-1"))
                 .find("$.rule.adam.learning_rate): expected a finite number, at least 0, got rate.value -1"),

@@ -10,7 +10,11 @@
 #include <cohort/strategy/detail/strategy_fields.hpp>
 #include <cohort/training/detail/settings_fields.hpp>
 #include <cohort/transform/detail/pipeline_fields.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -182,8 +186,8 @@ TEST(run_document, reports_file_line_path_and_the_nearest_field) {
             "beta1, beta2, epsilon, epsilon_hat; the nearest name is beta1, got \"beta\"");
   EXPECT_EQ(
       refused(with(R"("optimizer": {"rule": {"adam": {"beta1": 2}}})")),
-      "cannot read the document (run.json:1:118, $.optimizer.rule): expected at least 0 and below 1, got "
-      "adam.beta1 2");
+      "cannot read the document (run.json:1:137, $.optimizer.rule.adam.beta1): expected at least 0 and below "
+      "1, got 2");
   EXPECT_EQ(
       refused(with(R"("optimizer": {"rule": {"sgd": {"learning_rate": {"step": {"evry": 2}}}}})")),
       "cannot read the document (run.json:1:162, $.optimizer.rule.sgd.learning_rate.step.evry): expected one "
@@ -345,6 +349,7 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
   auto const problem = [](std::string_view path, std::string_view value) {
     run_document run = run_document::from_json(lenet_text);
     run.set(path, value, "--set");
+    run.origins.clear();
     return refusal_of<setting_error>([&] { run.check(); });
   };
   EXPECT_EQ(problem("network.model", "a.safetensors"),
@@ -387,6 +392,7 @@ TEST(run_document, refuses_split_settings_beside_a_separate_test_set) {
   auto const problem = [](std::string_view data) {
     run_document run = run_document::from_json(lenet_text);
     run.set("data", data, "--set");
+    run.origins.clear();
     return refusal_of<setting_error>([&] { run.check(); });
   };
   constexpr std::string_view sentence = "expected the default, because the test set has its own files, got ";
@@ -416,6 +422,7 @@ TEST(run_document, requires_files_classes_and_format_fields_of_records) {
   auto const problem = [](std::string const& fields) {
     run_document run = run_document::from_json(lenet_text);
     run.set("data", "{\"records\": {" + fields + "}}", "--set");
+    run.origins.clear();
     return refusal_of<setting_error>([&] { run.check(); });
   };
   auto const at = [&](std::string const& field, std::string const& rest) {
@@ -533,6 +540,188 @@ int size_at(std::string const& text, std::initializer_list<std::string_view> pat
   io::json_value at = parsed.root();
   for (std::string_view const name : path) at = at.at(name);
   return static_cast<int>(at.size());
+}
+
+TEST(run_document, reports_where_contradictory_fields_were_set) {
+  run_document run = run_document::from_json(
+      "{\"version\": 1,\n \"network\": {\"layers\": [{\"input\": [4]}, {\"dense\": 2}, "
+      "\"softmax_cross_entropy\"]},\n \"data\": {\"table\": {\n  \"file\": \"a\",\n  \"target\": \"t\",\n"
+      "  \"transform\": {\"schema\": [\n   {\"name\": \"x\"},\n   {\"name\": \"day\", \"type\": \"time\", "
+      "\"format\": \"dd.mm.yyyy\"}]}}}}",
+      "run.json");
+  auto const problem = [&] { return refusal_of<setting_error>([&] { run.check(); }); };
+  std::string const format = problem();
+  EXPECT_NE(
+      format.find("(run.json:6:27, data.table.transform.schema, column \"day\"): expected directives such as "
+                  "%d/%m/%Y"),
+      std::string::npos)
+      << format;
+  EXPECT_NE(format.find("got \"dd.mm.yyyy\": no year (%Y or %y): a format of times is invalid"),
+            std::string::npos)
+      << format;
+  run.set("data.table.transform", "null", "--set data.table.transform=null");
+  EXPECT_EQ(problem(), "");
+  EXPECT_EQ(run.where("data.table.transform.steps[2]"),
+            "--set data.table.transform=null, data.table.transform.steps[2]");
+  EXPECT_EQ(run.where("data.table.file"), "run.json:4:11, data.table.file");
+  EXPECT_EQ(run.where("data.table.bad"), "run.json:3:20, data.table.bad");
+  EXPECT_EQ(run.where("ranks.count"), "ranks.count");
+  run.set("data.table.file", "", "COHORT_SET_DATA__TABLE__FILE");
+  EXPECT_EQ(
+      problem(),
+      "a document does not describe a run (COHORT_SET_DATA__TABLE__FILE, data.table.file): expected a file "
+      "with a table, got none");
+  std::string const flag = "--set output.report=" + std::string(100, 'r');
+  run.set("output.report", std::string(100, 'r'), flag);
+  EXPECT_EQ(run.where("output.report"), "--set output.report=…, output.report");
+  run.set("data", "table", "--set data=table");
+  EXPECT_EQ(run.where("data.table.target"), "--set data=table, data.table.target");
+  run.origins["output"] = "run.json:9:1";
+  run.set("output.resume", "true", "--resume");
+  run.set("data", "digits", "--set data=digits");
+  EXPECT_EQ(
+      problem(),
+      "a document does not describe a run (run.json:9:1, output.checkpoints): expected a folder, because "
+      "resume or checkpoint_every is set, got none");
+}
+
+/// Every member of the settings of a table that a message may name becomes the path of a field.
+TEST(run_document, explains_errors_in_the_terms_of_documents) {
+  run_document run = run_document::from_json(
+      with("\"data\": {\"table\": {\"file\": \"a\", \"target\": \"t\"}}"), "run.json");
+  for (std::string_view const field : detail::names_of_fields<table_settings>().all) {
+    std::string const name(field);
+    EXPECT_EQ(run.explain("x: expected y; see table_settings::" + name + ", got z"),
+              "x: expected y; see data.table.format." + name + ", got z");
+  }
+  for (std::string_view const field : detail::names_of_fields<encoder_settings>().all)
+    EXPECT_EQ(run.explain("encoder_settings::" + std::string(field)), "data.table." + std::string(field));
+  EXPECT_EQ(
+      run.explain(
+          "a value is not a valid class label (a.csv, column t, row 1): expected a whole number from 0; "
+          "for a number to predict, set .regression = true, got 0.5"),
+      "a value is not a valid class label (a.csv, column t, row 1): expected a whole number from 0; for a "
+      "number to predict, set data.table.regression: true, got 0.5");
+  EXPECT_EQ(
+      run.explain("this character cannot have this meaning in a table (table_settings::decimal): expected x"),
+      "this character cannot have this meaning in a table (run.json:1:114, data.table.format.decimal): "
+      "expected x");
+  EXPECT_EQ(run.explain("x (fit, accumulate): y; fit_settings::blocks, .sharding = sharding::local"),
+            "x (fit, accumulate): y; training.blocks, training.sharding: local");
+  // Files, functions and numbers are no fields.
+  for (char const* const plain :
+       {"cannot read the file (data.csv): no such file", "a b (data.csv:1:2, column c): x",
+        "x (layers[2]): gzip::read_file of cohort/zlib.hpp, a.size = 3, 1.5", "", "x (", "x ()"})
+    EXPECT_EQ(run.explain(plain), plain);
+  run.set("data", R"({"series": {"file": "s.csv", "length": 3}})", "--set data");
+  EXPECT_EQ(run.explain("see table_settings::missing"), "see data.series.format.missing");
+  EXPECT_EQ(run.explain("a (window_settings::length): b"), "a (--set data, data.series.length): b");
+}
+
+// ---- every field with a wrong value ---------------------------------------------------------------------
+
+/// Visits the fields of a JSON Schema: their paths, and documents with values that the schema refuses.
+class wrong_documents {
+ public:
+  /// `visit` receives the path of a field, as in messages, and a document.
+  using visitor = std::function<void(std::string const& path, std::string const& text)>;
+
+  wrong_documents(io::json_value root, visitor visit) : root_(root), visit_(std::move(visit)) {
+    for (io::json_value const field : root.at("properties").items())
+      if (field.key() != "$schema") add(field, {std::string(field.key()), quoted(field.key()) + ": ", ""});
+  }
+
+ private:
+  /// A value in a document: its path, and the text before and after it.
+  struct place {
+    std::string path, before, after;
+  };
+
+  static std::string quoted(std::string_view key) { return '"' + std::string(key) + '"'; }
+
+  /// A document with `value` on a line of its own.
+  void visit(place const& at, std::string const& value) const {
+    constexpr std::string_view network = "\"network\": {\"layers\": [{\"input\": [4]}]}, ";
+    std::string text = "{";
+    if (!at.path.starts_with("version")) text += "\"version\": 1, ";
+    if (!at.path.starts_with("network")) text += network;
+    visit_(at.path, text + at.before + '\n' + value + at.after + '}');
+  }
+
+  void add(io::json_value schema, place const& at) {
+    if (auto const reference = schema.find("$ref")) {
+      std::string const name(reference->string().substr(8));
+      if (++depths_[name] <= 2) add(root_.at("$defs").at(name), at);
+      --depths_[name];
+      return;
+    }
+    if (auto const alternatives = schema.find("anyOf")) {
+      visit(at, "[[true]]");
+      for (io::json_value const one : alternatives->items())
+        if (!one.find("enum") && !is_null_choice(one)) add(one, at);
+      return;
+    }
+    if (schema.find("const")) return visit(at, "2");
+    if (schema.find("enum")) {
+      visit(at, "\"no such word\"");
+      return visit(at, "[[true]]");
+    }
+    std::string const type(schema.at("type").string());
+    visit(at, type == "array" ? "{\"a\": [true]}" : "[[true]]");
+    if (type == "array") add(schema.at("items"), {at.path + "[0]", at.before + "[", "]" + at.after});
+    if (type == "integer" || type == "number") add_bounds(schema, at);
+    if (type != "object") return;
+    if (schema.find("maxProperties"))  // a choice
+      visit(at, "{\"no_such_name\": {}}");
+    else
+      visit({at.path + ".no_such_field", at.before + "{\"no_such_field\": ", "}" + at.after}, "1");
+    for (io::json_value const field : schema.at("properties").items())
+      add(field, {at.path + '.' + std::string(field.key()), at.before + "{" + quoted(field.key()) + ": ",
+                  "}" + at.after});
+  }
+
+  void add_bounds(io::json_value schema, place const& at) const {
+    if (auto const least = schema.find("minimum"); least && least->number() > -1e15)
+      visit(at, std::to_string(static_cast<std::int64_t>(least->number()) - 1));
+    if (auto const above = schema.find("exclusiveMinimum")) visit(at, std::to_string(above->number()));
+    if (auto const most = schema.find("maximum"); most && most->number() < 1e15)
+      visit(at, std::to_string(static_cast<std::int64_t>(most->number()) + 1));
+    if (auto const below = schema.find("exclusiveMaximum")) visit(at, std::to_string(below->number()));
+  }
+
+  /// Null, or a choice as an object of names with the value null.
+  static bool is_null_choice(io::json_value schema) {
+    auto const properties = schema.find("properties");
+    bool const has_fields = properties && properties->size() > 0;
+    auto const type = (has_fields ? *properties->items().begin() : schema).find("type");
+    return type && type->string() == "null";
+  }
+
+  io::json_value root_;
+  visitor visit_;
+  std::map<std::string, int> depths_;
+};
+
+TEST(run_document, reports_line_and_path_of_each_field_with_a_wrong_value) {
+  io::json_document const schema = io::parse_json(run_document_schema(), "schema");
+  int documents = 0;
+  std::set<std::string> paths;
+  wrong_documents(schema.root(), [&](std::string const& path, std::string const& text) {
+    ++documents;
+    paths.insert(path);
+    std::string const message = refused(text);
+    EXPECT_NE(message.find("(run.json:2:"), std::string::npos) << text << '\n' << message;
+    EXPECT_NE(message.find(", $." + path), std::string::npos) << text << '\n' << message;
+    EXPECT_NE(message.find("): expected "), std::string::npos) << text << '\n' << message;
+    for (char const* const foreign : {"::", "json_value", "nullptr"})
+      EXPECT_EQ(message.find(foreign), std::string::npos) << message;
+  });
+  for (char const* const path :
+       {"data.table.format.decimal", "data.table.transform.schema[0].type", "optimizer.rule.adam.beta1",
+        "optimizer.rule.sgd.learning_rate.step.every", "network.layers[0].conv2d.filters", "training.batch",
+        "strategy.averaging.every", "ranks.deadline", "output.keep", "evaluation.top"})
+    EXPECT_TRUE(paths.contains(path)) << path;
+  EXPECT_GT(documents, 1000);
 }
 
 TEST(run_document, covers_every_member_of_the_settings) {

@@ -11,6 +11,8 @@
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/training/evaluation_settings.hpp>
 #include <cohort/training/settings.hpp>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +88,9 @@ struct run_document {
   rank_settings ranks{};
   evaluation_settings evaluation{};
   output_settings output{};
+  /// Where each field was set: "data.table.file" → "run.yaml:12:9", or the origin of `set`. No field of
+  /// documents, and not compared.
+  std::map<std::string, std::string, std::less<>> origins{};
 
   /// Reads a document. `version` is required, `$schema` is ignored, and other omitted fields have defaults.
   static run_document from_json(std::string_view text, std::string_view name = "JSON text");
@@ -100,11 +105,20 @@ struct run_document {
   ///           after an error.
   void set(std::string_view path, std::string_view value, std::string_view origin);
 
-  /// Throws setting_error if the network or a field that the chosen data set needs is missing, or if fields
-  /// contradict each other.
+  /// Throws setting_error, with origin and path of the field, if the network or a field that the chosen data
+  /// set needs is missing, or if fields contradict each other.
   void check() const;
 
-  /// Returns the names of all backends. A program may offer only some of these backends.
+  /// Returns the origin of a field and its path: "run.yaml:12:9, data.table.file". For a field that was not
+  /// set, the origin is that of the nearest field around it, if any.
+  std::string where(std::string_view path) const;
+
+  /// Returns the message of an error during the run, in the terms of documents: members of C++ structs become
+  /// paths of fields (table_settings::missing becomes data.table.format.missing), and the path of the field
+  /// that is wrong is preceded by its origin.
+  std::string explain(std::string_view message) const;
+
+  /// Returns the names of all backends. A program may offer only some of them.
   static std::span<std::string_view const> backends();
 
   friend bool operator==(run_document const& a, run_document const& b);

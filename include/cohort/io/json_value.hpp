@@ -128,6 +128,8 @@ class json_value {
   std::string_view key() const { return node().key; }
   /// Returns the value's path: $.layers[3].kernel.
   std::string path() const { return tree_->path(id_); }
+  /// Returns name, line and column of the value in its text: "lenet.json:12:9".
+  std::string location() const;
 
   /// Throws data_error about this value, for the caller's own checks. Without `got`, describes the value.
   [[noreturn]] void refuse(std::string expected, std::string got) const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
@@ -306,7 +307,12 @@ inline void check_pipeline(transform_pipeline const& how, table_settings const& 
     refuse_field("data.table.format",
                  "no columns, number_columns and text_columns, because transform has a schema",
                  "names of columns");
-  how.check();
+  try {
+    how.check();
+  } catch (setting_error const& refused) {  // of a column of the schema, or a step
+    refusal const& why = refused.why();
+    refuse_field("data.table.transform." + why.where, why.expected, text_of({why.got, ": ", why.what}));
+  }
 }
 inline void check_source(table_source const& s) {
   require_path(s.file, "data.table.file", "a file with a table");
@@ -376,6 +382,147 @@ inline void check_source(records_source const& s) {
   require_path(s.cache, "data.records.cache", "auto, none, or a folder");
 }
 
+inline void check_fields(run_document const& run) {
+  network_source const& network = run.network;
+  if (network.layers.has_value() == !network.model.empty())
+    refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
+  if (network.optimizer_state && network.model.empty())
+    refuse_field("network.optimizer_state", "false, because layers have no optimizers' state", "true");
+  if (network.optimizer_state && !network.parameters)
+    refuse_field("network.parameters", "true, because optimizer_state continues the model's training",
+                 "false");
+  if (run.ranks.communicator == "self" && run.ranks.count > 1)
+    refuse_field("ranks.count", "1 with communicator self", std::to_string(run.ranks.count));
+  std::visit([](auto const& one) { check_source(one); }, run.data);
+  if (run.output.checkpoints.empty() && (run.output.resume || run.output.checkpoint_every > 0))
+    refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
+  if (run.training.workers == 0 && !run.tune)
+    refuse_field("training.workers", "at least 1, or training.tune: true to choose the number", "0");
+}
+
+// ---- terms of documents ---------------------------------------------------------------------------------
+
+/// Adds the origins of all fields of a value.
+void add_origins(std::map<std::string, std::string, std::less<>>& origins, io::json_value value) {
+  if (std::string const path = value.path(); path.size() > 2) origins[path.substr(2)] = value.location();
+  if (value.kind() != io::json_kind::object && value.kind() != io::json_kind::array) return;
+  for (io::json_value const part : value.items()) add_origins(origins, part);
+}
+
+/// A C++ struct whose members are fields of documents.
+struct document_term {
+  std::string_view type;
+  std::string path;
+  std::vector<std::string_view> fields;
+};
+
+/// Returns the names of the fields of a struct, or of the part of a struct that a table describes.
+template <class Table>
+std::vector<std::string_view> names_in_table(Table part) {
+  field_names names;
+  field_table(names, part);
+  return names.all;
+}
+
+std::vector<document_term> terms_of(run_document run) {
+  std::string const data = text_of({"data.", data_names[run.data.index()]});
+  std::vector<document_term> terms{
+      {"table_settings", data + ".format", names_in_table(table_settings())},
+      {"encoder_settings", data, names_in_table(encoder_settings())},
+      {"window_settings", data, names_in_table(window_settings())},
+      {"image_settings", data, names_in_table(image_options())},
+      {"split_settings", data, names_in_table(table_source())},
+      {"normalisation_settings", "normalise", names_in_table(normalisation_settings())},
+      {"evaluation_settings", "evaluation", names_in_table(evaluation_settings())},
+      {"optimizer_settings", "optimizer", names_in_table(optimizer_part{run.training})}};
+  for (std::string_view const type : {"fit_settings", "loader_settings", "training_settings"})
+    terms.push_back({type, "training", names_in_table(training_part{run})});
+  return terms;
+}
+
+inline bool is_name_sign(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+/// Returns the name at the beginning of a text; "" if there is none.
+inline std::string_view name_at(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size() && is_name_sign(text[size])) ++size;
+  return text.substr(0, size);
+}
+
+/// Returns a text with fields of documents in place of members of C++ structs.
+class term_translator {
+ public:
+  explicit term_translator(run_document const& run) : terms_(terms_of(run)) {}
+
+  std::string translated(std::string_view text) const {
+    std::string result;
+    while (!text.empty()) {
+      bool const begins = result.empty() || (!is_name_sign(result.back()) && result.back() != '.');
+      std::size_t const read = begins ? std::max(read_member(text, result), read_value(text, result)) : 0;
+      if (read == 0) result += text.front();
+      text.remove_prefix(std::max<std::size_t>(read, 1));
+    }
+    return result;
+  }
+
+ private:
+  document_term const* find(std::string_view type, std::string_view field) const {
+    auto const found = std::ranges::find_if(terms_, [&](document_term const& term) {
+      return (type.empty() || term.type == type)
+             && std::ranges::find(term.fields, field) != term.fields.end();
+    });
+    return found == terms_.end() ? nullptr : &*found;
+  }
+
+  /// Appends the path for type::member at the beginning of a text. Returns the characters that were read.
+  std::size_t read_member(std::string_view text, std::string& to) const {
+    std::string_view const type = name_at(text);
+    if (type.empty() || !text.substr(type.size()).starts_with("::")) return 0;
+    std::string_view const field = name_at(text.substr(type.size() + 2));
+    document_term const* const term = find(type, field);
+    if (!term) return 0;
+    to += text_of({term->path, ".", field});
+    return type.size() + 2 + field.size();
+  }
+
+  /// Appends "path: value" for .member = value. Returns the characters that were read.
+  std::size_t read_value(std::string_view text, std::string& to) const {
+    if (!text.starts_with('.')) return 0;
+    std::string_view const field = name_at(text.substr(1));
+    document_term const* const term = field.empty() ? nullptr : find({}, field);
+    std::size_t read = 1 + field.size();
+    if (!term || !text.substr(read).starts_with(" = ")) return 0;
+    read += 3;
+    std::string_view const type = name_at(text.substr(read));  // of an enumeration
+    if (!type.empty() && text.substr(read + type.size()).starts_with("::")) read += type.size() + 2;
+    to += text_of({term->path, ".", field, ": "});
+    return read;
+  }
+
+  std::vector<document_term> terms_;
+};
+
+/// Returns the characters at the beginning of a text that may form a path such as data.table.format.
+inline std::string_view path_at(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size() && (is_name_sign(text[size]) || std::string_view(".[]").find(text[size]) < 3))
+    ++size;
+  return text.substr(0, size);
+}
+
+/// Returns whether a document has the field of a path, up to the first index of a list.
+inline bool has_field(io::json_value fields, std::string_view path) {
+  std::string_view rest = path.substr(0, path.find('['));
+  while (!rest.empty()) {
+    std::string_view const name = name_at(rest);
+    auto const found = fields.kind() == io::json_kind::object ? fields.find(name) : std::nullopt;
+    if (!found) return false;
+    fields = *found;
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  }
+  return !path.empty();
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -387,6 +534,7 @@ run_document run_document::from(io::json_value root) {
       root.refuse("a field \"version\": 1, the format of the document", "no such field");
     run_document run;
     detail::object_codec<run_document>().read(root, run);
+    detail::add_origins(run.origins, root);
     return run;
   } catch (data_error const& problem) {
     refusal const& why = problem.why();
@@ -402,24 +550,47 @@ run_document run_document::from_json(std::string_view text, std::string_view nam
 
 void run_document::set(std::string_view path, std::string_view value, std::string_view origin) {
   detail::field_assignment(path, value, origin).apply(*this);
+  auto const is_inside = [&](auto const& entry) {
+    std::string_view const field = entry.first;
+    return field.starts_with(path)
+           && (field.size() == path.size() || field[path.size()] == '.' || field[path.size()] == '[');
+  };
+  std::erase_if(origins, is_inside);
+  constexpr std::size_t longest = 80;
+  std::size_t const end = origin.find('=');  // of a flag with a long value
+  bool const is_short = origin.size() <= longest || end == origin.npos;
+  origins.emplace(path, is_short ? std::string(origin) : detail::text_of({origin.substr(0, end + 1), "…"}));
+}
+
+std::string run_document::where(std::string_view path) const {
+  std::string_view field = path.substr(0, path.find(", "));
+  auto found = origins.find(field);
+  while (found == origins.end() && !field.empty()) {
+    std::size_t const end = field.find_last_of(".[");
+    field = field.substr(0, end == field.npos ? 0 : end);
+    found = origins.find(field);
+  }
+  return found == origins.end() ? std::string(path) : detail::text_of({found->second, ", ", path});
+}
+
+std::string run_document::explain(std::string_view message) const {
+  std::string text = detail::term_translator(*this).translated(message);
+  std::size_t const open = text.find(" (");
+  if (open == text.npos) return text;
+  std::string const path(detail::path_at(std::string_view(text).substr(open + 2)));
+  io::json_document const fields = io::parse_json(to_json(*this), "document");
+  if (detail::has_field(fields.root(), path)) text.replace(open + 2, path.size(), where(path));
+  return text;
 }
 
 void run_document::check() const {
-  if (network.layers.has_value() == !network.model.empty())
-    detail::refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
-  if (network.optimizer_state && network.model.empty())
-    detail::refuse_field("network.optimizer_state", "false, because layers have no optimizers' state",
-                         "true");
-  if (network.optimizer_state && !network.parameters)
-    detail::refuse_field("network.parameters", "true, because optimizer_state continues the model's training",
-                         "false");
-  if (ranks.communicator == "self" && ranks.count > 1)
-    detail::refuse_field("ranks.count", "1 with communicator self", std::to_string(ranks.count));
-  std::visit([](auto const& one) { detail::check_source(one); }, data);
-  if (output.checkpoints.empty() && (output.resume || output.checkpoint_every > 0))
-    detail::refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
-  if (training.workers == 0 && !tune)
-    detail::refuse_field("training.workers", "at least 1, or training.tune: true to choose the number", "0");
+  try {
+    detail::check_fields(*this);
+  } catch (setting_error const& problem) {
+    refusal const& why = problem.why();
+    throw setting_error(
+        {.what = why.what, .where = where(why.where), .expected = why.expected, .got = why.got});
+  }
 }
 
 std::span<std::string_view const> run_document::backends() { return detail::backend_names; }

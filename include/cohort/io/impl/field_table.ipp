@@ -22,8 +22,22 @@ std::size_t index_of_name(io::json_value at, std::string_view what, std::string_
   return static_cast<std::size_t>(found - known.begin());
 }
 
+/// Returns the field of an object with a path such as "adam.beta1"; nullopt if there is none.
+std::optional<io::json_value> find_path(io::json_value value, std::string_view path) {
+  for (;;) {
+    if (value.kind() != io::json_kind::object) return std::nullopt;
+    std::size_t const end = std::min(path.find('.'), path.size());
+    auto const field = value.find(path.substr(0, end));
+    if (!field || end == path.size()) return field;
+    value = *field;
+    path.remove_prefix(end + 1);
+  }
+}
+
 void refuse_setting(io::json_value value, setting_error const& refused) {
   refusal const& why = refused.why();
+  if (auto const field = find_path(value, why.where); field && !why.expected.empty() && !why.got.empty())
+    field->refuse(why.expected, why.got);
   std::string got = why.where.empty() ? why.what : why.where;
   if (!why.got.empty()) got += ' ' + why.got;
   value.refuse(why.expected.empty() ? std::string("valid settings") : std::string(why.expected),

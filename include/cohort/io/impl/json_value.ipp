@@ -111,6 +111,10 @@ json_value::range json_value::items() const {
   return {{*tree_, first}, {*tree_, first + n.children}};
 }
 
+std::string json_value::location() const {
+  return detail::text_of({tree_->name, ":", node().line, ":", node().column});
+}
+
 void json_value::refuse(std::string expected, std::string got) const {
   tree_->refuse(id_, node().line, node().column, std::move(expected), std::move(got));
 }
