@@ -25,6 +25,15 @@ void each_softmax_block(host_arguments<T> const& a, Visit visit) {
       visit(row + place, std::min(softmax_block, area - place), area, row + size);
 }
 
+/// Finds the largest channel at each position of a block of each_softmax_block.
+template <class T>
+void find_largest(T const* input, std::size_t first, std::size_t places, std::size_t step, std::size_t last,
+                  T* largest) {
+  std::copy_n(input + first, places, largest);
+  for (std::size_t c = first; c < last; c += step)
+    for (std::size_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], input[c + i]);
+}
+
 constexpr inference infer_softmax(shape const& input, char const* sentence) {
   if (input.rank == 0 || channels_of(input) < 2) return {sentence, {"input", input}};
   return input;
@@ -57,9 +66,7 @@ struct softmax {
     detail::each_softmax_block(
         a, [&](std::size_t first, std::size_t places, std::size_t step, std::size_t last) {
           T largest[detail::softmax_block], total[detail::softmax_block] = {};
-          std::copy_n(a.inputs[0] + first, places, largest);
-          for (std::size_t c = first; c < last; c += step)
-            for (std::size_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], a.inputs[0][c + i]);
+          detail::find_largest(a.inputs[0], first, places, step, last, largest);
           for (std::size_t c = first; c < last; c += step)
             for (std::size_t i = 0; i < places; ++i)
               total[i] += a.output[c + i] = std::exp(a.inputs[0][c + i] - largest[i]);
@@ -107,9 +114,7 @@ struct log_softmax {
     detail::each_softmax_block(
         a, [&](std::size_t first, std::size_t places, std::size_t step, std::size_t last) {
           T largest[detail::softmax_block], total[detail::softmax_block] = {};
-          std::copy_n(a.inputs[0] + first, places, largest);
-          for (std::size_t c = first; c < last; c += step)
-            for (std::size_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], a.inputs[0][c + i]);
+          detail::find_largest(a.inputs[0], first, places, step, last, largest);
           for (std::size_t c = first; c < last; c += step)
             for (std::size_t i = 0; i < places; ++i) total[i] += std::exp(a.inputs[0][c + i] - largest[i]);
           for (std::size_t i = 0; i < places; ++i) total[i] = std::log(total[i]);
