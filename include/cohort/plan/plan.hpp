@@ -92,11 +92,15 @@ struct forward_request {
 /// `ready`           called on this thread when a bucket is complete; set only for the last micro-batch.
 /// `statistics`      a worker's part of batch_statistics, into which the statistics of these examples are
 ///                   merged; null: they are discarded.
+/// `output_gradients`  of a plan with output_gradients: the gradients of its outputs, dense; f32 or the
+///                   backend's scalar. They are multiplied by `output_scale`, not by `gradient_scale`.
 struct backward_request {
   double gradient_scale = 1;
   bool accumulate = false;
   ready_function const* ready = nullptr;
   detail::batch_moments* statistics = nullptr;
+  std::span<tensor_view const> output_gradients{};
+  double output_scale = 1;
 };
 
 /// One thread's memory to run a plan: arena, gradients, bound kernels.
@@ -122,10 +126,18 @@ class plan_context {
   /// Computes the gradients of the last forward.
   virtual void backward(backward_request const& request) = 0;
 
-  /// Inference: output `which` of the plan, dense, for the examples of the last forward.
+  /// Output `which` of the plan, dense, for the examples of the last forward.
   ///
-  /// Errors    setting_error if the plan has no such output; a plan for training has no outputs.
+  /// Order     in training: valid until backward.
+  /// Errors    setting_error if the plan has no such output; a plan for training has outputs only with
+  ///           output_gradients.
   virtual tensor_view output(int which = 0) const = 0;
+  /// Gradient of input `which` after backward, dense. Zeros for an input of indices, and for an input on
+  /// which no loss or output depends.
+  ///
+  /// Order     valid until the next forward.
+  /// Errors    setting_error unless the plan has input_gradients.
+  virtual tensor_view input_gradient(int which = 0) const = 0;
 
   /// Runs the last forward again. Returns the name of the first step whose result is not finite, "the input"
   /// if an input is not finite, or "" if everything is finite.
@@ -145,6 +157,7 @@ class plan_context {
 struct plan_sums {
   std::vector<int> forward{};
   std::vector<int> backward{};
+  bool operator==(plan_sums const&) const = default;
 };
 
 /// Graph compiled for one backend and one batch size. Immutable; any number of threads can share it.
@@ -160,7 +173,8 @@ class plan {
   virtual recomputation_cost recomputed() const = 0;
   /// Kernels in execution order, forward first.
   virtual std::vector<plan_row> rows() const = 0;
-  /// Shapes of inputs and outputs without the batch.
+  /// Shapes of inputs and outputs without the batch. Of a plan with output_gradients: of those outputs that
+  /// are not losses.
   virtual std::span<shape const> inputs() const = 0;
   virtual std::span<shape const> outputs() const = 0;
 

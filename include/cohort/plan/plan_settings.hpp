@@ -15,7 +15,11 @@ class tuning;
 /// `contexts`      number of contexts that count towards `max_bytes`
 /// `state_arrays`  number of arenas of optimizer state that count towards `max_bytes`
 /// `accumulates`   whether the memory of contexts for gradient accumulation counts too
-/// `outputs`       at inference: node ids of the layers whose outputs are kept; empty: the graph's outputs
+/// `outputs`       node ids of the layers whose outputs are kept; empty: the graph's outputs. In training only
+///                 with `output_gradients`
+/// `output_gradients`  in training: the outputs that are not losses are kept, and backward begins with their
+///                 gradients, which the caller provides
+/// `input_gradients`   in training: backward also computes the gradients of the inputs
 /// `recompute`     activation checkpointing; used in training only
 /// `tune`          selects among several implementations of a layer; must support the backend. null: the
 ///                 backend's fixed rules
@@ -27,6 +31,8 @@ struct plan_settings {
   int state_arrays = 0;
   bool accumulates = false;
   std::vector<int> outputs{};
+  bool output_gradients = false;
+  bool input_gradients = false;
   recomputation recompute{};
   tuning* tune = nullptr;
 };

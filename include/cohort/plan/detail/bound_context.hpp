@@ -8,6 +8,7 @@
 #include <cohort/plan/parameter_store.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -43,6 +44,7 @@ class bound_context final : public plan_context {
         inputs_(made_->inputs, made_->code.targets, made_->batch, made_->training, passes_,
                 made_->code.masks),
         host_outputs_(made_->outputs.size()),
+        host_input_gradients_(made_->code.input_gradient_slots.size()),
         losses_(made_->code.targets.size() * sizeof(loss_sum), passes_.results()) {
     memory_.arena.resize(made_->code.arena_bytes, passes_.space());
     bind();
@@ -69,6 +71,7 @@ class bound_context final : public plan_context {
     inputs_.scale(request.gradient_scale);
     accumulate_ = request.accumulate;
     statistics_ = request.statistics;
+    load_output_gradients(request);
     std::size_t done = 0;
     if (request.ready && *request.ready)
       for (completion const& c : made_->code.completions) {
@@ -86,11 +89,28 @@ class bound_context final : public plan_context {
                                         made_->training ? ", the number of outputs of a plan for training"
                                                         : ", the number of outputs"},
                            .got = {which}});
-    auto const& slot =
-        made_->code
-            .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
-    shape const dims = made_->outputs[static_cast<std::size_t>(which)].batched(inputs_.examples());
-    return {reinterpret_cast<T const*>(on_host(arena_ + slot.offset, static_cast<std::size_t>(which))), dims};
+    auto const index = static_cast<std::size_t>(which);
+    std::byte const* const host =
+        on_host(slot_address(made_->code.output_slots[index]), made_->outputs[index], host_outputs_[index]);
+    return {reinterpret_cast<T const*>(host), made_->outputs[index].batched(inputs_.examples())};
+  }
+
+  tensor_view input_gradient(int which) const override {
+    std::vector<int> const& slots = made_->code.input_gradient_slots;
+    if (which < 0 || static_cast<std::size_t>(which) >= slots.size())
+      throw setting_error({.what = "the plan has no gradient of an input with this index",
+                           .expected = {"an index below ", slots.size()},
+                           .got = {which}});
+    auto const index = static_cast<std::size_t>(which);
+    shape const dims = made_->inputs[index].batched(made_->batch);
+    reusable_buffer& copy = host_input_gradients_[index];
+    if (slots[index] >= 0)
+      return {reinterpret_cast<T const*>(on_host(slot_address(slots[index]), made_->inputs[index], copy)),
+              dims};
+    auto const bytes = static_cast<std::size_t>(dims.elements()) * sizeof(T);
+    copy.resize(bytes);
+    std::memset(copy.data(), 0, bytes);
+    return {reinterpret_cast<T const*>(copy.data()), dims};
   }
 
   std::string first_non_finite() override {
@@ -325,14 +345,52 @@ class bound_context final : public plan_context {
     return made_->store->table()[static_cast<std::size_t>(p)].room * sizeof(T);
   }
 
-  /// Returns the address of an output in the processor's memory; downloads the output if necessary.
-  std::byte const* on_host(std::byte const* device_address, std::size_t which) const {
+  std::byte* slot_address(int slot) const {
+    return arena_ + made_->code.slots[static_cast<std::size_t>(slot)].offset;
+  }
+
+  /// Writes the gradients of the outputs, times their scale, to their slots.
+  void load_output_gradients(backward_request const& request) {
+    std::vector<int> const& slots = made_->code.output_gradient_slots;
+    if (request.output_gradients.size() != slots.size())
+      throw shape_error({.what = "backward got the wrong number of gradients of outputs",
+                         .expected = {slots.size()},
+                         .got = {request.output_gradients.size()}});
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      tensor_view const& given = request.output_gradients[i];
+      if (shape const wanted = made_->outputs[i].batched(made_->batch);
+          !(given.dims == wanted) || (given.type != element_type::f32 && given.type != element_of<T>))
+        throw shape_error({.what = "the gradient of an output has the wrong shape or element type",
+                           .where = {"output ", i},
+                           .expected = {to_string(wanted), " x ", name_of(element_of<T>)},
+                           .got = {to_string(given.dims), " x ", name_of(given.type)}});
+      auto const count = static_cast<std::size_t>(given.dims.elements());
+      std::byte* const slot = slot_address(slots[i]);
+      if (passes_.space()) host_gradient_.resize(count * sizeof(T));
+      T* const to = reinterpret_cast<T*>(passes_.space() ? host_gradient_.data() : slot);
+      auto const write = [&](auto const& from) {
+        std::ranges::transform(from, to, [&](auto g) {
+          return request.output_scale == 1 ? static_cast<T>(g)
+                                           : static_cast<T>(static_cast<double>(g) * request.output_scale);
+        });
+      };
+      if (given.type == element_of<T>)
+        write(given.template as<T>());
+      else
+        write(given.template as<float>());
+      if (passes_.space()) passes_.upload(host_gradient_.data(), slot, count * sizeof(T));
+    }
+  }
+
+  /// Returns the address of a dense slot's content in the processor's memory; downloads it to `copy` if
+  /// necessary. `example`: its shape without the batch.
+  std::byte const* on_host(std::byte const* device_address, shape const& example,
+                           reusable_buffer& copy) const {
     if (!passes_.space()) return device_address;
-    std::size_t const bytes =
-        static_cast<std::size_t>(made_->outputs[which].batched(made_->batch).elements()) * sizeof(T);
-    host_outputs_[which].resize(bytes);
-    passes_.download(device_address, host_outputs_[which].data(), bytes);
-    return host_outputs_[which].data();
+    std::size_t const bytes = static_cast<std::size_t>(example.batched(made_->batch).elements()) * sizeof(T);
+    copy.resize(bytes);
+    passes_.download(device_address, copy.data(), bytes);
+    return copy.data();
   }
 
   std::shared_ptr<compiled<B> const> made_;
@@ -344,7 +402,9 @@ class bound_context final : public plan_context {
   std::byte* gradients_;
   step_inputs<T> inputs_;
   mutable std::vector<reusable_buffer> host_outputs_;  // copies of outputs on the host
-  buffer losses_;                                      // one loss_sum per target
+  mutable std::vector<reusable_buffer> host_input_gradients_;
+  reusable_buffer host_gradient_;  // of an output, before its upload
+  buffer losses_;                  // one loss_sum per target
   std::vector<bound> forward_;
   std::vector<bound> backward_;
   std::vector<bound_input> bound_inputs_;

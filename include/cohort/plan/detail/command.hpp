@@ -70,6 +70,8 @@ struct program {
   std::size_t bytes_saved = 0;  ///< bytes saved by recomputation
   plan_sums sums;
   std::vector<int> output_slots;
+  std::vector<int> output_gradient_slots;  ///< one per output; filled before backward
+  std::vector<int> input_gradient_slots;   ///< one per input; −1: no gradient reaches the input
 };
 
 }  // namespace cohort::detail

@@ -30,6 +30,8 @@ class compiler {
         backend_(store.backend()),
         batch_(settings.batch),
         training_(settings.training),
+        output_gradients_(settings.training && settings.output_gradients),
+        input_gradients_(settings.training && settings.input_gradients),
         tune_(autotuner_of<B>(settings)) {
     low_ = lower(
         net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training_); }, settings.outputs,
@@ -41,10 +43,9 @@ class compiler {
     write_in_place(low_, operations_, values_, made_.slots, recomputed_);
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
       emit_forward(static_cast<int>(s), made_.forward, plan_pass::forward);
-    if (training_)
-      emit_backward();
-    else
-      emit_outputs();
+    if (!training_ || output_gradients_) emit_outputs();
+    if (training_) emit_backward();
+    if (input_gradients_) emit_input_gradients();
     made_.arena_bytes = assign_offsets(made_.slots);
     made_.saved_gradient_bytes = largest_gradient();
     made_.bytes_saved = recomputed_.bytes_saved;
@@ -53,6 +54,12 @@ class compiler {
   program<B> release_program() { return std::move(made_); }
   std::vector<plan_row> release_rows() { return std::move(rows_.rows); }
   lowered_graph const& lowered() const { return low_; }
+  /// Values of the outputs that the plan has: with output_gradients, those that are not losses.
+  std::vector<int> output_values() const {
+    std::vector<int> kept = low_.output_values;
+    if (output_gradients_) std::erase_if(kept, [&](int v) { return is_loss(v); });
+    return kept;
+  }
 
  private:
   using stored = stored_value<layout>;
@@ -66,6 +73,7 @@ class compiler {
       auto const v = static_cast<std::size_t>(low_.batch_values[i]);
       values_[v] = stored{
           {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
+      needs_gradient_[v] = input_gradients_;
     }
     made_.masks = masks_of(net_);
     int loss = 0;
@@ -78,7 +86,7 @@ class compiler {
       values_[static_cast<std::size_t>(step.output)] =
           stored{new_slot(operations_.back().output), operations_.back().output, {}};
     }
-    if (training_ && loss == 0)
+    if (training_ && loss == 0 && !output_gradients_)
       throw graph_error({.what = "this network cannot be trained: it has no loss layer",
                          .expected = "a loss, for example `| softmax_cross_entropy{}`",
                          .got = "outputs only"});
@@ -121,6 +129,11 @@ class compiler {
     int const count = is_frozen(step) ? 0 : static_cast<int>(operations_[s].parameters.size());
     for (int p = 0; p < count; ++p)
       visit(store_.table()[static_cast<std::size_t>(parameter_of(step, p))].bucket);
+  }
+  /// Returns whether a step that is a loss computes value v.
+  bool is_loss(int v) const {
+    int const step = producer_[static_cast<std::size_t>(v)];
+    return step >= 0 && loss_of_[static_cast<std::size_t>(step)] >= 0;
   }
   bool is_frozen(plan_step const& step) const {
     auto const first = static_cast<std::size_t>(store_.first_of(step.node));
@@ -244,18 +257,28 @@ class compiler {
   }
 
   void emit_outputs() {
-    for (int v : low_.output_values) {
+    for (int v : output_values()) {
       auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
       layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->layout);
       address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output",
                                    plan_pass::forward, dims);
       made_.output_slots.push_back(at.index);
     }
-    for (int slot : made_.output_slots)
-      made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // outputs are in use until the end
+    keep(made_.output_slots);  // until the end of forward
+  }
+
+  /// Extends the lifetime of slots to the next command, or to the end. Negative indices are ignored.
+  void keep(std::vector<int> const& slots) {
+    for (int slot : slots)
+      if (slot >= 0) made_.slots[static_cast<std::size_t>(slot)].used(clock_);
   }
 
   // ---- backward ------------------------------------------------------------------------------------------
+
+  /// Begins backward with the gradients of the outputs, which the context writes to slots.
+  void begin_output_gradients();
+  /// Ends backward: the gradients of the inputs stay in dense slots.
+  void emit_input_gradients();
 
   void emit_backward();
   void emit_backward(int s);
@@ -295,6 +318,8 @@ class compiler {
   B const& backend_;
   int batch_;
   bool training_;
+  bool output_gradients_;
+  bool input_gradients_;
   step_autotuner<B>* tune_;
   lowered_graph low_;
   std::vector<backend_operation<B>> operations_;

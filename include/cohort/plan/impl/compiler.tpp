@@ -15,6 +15,7 @@ void compiler<B>::emit_backward() {
   std::vector<int> missing(store_.buckets().size());  // per bucket: number of gradients to emit
   for (std::size_t s = 0; s < low_.steps.size(); ++s)
     each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
+  if (output_gradients_) begin_output_gradients();
   for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
     emit_backward(s);
     each_gradient(static_cast<std::size_t>(s), [&](int b) {
@@ -22,6 +23,36 @@ void compiler<B>::emit_backward() {
         made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
     });
   }
+}
+
+template <tensor_backend B>
+void compiler<B>::begin_output_gradients() {
+  std::vector<int> const values = output_values();
+  for (int v : values)
+    made_.output_gradient_slots.push_back(
+        new_slot(backend_.plain(low_.values[static_cast<std::size_t>(v)].dims.batched(batch_))).index);
+  keep(made_.output_gradient_slots);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto const v = static_cast<std::size_t>(values[i]);
+    if (!needs_gradient_[v]) continue;
+    stored const from{{place::arena, made_.output_gradient_slots[i]},
+                      backend_.plain(low_.values[v].dims.batched(batch_)),
+                      {}};
+    if (diffs_[v])
+      add_gradient(values[i], from, true, "output");
+    else
+      store_gradient(diffs_[v], from.at, from.layout);
+  }
+}
+
+template <tensor_backend B>
+void compiler<B>::emit_input_gradients() {
+  for (int v : low_.batch_values) {
+    auto& diff = diffs_[static_cast<std::size_t>(v)];
+    layout const plain = backend_.plain(low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
+    made_.input_gradient_slots.push_back(diff ? gradient_in(*diff, plain, v, "input").index : -1);
+  }
+  keep(made_.input_gradient_slots);
 }
 
 template <tensor_backend B>

@@ -25,7 +25,7 @@ class backend_plan final : public plan {
     made->rows = compile.release_rows();
     for (int v : compile.lowered().batch_values)
       made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
-    for (int v : compile.lowered().output_values)
+    for (int v : compile.output_values())
       made->outputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
     made->batch = settings.batch;
     made->training = settings.training;

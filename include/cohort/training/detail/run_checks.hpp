@@ -9,6 +9,7 @@
 #include <cohort/graph/graph.hpp>
 #include <cohort/training/settings.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,10 +99,15 @@ void check_ranks(training_state& run, dataset const& data, fit_settings const& h
 /// Errors    setting_error, the same on every rank.
 void check_run(training_state& run, char const* call);
 
-/// Errors    graph_error for a network without loss; shape_error unless the batch has the network's inputs,
-///           one target for each loss, and the same number of examples in each tensor and list; data_error
-///           for a weight that is negative or not finite.
-void check_batch_view(graph_view net, element_type type, batch_view const& data);
+/// Returns the network's loss layers.
+///
+/// Errors    graph_error if it has none.
+std::vector<int> losses_of(graph_view net);
+
+/// Errors    shape_error unless the batch has the network's inputs, one target for each of `losses`, and the
+///           same number of examples in each tensor and list; data_error for a weight that is negative or not
+///           finite.
+void check_batch_view(graph_view net, std::span<int const> losses, element_type type, batch_view const& data);
 
 /// Errors    shape_error unless the numbers of maps match the features of the network's inputs and targets;
 ///           setting_error for a map that is not finite or cannot be inverted.

@@ -3,11 +3,13 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/detail/worker_group.hpp>
 #include <cohort/training/listener.hpp>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cohort::detail {
@@ -50,17 +52,25 @@ class step_runner {
   /// Errors    setting_error if there are such layers, several ranks, and a strategy that does not exchange
   ///           gradients; memory_error.
   std::shared_ptr<plan const> prepare(int examples, int accumulate = 1);
-  /// Refuses a batch that does not match the network. Rescales the batch, and sets `indices` if the batch has
-  /// none.
+  /// The same for a step of a training_loop that computes `kind`, except for its number of examples.
+  ///
+  /// Errors    also setting_error if the network has layers that sum over the whole batch, and the plan has
+  ///           only some of them.
+  std::shared_ptr<plan const> prepare(int examples, work_kind kind);
+  /// Refuses a batch that does not match the network, rescales the batch, and fills in `indices` if it has
+  /// none. `losses`: the loss layers that the step computes; if there are none, targets are removed.
   ///
   /// Errors    shape_error.
-  void check(batch_view& data);
+  void check(batch_view& data, std::span<int const> losses);
+  void check(batch_view& data) { check(data, losses_of(state_.net)); }
   /// Checks once that the ranks have the same network, settings and position.
   void check_ranks_once(char const* call);
 
   /// Returns the step_info of a step on this batch. If the batch does not contain the number of examples of
   /// all ranks, sums the numbers of all ranks.
-  step_info info_of(batch_view const& data) const;
+  step_info info_of(batch_view const& data) const { return info_of(data, state_.weight_of(data)); }
+  /// The same with another weight of the batch.
+  step_info info_of(batch_view const& data, double weight) const;
 
   /// Makes a whole step. `owner`: owner of the batch's memory; see training_state::run_workers.
   step_result step(batch_view const& data, step_info const& now, int accumulate,

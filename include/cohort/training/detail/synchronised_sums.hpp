@@ -33,6 +33,7 @@ class synchronised_sums {
   /// Exact     all ranks get the same result.
   int rounds(std::int64_t examples, int micro_batches) const;
 
+  plan_sums const& sizes() const { return sizes_; }
   /// The interface that a worker's layers use for their sums.
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
 

@@ -9,13 +9,15 @@
 
 namespace cohort::detail {
 
-/// Key of a worker's plan. `layers`: for inference, the nodes whose outputs are kept; empty: the network's
-/// outputs.
+/// Key of a worker's plan. `layers`: the nodes whose outputs are kept; empty: the network's outputs. In
+/// training only with `output_gradients`; see plan_settings.
 struct work_kind {
   int examples = 0;
   bool training = true;
   bool accumulates = false;
   std::vector<int> layers{};
+  bool output_gradients = false;
+  bool input_gradients = false;
   bool operator==(work_kind const&) const = default;
 };
 

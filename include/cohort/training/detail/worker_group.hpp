@@ -64,6 +64,8 @@ class worker_group {
   /// over the ranks of `world`.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
+  /// Returns whether the layers of a plan with these sums are those that `synchronise` connected.
+  bool sums_match(plan_sums const& sizes) const { return sums_ && sums_->sizes() == sizes; }
 
   /// Makes layers carry states from step to step, for batches of `rows` examples on this rank. The states are
   /// zero at first; existing states for this number of rows are kept.
@@ -89,21 +91,32 @@ class worker_group {
   /// The same step in parts: begin_step; forward and backward for each micro-batch of this rank; exchange;
   /// end_step. Gradients are those of the mean loss over the examples of all backward calls since begin_step.
   ///
+  /// begin_step  `kind`: the plans of the step's forward and backward.
   /// forward    returns the weighted sum of the losses. `rounds`: how often each worker takes part in sums of
   ///            layers over workers and ranks, 0 or 1.
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
-  /// exchange   lets the strategy exchange the gradients, if the strategy exchanges gradients. Afterwards the
-  ///            first part of gradients() contains the gradient of the step, the other parts zeros. `now`:
-  ///            step_info of all examples. `is_only_rank`: whether there is no other rank; the strategy may
-  ///            then leave the sum over the workers to the optimizer.
+  ///            `output_gradients`: of the mean loss over these examples, one for each output of the plans.
+  /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
+  ///            gradients() holds the gradient of the step, the other parts zeros. `now`: step_info of all
+  ///            examples. `is_only_rank`: whether there is no other rank; the strategy may then leave the
+  ///            sum over the workers to the optimizer.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. `changed`: whether the caller has changed the
   ///            exchanged gradient. The outcome's loss is that of the last forward.
   ///
   /// Order     between these calls, no other call runs the workers, except further calls of forward.
-  void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
+  void begin_step(work_kind kind, step_info const& now, strategy& exchange_strategy,
+                  parameter_update& update);
   double forward(batch_view const& b, int rounds);
-  void backward(double weight);
+  void backward(double weight, std::span<tensor_view const> output_gradients = {});
+  /// Calls `consume(first row, context)` for each worker's part of the last forward or inference, in order.
+  template <class Consume>
+  void each_part(Consume consume) {
+    for (int w = 0; w < size(); ++w) {
+      index_slice const rows = rows_of(w);
+      if (rows.count > 0) consume(rows.first, *state_of(w).active);
+    }
+  }
   void exchange(step_info const& now, bool is_only_rank);
   step_outcome end_step(bool changed);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
@@ -135,10 +148,7 @@ class worker_group {
     prepare();
     refresh_stale();
     team_.run(inference_);
-    for (int w = 0; w < size(); ++w) {
-      index_slice const rows = rows_of(w);
-      if (rows.count > 0) consume(rows.first, *state_of(w).active);
-    }
+    each_part(consume);
   }
 
   /// Starts or stops timing every kernel of training.
@@ -154,9 +164,11 @@ class worker_group {
     work_kind kind{};
     bool in_parts = false;
     int micro_batches = 1;
-    int rounds = 0;     // number of times that a worker takes part in layers' sums
-    double weight = 0;  // weight of the examples whose gradients are summed
-    double former = 1;  // factor of the gradients of earlier micro-batches
+    int rounds = 0;                                   // how often a worker takes part in layers' sums
+    double weight = 0;                                // of the examples whose gradients are summed
+    double former = 1;                                // factor of the gradients of earlier micro-batches
+    std::span<tensor_view const> output_gradients{};  // of the last forward's examples
+    double output_scale = 1;                          // share of these examples in the weight
     step_info now{};
     strategy* exchange_strategy = nullptr;
     parameter_update* update = nullptr;
@@ -170,12 +182,14 @@ class worker_group {
     plan_context* active = nullptr;
     double loss = 0;
     bool has_unread_loss = false;
-    bool is_not_finite = false;  // a loss or gradient is not finite
-    bool has_announced = false;  // backward calls `ready` for each bucket
-    int backwards = 0;           // number of micro-batches whose gradients were added
+    bool is_not_finite = false;        // a loss or gradient is not finite
+    bool has_announced = false;        // backward calls `ready` for each bucket
+    int backwards = 0;                 // number of micro-batches whose gradients were added
+    bool has_other_gradients = false;  // the arena has gradients that not every plan computes
     ready_function ready{};
     std::function<void()> finish_late{};
     batch_view rows{};
+    std::vector<tensor_view> output_gradients{};
   };
   /// A job of the team. The job is a member of the group, because workers may still use it after a
   /// deadline_error.

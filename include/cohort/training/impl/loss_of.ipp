@@ -17,7 +17,7 @@ double training::loss_of(batch_view const& given) {
   activity_scope const evaluating(run, rank_progress::activity::evaluating);
   loss_meter meter(run.net, run.element());
   all_or_none(*run.world, "loss_of", "cannot compute the loss",
-              [&] { check_batch_view(run.net, run.element(), data); });
+              [&] { check_batch_view(run.net, losses_of(run.net), run.element(), data); });
   run.rescale(data);
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
   all_or_none(*run.world, "loss_of", "cannot compute the loss", [&] {

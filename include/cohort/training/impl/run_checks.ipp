@@ -233,12 +233,8 @@ void check_dataset(training_state const& run, dataset const& data, char const* c
   check_inputs(run, data, call);
   graph_view const net = run.net;
   element_type const type = run.element();
-  auto const losses = net.with_role(layer_role::loss);
+  auto const losses = losses_of(net);
   data_description const& has = data.describe();
-  if (losses.empty())
-    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
-                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
-                       .got = "outputs only"});
   if (has.targets.size() != losses.size())
     throw shape_error({.what = "the data set's number of targets differs from the network's number of losses",
                        .expected = {losses.size()},
@@ -462,16 +458,23 @@ void check_run(training_state& run, char const* call) {
   require_same_run(run, call, std::move(facts));
 }
 
-void check_batch_view(graph_view net, element_type type, batch_view const& data) {
+std::vector<int> losses_of(graph_view net) {
+  std::vector<int> losses = net.with_role(layer_role::loss);
+  if (losses.empty())
+    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
+                       .expected = "a loss, for example `| softmax_cross_entropy{}`; or steps of a "
+                                   "training_loop with gradients of the outputs",
+                       .got = "outputs only"});
+  return losses;
+}
+
+void check_batch_view(graph_view net, std::span<int const> losses, element_type type,
+                      batch_view const& data) {
   auto const refuse = [](char const* what, std::string where, std::string expected, std::string got) {
     throw shape_error(
         {.what = what, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
   };
-  auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
-  if (losses.empty())
-    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
-                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
-                       .got = "outputs only"});
+  auto const inputs = net.with_role(layer_role::input);
   if (data.count == 0 && data.inputs.empty()) return;
   if (data.inputs.size() != inputs.size() || data.targets.size() != losses.size())
     refuse("the batch does not have the network's inputs and targets", "",

@@ -21,6 +21,23 @@ std::shared_ptr<plan const> step_runner::prepare(int examples, int accumulate) {
   return made;
 }
 
+std::shared_ptr<plan const> step_runner::prepare(int examples, work_kind kind) {
+  kind.examples = std::max(1, state_.workers->micro_batch_size(examples));
+  auto compiled = state_.workers->plan_for(kind);
+  if (!kind.output_gradients || compiled->sums().forward.empty()) {
+    connect_layer_sums(*compiled);
+    return compiled;
+  }
+  bool const has_loss = !graph_view(state_.net).with_role(layer_role::loss).empty();
+  connect_layer_sums(has_loss ? *state_.workers->plan_for({.examples = kind.examples}) : *compiled);
+  if (!state_.workers->sums_match(compiled->sums()))
+    throw setting_error({.what = "a training_loop computes only some of the layers that are synchronised",
+                         .where = "training_loop::forward",
+                         .expected = "outputs that depend on all synchronised layers; or batch_norm instead",
+                         .got = "outputs that depend on fewer layers than the losses, or on more"});
+  return compiled;
+}
+
 void step_runner::connect_layer_sums(plan const& made) {
   if (state_.workers->is_synchronised() || made.sums().forward.empty()) return;
   bool const single_rank = state_.world->size() == 1;
@@ -34,8 +51,9 @@ void step_runner::connect_layer_sums(plan const& made) {
   state_.workers->synchronise(made.sums(), single_rank ? nullptr : state_.world->duplicate());
 }
 
-void step_runner::check(batch_view& data) {
-  check_batch_view(state_.net, state_.element(), data);
+void step_runner::check(batch_view& data, std::span<int const> losses) {
+  if (losses.empty()) data.targets.clear();
+  check_batch_view(state_.net, losses, state_.element(), data);
   if (data.ranks != 0 && data.ranks != state_.world->size()) {
     data.global_count = 0;
     data.even = false;
@@ -54,7 +72,7 @@ void step_runner::check_ranks_once(char const* call) {
   state_.has_checked_ranks = true;
 }
 
-step_info step_runner::info_of(batch_view const& data) const {
+step_info step_runner::info_of(batch_view const& data, double weight) const {
   std::int64_t expected = data.global_count;
   if (expected <= 0) {
     auto all = static_cast<std::uint64_t>(data.count);
@@ -64,7 +82,7 @@ step_info step_runner::info_of(batch_view const& data) const {
   return {.step = state_.position.step,
           .epoch = state_.position.epoch,
           .examples = data.count,
-          .weight = state_.weight_of(data),
+          .weight = weight,
           .expected = expected,
           .mine = state_.voting.requested()};
 }

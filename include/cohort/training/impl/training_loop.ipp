@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/graph/named_layers.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -11,19 +13,62 @@
 #include <cohort/training/detail/step_runner.hpp>
 #include <cohort/training/training.hpp>
 #include <cohort/training/training_loop.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
 
 namespace cohort {
 
 namespace detail {
 
+/// Copies of the workers' parts of some tensors, as tensors of the whole batch.
+class gathered_tensors {
+ public:
+  std::span<tensor_view const> views() const { return views_; }
+  /// Makes the list empty.
+  void clear() { views_.clear(); }
+  /// Begins with `count` rows of tensors of these shapes. The views are valid until the next call.
+  void resize(std::span<shape const> examples, int count, element_type type) {
+    memory_.resize(std::max(memory_.size(), examples.size()));
+    views_.clear();
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      shape const dims = examples[i].batched(count);
+      memory_[i].resize(static_cast<std::size_t>(dims.elements()) * bytes_of(type));
+      views_.push_back({memory_[i].data(), type, dims});
+    }
+  }
+  /// Copies rows of tensor `which` to the rows from `first` on. Multiplies them by `factor`.
+  void write(std::size_t which, std::int64_t first, tensor_view rows, double factor = 1) {
+    tensor_view const to = views_[which].rows(static_cast<int>(first), rows.dims[0]);
+    std::byte* const copy = memory_[which].data() + (to.data - views_[which].data);
+    if (rows.bytes() > 0) std::memcpy(copy, rows.data, rows.bytes());
+    if (factor == 1) return;
+    auto const scale = [&]<class T>(T* all) {
+      for (std::int64_t i = 0; i < rows.dims.elements(); ++i)
+        all[i] = static_cast<T>(static_cast<double>(all[i]) * factor);
+    };
+    if (rows.type == element_type::f64)
+      scale(reinterpret_cast<double*>(copy));
+    else
+      scale(reinterpret_cast<float*>(copy));
+  }
+
+ private:
+  std::vector<reusable_buffer> memory_;
+  std::vector<tensor_view> views_;
+};
+
 /// Implements training_loop, and holds the state of a step between its parts.
 class step_in_parts {
  public:
-  explicit step_in_parts(training_state& state) : state_(state), runner_(state) {}
+  step_in_parts(training_state& state, loop_settings const& settings);
 
   void forward(batch_view data);
-  double loss() const { return mean_of_losses(part_loss_, part_.weight); }
-  void backward();
+  double loss() const { return losses_.empty() ? 0 : mean_of_losses(part_loss_, part_.weight); }
+  std::span<tensor_view const> outputs() const { return outputs_.views(); }
+  void backward(std::span<tensor_view const> output_gradients);
+  std::span<tensor_view const> input_gradients() const { return input_gradients_.views(); }
+  void discard();
   std::span<std::byte> gradients(element_type type);
   std::span<std::byte> gradient(element_type type, std::string_view name);
   double clip_norm(double max);
@@ -37,9 +82,22 @@ class step_in_parts {
   void require(char const* call, phase least, phase most);
   void exchange(char const* call);
   void write_viewed();
+  void check_output_gradients(std::span<tensor_view const> given) const;
+  std::vector<shape> shapes_of(std::vector<int> const& nodes) const {
+    std::vector<shape> all;
+    for (int id : nodes) all.push_back(graph_view(state_.net)[id].output);
+    return all;
+  }
+  double weight_of(batch_view const& data) const {
+    return losses_.empty() ? data.weight() : state_.weight_of(data);
+  }
 
   training_state& state_;
   step_runner runner_;
+  work_kind kind_{};
+  std::vector<int> losses_;  // nodes: the losses that the loop computes
+  std::vector<int> kept_;    // nodes: the outputs that are not losses
+  gathered_tensors outputs_, input_gradients_;
   phase phase_ = phase::idle;
   std::int64_t job_ = 0;      // worker_group::job of this step
   step_info part_{}, now_{};  // part_: of the last forward; now_: of all backward calls
@@ -49,6 +107,27 @@ class step_in_parts {
   buffer dense_{};       // the gradient in canonical order
   bool viewed_ = false;  // whether dense_ holds the step's gradient, which the caller may change
 };
+
+step_in_parts::step_in_parts(training_state& state, loop_settings const& settings)
+    : state_(state), runner_(state) {
+  graph_view const net = state.net;
+  std::vector<int> const all_losses = net.with_role(layer_role::loss);
+  kind_.layers = named_layers(net, settings.outputs);
+  kind_.output_gradients = !kind_.layers.empty() || all_losses.empty();
+  kind_.input_gradients = settings.input_gradients;
+  for (int id : kind_.layers.empty() ? net.outputs() : kind_.layers) {
+    if (net.kind(id).role == layer_role::loss)
+      losses_.push_back(id);
+    else if (kind_.output_gradients)
+      kept_.push_back(id);
+  }
+  std::ranges::sort(losses_);
+  if (!losses_.empty() && losses_ != all_losses)
+    throw setting_error({.what = "the outputs of a training_loop contain some of the network's losses",
+                         .where = "loop_settings::outputs",
+                         .expected = {"all ", all_losses.size(), " losses of the network, or none"},
+                         .got = {losses_.size()}});
+}
 
 void step_in_parts::require(char const* call, phase least, phase most) {
   constexpr char const* done[]{"no forward", "forward", "backward", "the exchange of gradients"};
@@ -70,9 +149,9 @@ void step_in_parts::forward(batch_view data) {
   require("forward", phase::idle, phase::backwarded);
   refuse_states(state_, "training_loop");
   runner_.check_ranks_once("training_loop");
-  runner_.check(data);
-  runner_.prepare(data.count);
-  step_info const part = runner_.info_of(data);
+  runner_.check(data, losses_);
+  bool const sums = !runner_.prepare(data.count, kind_)->sums().forward.empty();
+  step_info const part = runner_.info_of(data, weight_of(data));
   phase const before = std::exchange(phase_, phase::idle);
   if (before == phase::idle) {
     begin_ = runner_.start();
@@ -82,25 +161,67 @@ void step_in_parts::forward(batch_view data) {
     viewed_ = false;
     state_.world->note({now_.step, -1});
     parameter_update& update = state_.update();
-    runner_.run_part([&] { state_.workers->begin_step(part, *state_.exchange_strategy, update); });
+    runner_.run_part([&] { state_.workers->begin_step(kind_, part, *state_.exchange_strategy, update); });
   }
   part_ = part;
   part_without_weight_ = step_runner::without_weight(data);
-  part_loss_ = runner_.run_part([&] { return state_.workers->forward(data, state_.workers->rounds(0, 1)); });
+  part_loss_ = runner_.run_part(
+      [&] { return state_.workers->forward(data, sums ? state_.workers->rounds(0, 1) : 0); });
+  outputs_.resize(shapes_of(kept_), data.count, state_.element());
+  state_.workers->each_part([&](std::int64_t first, plan_context const& done) {
+    for (std::size_t i = 0; i < kept_.size(); ++i) outputs_.write(i, first, done.output(static_cast<int>(i)));
+  });
   job_ = state_.workers->job();
   phase_ = phase::forwarded;
 }
 
-void step_in_parts::backward() {
+void step_in_parts::check_output_gradients(std::span<tensor_view const> given) const {
+  graph_view const net = state_.net;
+  if (given.size() != kept_.size()) {
+    std::string names;
+    for (int id : kept_) names += (names.empty() ? ": " : ", ") + net.name(id);
+    throw shape_error(
+        {.what = "backward got the wrong number of gradients of outputs",
+         .where = "training_loop::backward",
+         .expected = {kept_.size(), ", one for each output of the loop that is not a loss", names},
+         .got = {given.size()}});
+  }
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (shape const wanted = outputs()[i].dims;
+        given[i].dims != wanted || (given[i].type != element_type::f32 && given[i].type != state_.element()))
+      throw shape_error(
+          {.what = "the gradient of an output has another shape or element type than the output",
+           .where = {"training_loop::backward, ", net.name(kept_[i])},
+           .expected = {to_string(wanted), ", ", name_of(state_.element())},
+           .got = {to_string(given[i].dims), ", ", name_of(given[i].type)}});
+}
+
+void step_in_parts::backward(std::span<tensor_view const> output_gradients) {
   require("backward", phase::forwarded, phase::forwarded);
+  check_output_gradients(output_gradients);
   phase_ = phase::idle;
-  runner_.run_part([&] { state_.workers->backward(part_.weight); });
+  runner_.run_part([&] { state_.workers->backward(part_.weight, output_gradients); });
   now_.examples += part_.examples;
   now_.weight += part_.weight;
   now_.expected += part_.expected;
   loss_ += part_loss_;
   without_weight_ += part_without_weight_;
+  if (kind_.input_gradients) {
+    std::vector<int> const inputs = graph_view(state_.net).with_role(layer_role::input);
+    input_gradients_.resize(shapes_of(inputs), part_.examples, state_.element());
+    double const share = now_.weight > 0 ? part_.weight / now_.weight : 0;  // of the last forward in the step
+    double const factor = !is_finite(part_loss_) ? NAN : share > 0 ? 1 / share : 0;
+    state_.workers->each_part([&](std::int64_t first, plan_context const& done) {
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        input_gradients_.write(i, first, done.input_gradient(static_cast<int>(i)), factor);
+    });
+  }
   phase_ = phase::backwarded;
+}
+
+void step_in_parts::discard() {
+  require("discard", phase::idle, phase::backwarded);
+  phase_ = phase::idle;
 }
 
 void step_in_parts::exchange(char const* call) {
@@ -179,7 +300,8 @@ step_report step_in_parts::step() {
 
 }  // namespace detail
 
-training_loop::training_loop(training& run) : now_(std::make_unique<detail::step_in_parts>(run.state())) {}
+training_loop::training_loop(training& run, loop_settings const& settings)
+    : now_(std::make_unique<detail::step_in_parts>(run.state(), settings)) {}
 
 training_loop::training_loop(training_loop&&) noexcept = default;
 training_loop& training_loop::operator=(training_loop&&) noexcept = default;
@@ -187,7 +309,12 @@ training_loop::~training_loop() = default;
 
 void training_loop::forward(batch_view const& data) { now_->forward(data); }
 double training_loop::loss() const { return now_->loss(); }
-void training_loop::backward() { now_->backward(); }
+std::span<tensor_view const> training_loop::outputs() const { return now_->outputs(); }
+void training_loop::backward(std::span<tensor_view const> output_gradients) {
+  now_->backward(output_gradients);
+}
+std::span<tensor_view const> training_loop::input_gradients() const { return now_->input_gradients(); }
+void training_loop::discard() { now_->discard(); }
 double training_loop::clip_norm(double max) { return now_->clip_norm(max); }
 step_report training_loop::step() { return now_->step(); }
 

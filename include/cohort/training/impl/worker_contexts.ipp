@@ -19,7 +19,9 @@ std::shared_ptr<plan const> worker_contexts::plan_for(work_kind const& what) {
                              .contexts = team_.size(),
                              .state_arrays = what.training ? backend_.state_arrays : 0,
                              .accumulates = what.accumulates,
-                             .outputs = what.layers};
+                             .outputs = what.layers,
+                             .output_gradients = what.output_gradients,
+                             .input_gradients = what.input_gradients};
   if (!made)
     team_.run([&](int w) {
       if (w == 0) made = backend_.make_plan(wanted);

@@ -122,9 +122,14 @@ step_outcome worker_group::step(batch_view const& b, step_info const& now, strat
   return result;
 }
 
-void worker_group::begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update) {
+void worker_group::begin_step(work_kind kind, step_info const& now, strategy& exchange_strategy,
+                              parameter_update& update) {
   batch_ = {};
-  begin({.in_parts = true, .now = now, .exchange_strategy = &exchange_strategy, .update = &update});
+  begin({.kind = std::move(kind),
+         .in_parts = true,
+         .now = now,
+         .exchange_strategy = &exchange_strategy,
+         .update = &update});
 }
 
 double worker_group::forward(batch_view const& b, int rounds) {
@@ -141,9 +146,11 @@ double worker_group::forward(batch_view const& b, int rounds) {
   return loss;
 }
 
-void worker_group::backward(double weight) {
+void worker_group::backward(double weight, std::span<tensor_view const> output_gradients) {
   double const before = std::exchange(job_.weight, job_.weight + weight);
   job_.former = job_.weight > 0 ? before / job_.weight : 0;
+  job_.output_gradients = output_gradients;
+  job_.output_scale = job_.weight > 0 ? weight / job_.weight : 0;
   run_part([&](int w) { backward_part(w, 0); });
 }
 
@@ -311,16 +318,25 @@ void worker_group::backward_part(int w, int p) {
       if (!finite(one, arena_of(w))) set_not_finite(w);
       arrive(one);
     };
+  index_slice const rows = micro_batch(w, p);
+  mine.output_gradients.clear();
+  for (tensor_view const& g : job_.output_gradients)
+    mine.output_gradients.push_back(g.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
   bool const is_last = p + 1 == micro_batch_count(rows_of(w)), is_first = mine.backwards++ == 0;
   mine.has_announced = job_.exchanges && !job_.in_parts && is_last;
   if (w == 0) job_.times.backward = is_first ? clock::now() : job_.times.forward;
   batch_statistics& statistics = gradients_->statistics();
   // Not earlier: forward may have finished the previous step's late update, which reads its statistics.
   if (is_first) statistics.clear(static_cast<std::size_t>(w));
+  bool const of_every_layer = !job_.kind.output_gradients;
+  if (is_first && (std::exchange(mine.has_other_gradients, !of_every_layer) || !of_every_layer))
+    passes().fill(arena_of(w), 0, backend_.parameters->arena_elements(), 0);
   mine.active->backward({.gradient_scale = job_.weight > 0 ? 1.0 / job_.weight : 0,
                          .accumulate = !is_first,
                          .ready = mine.has_announced ? &mine.ready : nullptr,
-                         .statistics = statistics.part(static_cast<std::size_t>(w))});
+                         .statistics = statistics.part(static_cast<std::size_t>(w)),
+                         .output_gradients = mine.output_gradients,
+                         .output_scale = job_.output_scale});
   if (!is_last) read_loss(w);
 }
 
