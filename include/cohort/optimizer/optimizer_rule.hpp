@@ -2,8 +2,10 @@
 #pragma once
 #include <array>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/optimizer/detail/update_rows.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/optimizer/optimizers.hpp>
+#include <cohort/optimizer/own_optimizer.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -11,87 +13,7 @@
 
 namespace cohort {
 
-namespace detail {
-
-enum class update_rule : std::uint8_t {
-  sgd,
-  momentum,
-  nesterov,
-  adam,
-  adamw,
-  amsgrad,
-  adamax,
-  nadam,
-  adabelief,
-  adagrad,
-  adadelta,
-  rmsprop,
-  lion,
-  lamb,
-  lars,
-  no_op
-};
-
-/// The norm over the whole parameter that a rule needs besides the parameter's norm: the norm of the
-/// gradient, or of the step at rate 1.
-enum class norm_of : std::uint8_t { nothing, gradient, step };
-
-/// One row of the table of optimizers: its fields, without rate and momentum, in the order of declaration,
-/// and its state arrays. State array k starts at the value of field initial_from[k], or at 0 if
-/// initial_from[k] is −1.
-struct update_row {
-  std::string_view name;
-  std::array<std::string_view, 5> fields{};
-  std::array<std::string_view, 4> states{};
-  std::array<int, 4> initial_from{-1, -1, -1, -1};
-  bool momentum = false;
-  norm_of norm = norm_of::nothing;
-};
-
-inline constexpr std::array<update_row, 16> update_rows{{
-    {.name = "sgd"},
-    {.name = "momentum", .states = {"velocity"}, .momentum = true},
-    {.name = "nesterov", .states = {"velocity"}, .momentum = true},
-    {.name = "adam",
-     .fields = {"beta1", "beta2", "epsilon", "epsilon_hat"},
-     .states = {"mean", "mean_square"}},
-    {.name = "adamw",
-     .fields = {"beta1", "beta2", "epsilon", "decay", "epsilon_hat"},
-     .states = {"mean", "mean_square"}},
-    {.name = "amsgrad",
-     .fields = {"beta1", "beta2", "epsilon", "epsilon_hat"},
-     .states = {"mean", "mean_square", "largest_mean_square"}},
-    {.name = "adamax", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "norm"}},
-    {.name = "nadam", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "mean_square"}},
-    {.name = "adabelief", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "variance"}},
-    {.name = "adagrad",
-     .fields = {"epsilon", "initial"},
-     .states = {"squares"},
-     .initial_from = {1, -1, -1, -1}},
-    {.name = "adadelta", .fields = {"rho", "epsilon"}, .states = {"mean_square", "mean_square_step"}},
-    {.name = "rmsprop", .fields = {"rho", "epsilon"}, .states = {"mean_square"}},
-    {.name = "lion", .fields = {"beta1", "beta2", "decay"}, .states = {"mean"}},
-    {.name = "lamb",
-     .fields = {"beta1", "beta2", "epsilon", "decay"},
-     .states = {"mean", "mean_square"},
-     .norm = norm_of::step},
-    {.name = "lars",
-     .fields = {"decay", "trust"},
-     .states = {"velocity"},
-     .momentum = true,
-     .norm = norm_of::gradient},
-    {.name = "no_op"},
-}};
-
-constexpr int count_of(std::array<std::string_view, 4> const& names) {
-  int count = 0;
-  while (count < 4 && !names[static_cast<std::size_t>(count)].empty()) ++count;
-  return count;
-}
-
-}  // namespace detail
-
-/// Value type that holds any optimizer.
+/// Value type that holds any optimizer: a built-in one, or one of the program (own_optimizer.hpp).
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
 /// Errors    check: setting_error that names the field. `epsilon`, or if it is 0 `epsilon_hat`, must be at
@@ -130,12 +52,26 @@ class optimizer_rule {
   constexpr optimizer_rule(lars const& s)
       : optimizer_rule(rule_of::lars, s.learning_rate, {s.decay, s.trust}, s.momentum) {}
   constexpr optimizer_rule(no_op const&) : optimizer_rule(rule_of::no_op, 1) {}
+  /// An optimizer of the program.
+  template <detail::own_optimizer Own>
+  constexpr optimizer_rule(Own const& s)
+      : rule_(rule_of::own),
+        rate_(s.learning_rate),
+        momentum_(0),
+        numbers_(detail::numbers_of(s)),
+        own_(&detail::own_update_of<Own>::value) {}
+  /// An optimizer of a file. It can be compared and described; training needs `description.run_f32`.
+  constexpr optimizer_rule(detail::own_update const& description, rate_schedule const& rate,
+                           std::array<double, 5> const& numbers)
+      : rule_(rule_of::own), rate_(rate), momentum_(0), numbers_(numbers), own_(&description) {}
 
   constexpr bool operator==(optimizer_rule const&) const = default;
 
   /// The name in files: "adam".
   constexpr std::string_view name() const { return row().name; }
   constexpr detail::update_rule rule() const { return rule_; }
+  /// The formula of an optimizer of the program; null for a built-in one.
+  constexpr detail::own_update const* own() const { return own_; }
   /// The learning rate.
   constexpr rate_schedule const& learning_rate() const { return rate_; }
   /// Returns whether the optimizer has a momentum.
@@ -160,6 +96,8 @@ class optimizer_rule {
 
   /// Returns the k-th field, not counting rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
+  /// The values of all fields that number(k) returns.
+  constexpr std::array<double, 5> const& numbers() const { return numbers_; }
   /// Returns the field with this name; 0 if the optimizer has none.
   constexpr double number(std::string_view field) const {
     for (std::size_t k = 0; k < numbers_.size(); ++k)
@@ -216,19 +154,22 @@ class optimizer_rule {
                            std::array<double, 5> const& numbers = {}, rate_schedule const& momentum = 0)
       : rule_(rule), rate_(rate), momentum_(momentum), numbers_(numbers) {}
 
+  void check_own() const;
+
   constexpr detail::update_row const& row() const {
-    return detail::update_rows[static_cast<std::size_t>(rule_)];
+    return own_ ? own_->row : detail::update_rows[static_cast<std::size_t>(rule_)];
   }
 
   detail::update_rule rule_;
   rate_schedule rate_;
   rate_schedule momentum_;
   std::array<double, 5> numbers_;
+  detail::own_update const* own_ = nullptr;
 };
 
 namespace detail {
 
-/// All optimizers with their defaults, in the order of update_rows.
+/// All built-in optimizers with their defaults, in the order of update_rows.
 inline constexpr std::array<optimizer_rule, update_rows.size()> default_rules{
     sgd{},       momentum{}, nesterov{}, adam{},    adamw{}, amsgrad{}, adamax{}, nadam{},
     adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},  lamb{},    lars{},   no_op{}};

@@ -31,7 +31,7 @@ struct update_request {
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
 ///           constrains(workers), all wait again and call constrain.
 /// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
-///           parameter_set::freeze has not frozen.
+///           parameter_set::freeze has not frozen; for an optimizer of the program on a device.
 /// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker, so
 ///           the result does not depend on the number of workers.
 class parameter_update {
@@ -99,6 +99,8 @@ class parameter_update {
   bool needs(detail::norm_of norm) const;
 
   void require_frozen() const;
+  /// Refuses an optimizer of the program on a device, and one without formula.
+  void require_formulas() const;
 
   void measure_gradients(update_request const& request);
   void measure_steps(update_request const& request);

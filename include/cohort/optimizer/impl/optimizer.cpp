@@ -5,6 +5,7 @@
 #include <cohort/optimizer/impl/optimizer.ipp>
 #include <cohort/optimizer/impl/optimizer_fields.ipp>
 #include <cohort/optimizer/impl/optimizer_rule.ipp>
+#include <cohort/optimizer/impl/own_optimizer.ipp>
 #include <cohort/optimizer/impl/plateau.ipp>
 #include <cohort/optimizer/impl/rate_schedule.ipp>
 #include <cohort/optimizer/impl/regularisation.ipp>

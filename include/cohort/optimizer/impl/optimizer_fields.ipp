@@ -78,6 +78,9 @@ any_rule alternative_of(optimizer_rule const& value) {
   return chosen;
 }
 
+/// Key of an optimizer of the program in files.
+inline constexpr std::string_view own_rule_key = "own";
+
 void schedule_codec::read(io::json_value from, rate_schedule& value) const {
   any_schedule chosen;
   if (from.kind() == io::json_kind::number) {
@@ -105,8 +108,39 @@ void schedule_codec::define(io::json_writer& out) {
 
 // ---- optimizers -----------------------------------------------------------------------------------------
 
+/// Reads what write_own wrote. The result has a formula only if `value` is this optimizer.
+void read_own(io::json_value from, optimizer_rule& value) {
+  rate_schedule rate = 0;
+  from.expect_only({"name", "learning_rate", "fields"});
+  std::string_view const name = from.at("name").string();
+  schedule_codec{}.read(from.at("learning_rate"), rate);
+  std::vector<std::string_view> fields;
+  std::array<double, 5> numbers{};
+  io::json_value const given = from.at("fields");
+  if (given.size() > numbers.size()) given.refuse("at most 5 numbers");
+  for (io::json_value const& number : given.items()) {
+    any_real.read(number, numbers[fields.size()]);
+    fields.push_back(number.key());
+  }
+  own_update const* description = &described_update(name, fields);
+  if (value.own() && value.name() == name && value.own()->row.fields == description->row.fields)
+    description = value.own();
+  value = optimizer_rule(*description, rate, numbers);
+  with_path(from, [&] { value.check(); });
+}
+
+void write_own(io::json_writer& out, optimizer_rule const& value) {
+  out.begin_object().key(own_rule_key).begin_object().field("name", value.name());
+  schedule_codec{}.write(out.key("learning_rate"), value.learning_rate());
+  out.key("fields").begin_object(io::json_lines::one);
+  for (named_number const& field : value.fields()) out.field(field.name, field.value);
+  out.end_object().end_object().end_object();
+}
+
 void rule_codec::read(io::json_value from, optimizer_rule& value) const {
-  any_rule chosen = alternative_of(value);
+  if (from.kind() == io::json_kind::object && from.find(own_rule_key))
+    return read_own(from.at(own_rule_key), value);
+  any_rule chosen = value.own() ? any_rule() : alternative_of(value);
   any_rule_codec.read(from, chosen);
   optimizer_rule const rule =
       std::visit([](auto const& settings) { return optimizer_rule(settings); }, chosen);
@@ -115,7 +149,7 @@ void rule_codec::read(io::json_value from, optimizer_rule& value) const {
 }
 
 void rule_codec::write(io::json_writer& out, optimizer_rule const& value) const {
-  any_rule_codec.write(out, alternative_of(value));
+  value.own() ? write_own(out, value) : any_rule_codec.write(out, alternative_of(value));
 }
 
 void rule_codec::define(io::json_writer& out) { any_rule_codec.schema(out); }

@@ -14,6 +14,7 @@ void optimizer_rule::check() const {
                          .expected = "1, because no_op has no rate",
                          .got = rate_.is_fixed() ? detail::text_of({rate_.value(0, 0)})
                                                  : "schedule " + std::string(rate_.name())});
+  if (own_) return check_own();
   if (has_momentum()) momentum_.check("momentum", true);
   for (named_number const& field : fields()) {
     auto const require = [&](bool allowed, char const* expected) {
@@ -32,6 +33,25 @@ void optimizer_rule::check() const {
     else
       require(field.value >= 0 && field.value < 1, "at least 0 and below 1");
   }
+}
+
+void optimizer_rule::check_own() const {
+  for (named_number const& field : fields())
+    detail::require_setting(true, name(), field.name, "a finite number", field.value);
+  if (!own_->run_f64) return;
+  double w = 0, g = 0, state[3]{};
+  double* const states[]{&state[0], &state[1], &state[2]};
+  for (std::int64_t step = 1; step <= 3 && w == 0; ++step) {
+    double c[detail::own_update::most_constants]{};
+    own_->constants(numbers_.data(), {.step = step, .rate = 1}, c);
+    own_->run_f64(c, &g, &w, states, 1);
+  }
+  if (!(w == 0))
+    throw setting_error({.what = "an optimizer changes parameters that are 0 and whose gradient is 0",
+                         .where = {name()},
+                         .expected = "step 0, because the memory of parameters contains padding; for a "
+                                     "quotient of zeros, an epsilon above 0",
+                         .got = {"step ", -w}});
 }
 
 }  // namespace cohort

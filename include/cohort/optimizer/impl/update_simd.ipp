@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <initializer_list>
+#include <tuple>
 #include <type_traits>
 
 namespace cohort::detail {
@@ -71,6 +73,9 @@ update_constants constants_of(optimizer_rule const& rule, update_scalars const& 
     case update_rule::no_op:
       put({1});
       break;
+    case update_rule::own:
+      rule.own()->constants(rule.numbers().data(), {.step = now.step + 1, .rate = rate}, k.c);
+      break;
   }
   return k;
 }
@@ -84,6 +89,28 @@ update_constants constants_at_rate_1(optimizer_rule const& rule, update_scalars 
 }  // namespace cohort::detail
 
 namespace cohort {
+
+namespace detail {
+
+/// apply_update for an optimizer of the program. `prepare` computes the gradient of a block.
+template <class T, class Prepare>
+void apply_own(own_update const& own, update_constants const& k, T* w, T* const* state, std::size_t n,
+               Prepare prepare) {
+  T g[update_block];
+  T* arrays[std::tuple_size_v<decltype(update_row::states)>];
+  int const states = count_of(own.row.states);
+  for (std::size_t begin = 0; begin < n; begin += update_block) {
+    std::size_t const size = std::min(update_block, n - begin);
+    prepare(g, begin, size);
+    for (int j = 0; j < states; ++j) arrays[j] = state[j] + begin;
+    if constexpr (std::is_same_v<T, double>)
+      own.run_f64(k.c, g, w + begin, arrays, size);
+    else
+      own.run_f32(k.c, g, w + begin, arrays, size);
+  }
+}
+
+}  // namespace detail
 
 template <class T>
 void apply_update([[maybe_unused]] isa which, optimizer_rule const& settings, update_scalars const& now, T* w,
@@ -100,6 +127,19 @@ void apply_update([[maybe_unused]] isa which, optimizer_rule const& settings, up
                          .expected = "update_scalars::needed_norm and parameter_norm of at least 0",
                          .got = {now.needed_norm, " and ", now.parameter_norm}});
   detail::update_constants const k = detail::constants_of(settings, now);
+  if (detail::own_update const* const own = settings.own())
+    return detail::apply_own(*own, k, w, state, n, [&](T* g, std::size_t begin, std::size_t size) {
+      auto const prepare = [&](auto of) { of(k, g, w, gradient_parts, parts, begin, size); };
+      if constexpr (std::is_same_v<T, double>) {
+        prepare(detail::scalar_f64::prepare_gradient);
+      } else {
+#if defined(__x86_64__) || defined(__i386__)
+        if (which == isa::avx512) return prepare(detail::avx512_f32::prepare_gradient);
+        if (which == isa::avx2) return prepare(detail::avx2_f32::prepare_gradient);
+#endif
+        prepare(detail::baseline_f32::prepare_gradient);
+      }
+    });
   if constexpr (std::is_same_v<T, double>) {
     detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);
   } else {

@@ -39,6 +39,8 @@ void with_formula(update_rule rule, Visit visit) {
       return visit.template operator()<kernels::rmsprop>();
     case update_rule::lion:
       return visit.template operator()<kernels::lion>();
+    case update_rule::own:
+      break;  // refused by parameter_update
   }
 }
 
