@@ -151,6 +151,8 @@ inline std::vector<network_case> all_cases() {
       on("softmax_cross_entropy", {4}, softmax_cross_entropy{}),
       on("softmax_cross_entropy_steps", {5, 4}, softmax_cross_entropy{}),
       on("kullback_leibler", {4}, kullback_leibler{}),
+      on("dice", {6, 3}, dice{}),
+      on("dice_of_several_labels", {6, 3}, dice{.multi_label = true}),
       on("binary_cross_entropy", {4}, binary_cross_entropy{}),
       on("mean_squared_error", {4}, mean_squared_error{}),
       on("mean_absolute_error", {4}, mean_absolute_error{}),

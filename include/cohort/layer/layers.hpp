@@ -11,6 +11,7 @@
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/conv2d_transposed.hpp>
 #include <cohort/layer/dense.hpp>
+#include <cohort/layer/dice.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/embedding.hpp>
 #include <cohort/layer/gaussian_noise.hpp>

@@ -48,6 +48,14 @@ inline constexpr row losses[]{
        return net.input({5}) | dense{.units = d.between(2, 12)}
               | softmax_cross_entropy{.label_smoothing = 0.2, .ignore_index = 1};
      }},
+    {"loss_12_dice",
+     [](builder& net, draw& d) {
+       return net.input({d.between(2, 9), 3}) | dense{.units = d.between(2, 5)} | dice{.smooth = 0.5};
+     }},
+    {"loss_13_dice_of_several_labels",
+     [](builder& net, draw& d) {
+       return net.input({d.between(2, 9), 3}) | dense{.units = 3} | dice{.multi_label = true, .weight = 0.5};
+     }},
 };
 
 }  // namespace operations

@@ -107,6 +107,7 @@ class onnx_exporter {
   std::string nothing() { return input(); }
   std::string over_channels(char const* op);
   std::string softmax() { return over_channels("Softmax"); }
+  std::string dice();
   std::string log_softmax() { return over_channels("LogSoftmax"); }
   std::string joined(char const* op);
   std::string add() { return joined("Sum"); }

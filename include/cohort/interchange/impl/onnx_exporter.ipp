@@ -57,6 +57,7 @@ onnx_exporter::handler onnx_exporter::handler_of(std::string_view kind) {
       {"concatenate", &self::concatenate},
       {"softmax_cross_entropy", &self::softmax},
       {"kullback_leibler", &self::softmax},
+      {"dice", &self::dice},
       {"binary_cross_entropy", &self::simple<1>},
       {"mean_squared_error", &self::nothing},
       {"mean_absolute_error", &self::nothing},
@@ -589,6 +590,10 @@ std::string onnx_exporter::dense() {
 template <int Op>
 std::string onnx_exporter::simple() {
   return emit(simple_operators[Op], {input()});
+}
+std::string onnx_exporter::dice() {
+  bool const sigmoid = is_set("multi_label") || channels_of(output_shape()) == 1;
+  return sigmoid ? emit("Sigmoid", {input()}) : softmax();
 }
 std::string onnx_exporter::leaky_relu() {
   return emit("LeakyRelu", {input()}, {with("alpha", field("slope"))});

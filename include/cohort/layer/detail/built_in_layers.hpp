@@ -33,7 +33,8 @@ using built_in_layers = layer_list<
     dropout, spatial_dropout, gaussian_noise, conv1d,
     conv2d_transposed, avg_pool, global_avg_pool, global_max_pool,
     lrn, batch_norm, layer_norm, group_norm,
-    synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
+    synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked,
+    dice>;
 // clang-format on
 
 /// The kind names of the layers on demand: built-in layers that cohort.hpp does not include. To build a

@@ -12,6 +12,7 @@ namespace cohort::detail {
 template struct host_kernels<add>;
 template struct host_kernels<softmax_cross_entropy>;
 template struct host_kernels<kullback_leibler>;
+template struct host_kernels<dice>;
 template struct host_kernels<binary_cross_entropy>;
 template struct host_kernels<mean_squared_error>;
 template struct host_kernels<mean_absolute_error>;
