@@ -25,7 +25,8 @@ struct optimizer_state_view {
   optimizer_settings settings{};
   training_position position{};
   std::span<std::byte* const> arrays{};
-  cohort::plateau plateau{};  ///< loss history of reduce_on_plateau
+  cohort::plateau plateau{};     ///< loss history of reduce_on_plateau
+  std::byte* average = nullptr;  ///< arena with the moving average of the trained parameters; null: none
 };
 
 namespace detail {
@@ -46,11 +47,11 @@ struct model_tensor {
 /// Lists the parameters as tensors of a model file.
 std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 
-/// Lists the optimizers' state as tensors of a model file.
+/// Lists the optimizers' state, and the average unless it is null, as tensors of a model file.
 ///
 /// Errors    setting_error if `arrays` has fewer arrays than an optimizer needs.
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
-                                        std::span<std::byte* const> arrays);
+                                        std::span<std::byte* const> arrays, std::byte* average);
 
 /// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. The hash
 /// does not depend on tensor order, on the spelling of the header, or on types and shapes.

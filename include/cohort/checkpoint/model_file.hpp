@@ -87,13 +87,14 @@ class model_file {
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 
-  /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`. Returns the saved
-  /// training position. The optimizers' rates and fields may differ from the saved ones.
+  /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`, and the moving average
+  /// of the parameters into `average`, unless it is null. Returns the saved training position. The
+  /// optimizers' rates and fields may differ from the saved ones.
   ///
-  /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ or the
-  ///           file has no state.
+  /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ, or the
+  ///           file has no state or no average.
   training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
-                               std::span<std::byte* const> arrays) const;
+                               std::span<std::byte* const> arrays, std::byte* average = nullptr) const;
 
  private:
   struct difference {

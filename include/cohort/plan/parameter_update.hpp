@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,7 +28,8 @@ struct update_request {
 
 /// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
 ///
-/// Shapes    each state array is an arena with the master's size and layouts.
+/// Shapes    each state array is an arena with the master's size and layouts. With `average_decay`, the last
+///           one is the moving average of the trained parameters; for the formula, see training_settings.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
 ///           constrains(workers), all wait again and call constrain.
@@ -36,11 +39,15 @@ struct update_request {
 ///           the result does not depend on the number of workers.
 class parameter_update {
  public:
-  parameter_update(parameter_set& parameters, optimizer_settings const& settings);
+  parameter_update(parameter_set& parameters, optimizer_settings const& settings, double average_decay = 0);
 
   int state_arrays() const { return static_cast<int>(state_.size()); }
   /// State array k: an arena.
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  /// The moving average of the trained parameters; null without average_decay.
+  std::byte* average() const { return average_decay_ > 0 ? state_.back() : nullptr; }
+  /// Copies the parameters to the average, after the parameters were loaded.
+  void restart_average();
   /// Memory of the state arrays and of the dense buffer for constraints.
   std::size_t bytes() const;
   optimizer_settings const& settings() const { return settings_; }
@@ -112,6 +119,9 @@ class parameter_update {
   /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
+  /// Updates the average of parameter elements [begin, begin + n) of the arenas after this step.
+  void update_average(std::int64_t step, std::size_t begin, std::size_t n);
+
   /// Performs a thread's part of a worker's share: part `thread` of `threads`. `whole`: as in factor.
   void apply_rules(update_request const& request, double whole, int thread, int threads);
 
@@ -145,6 +155,8 @@ class parameter_update {
   optimizer_settings settings_;
   detail::parameter_rules rules_;
   double rate_factor_ = 1;
+  double average_decay_;
+  std::atomic<std::int64_t> step_{0};  // of the last apply
   std::vector<buffer> arrays_;
   std::vector<std::byte*> state_;  // addresses of arrays_
   std::optional<detail::arena_sums> gradient_squares_;

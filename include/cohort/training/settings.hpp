@@ -31,19 +31,26 @@ enum class when_not_finite { stop, skip };
 /// Settings of training that do not depend on the data.
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
-///           each worker's kernels. For small networks, one worker per processor with one thread each is
-///           fastest. With `tune` and 0 workers, a short calibration chooses between this division and one
-///           worker with one thread per processor. On a GPU, the choice is one worker. `max_bytes`: limit for
-///           parameters, optimizer state, and the gradients and activations of all workers; 0: the free
-///           memory of a device, or no limit on the processor. A worker's batches and micro-batches of all
-///           sizes share one memory block. Each prediction plan is checked against the limit separately.
-///           `tune`: the autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp>
-///           measures the backend's alternatives on this machine and stores the choices in the user's cache.
+///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
+///           With `tune` and 0 workers, a short calibration chooses between these and one worker with one
+///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
+///           optimizer state, and the gradients and activations of all workers; 0: the free memory of a
+///           device, or no limit on the processor. A worker's batches and micro-batches of all sizes share
+///           one memory block. Each prediction plan is checked against the limit separately. `tune`: the
+///           autotuner; null: none. `cohort::tune<backend>()` of <cohort/training/tune.hpp> measures the
+///           backend's alternatives on this machine and stores the choices in the user's cache.
+///           `average_decay` d, in [0, 1): after step t = 0, 1, …, the average a of the trained parameters w
+///           becomes d'·a + (1 − d')·w with d' = min(d, t/(t + 1)). 0: no average. Evaluation, validation,
+///           loss_of, predictions and models saved without optimizer state use a instead of w; running
+///           statistics are those of the last step. Training, checksum() and parameters() use w. Checkpoints
+///           and models with optimizer state contain both. Costs two arenas of parameters, and one pass over
+///           the parameters in each step.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {
   optimizer_settings optimizer{};
   std::optional<reduce_on_plateau> plateau{};  ///< uses the mean loss of each epoch
+  double average_decay = 0;                    ///< of the moving average of the parameters; 0: none
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
   std::uint64_t seed = 123;

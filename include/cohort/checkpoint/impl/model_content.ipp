@@ -23,7 +23,7 @@ std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
 }
 
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
-                                        std::span<std::byte* const> arrays) {
+                                        std::span<std::byte* const> arrays, std::byte* average) {
   std::vector<model_tensor> list;
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
@@ -38,6 +38,7 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
     for (int k = 0; k < count; ++k)
       list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
                       arrays[static_cast<std::size_t>(k)]});
+    if (average) list.push_back({std::string(state_prefix) + "average/" + one.name, p, average});
   }
   return list;
 }
@@ -102,7 +103,7 @@ model_content& model_content::add_parameters(parameter_set const& parameters) {
 
 model_content& model_content::add_state(parameter_set const& parameters, optimizer_state_view const& state) {
   detail::require_same_parameters(net_, parameters);
-  add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
+  add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays, state.average));
   metadata_.insert_or_assign("optimizer", to_json(state.settings));
   if (state.plateau != plateau()) metadata_.insert_or_assign("plateau", to_json(state.plateau));
   metadata_.insert_or_assign("step", std::to_string(state.position.step));

@@ -93,7 +93,7 @@ void model_file::read_parameters(parameter_set& into) const {
 }
 
 training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
-                                         std::span<std::byte* const> arrays) const {
+                                         std::span<std::byte* const> arrays, std::byte* average) const {
   if (!optimizer_)
     throw data_error({.what = "cannot read the optimizers' state",
                       .where = file_.name(),
@@ -108,7 +108,7 @@ training_position model_file::read_state(parameter_set const& parameters, optimi
                         .expected = {"state of ", wanted},
                         .got = {"state of ", saved}});
   }
-  read_all(parameters, detail::state_tensors(parameters, settings, arrays), false);
+  read_all(parameters, detail::state_tensors(parameters, settings, arrays, average), false);
   return position_;
 }
 

@@ -288,8 +288,8 @@ prediction_file_report prediction_run::run() {
   all_or_none(world_, call, "cannot write the predictions", [&] { check(); });
   check_sharding(world_, data_, how_.sharding, 0, call);
   std::optional<scoped_consensus> consensus;
-  if (run_.exchange_strategy->diverged())
-    consensus.emplace(*run_.exchange_strategy, run_.current_replica(), 1);
+  if (run_.exchange_strategy->diverged() || run_.settings.average_decay > 0)
+    consensus.emplace(*run_.exchange_strategy, run_.current_replica(), 1, true);
   divide();
   std::vector<shared_fact> const mine = facts();
   std::vector<shared_fact> shared = mine;

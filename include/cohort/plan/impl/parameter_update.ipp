@@ -9,15 +9,17 @@
 
 namespace cohort {
 
-parameter_update::parameter_update(parameter_set& parameters, optimizer_settings const& settings)
+parameter_update::parameter_update(parameter_set& parameters, optimizer_settings const& settings,
+                                   double average_decay)
     : parameters_(parameters),
       passes_(parameters.passes()),
       settings_(settings),
-      rules_(parameters.table(), settings) {
+      rules_(parameters.table(), settings),
+      average_decay_(average_decay) {
   settings.check();
   require_frozen();
   require_formulas();
-  for (int k = 0; k < rules_.state_arrays(); ++k) {
+  for (int k = 0; k < rules_.state_arrays() + (average_decay > 0 ? 1 : 0); ++k) {
     arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
     state_.push_back(arrays_.back().data());
   }
@@ -48,6 +50,20 @@ void parameter_update::reset() {
     for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
       passes_.fill(state(k), p.offset, p.room, rule.initial_state(k));
   }
+  restart_average();
+}
+
+void parameter_update::restart_average() {
+  if (std::byte* const to = average()) passes_.copy(parameters_.master(), to, parameters_.arena_bytes());
+}
+
+void parameter_update::update_average(std::int64_t step, std::size_t begin, std::size_t n) {
+  // a −= u with u = (1 − d)·(a − w): a step of sgd with the gradient −(1 − d)·w and the penalty 1 − d.
+  static optimizer_rule const rule = sgd{.learning_rate = 1};
+  double const t = static_cast<double>(step), share = 1 - std::min(average_decay_, t / (t + 1));
+  update_range const range{&rule, {.l2 = share, .gradient_scale = -share}, begin, n};
+  std::byte* const master = parameters_.master();
+  passes_.update({&range, 1}, average(), {&master, 1}, {});
 }
 
 void parameter_update::measure(int phase, update_request const& request) {
@@ -58,14 +74,18 @@ void parameter_update::measure(int phase, update_request const& request) {
 void parameter_update::apply(update_request const& request) {
   for (int phase = 0; request.workers == 1 && phase < norm_phases(); ++phase) measure(phase, request);
   double const whole = network_factor();
+  step_.store(request.step, std::memory_order_relaxed);
   passes_.in_parallel([&](int thread, int threads) { apply_rules(request, whole, thread, threads); });
   if (request.workers == 1) constrain(0, 1);
 }
 
 void parameter_update::constrain(int worker, int workers) {
   for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
-       c += static_cast<std::size_t>(workers))
+       c += static_cast<std::size_t>(workers)) {
     detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_tensor<T>(constrained_[c]); });
+    parameter const& p = parameters_.table()[static_cast<std::size_t>(constrained_[c].p)];
+    if (average()) update_average(step_.load(std::memory_order_relaxed), p.offset, p.room);
+  }
 }
 
 void parameter_update::constrain(std::byte* dense) const {
@@ -200,6 +220,12 @@ void parameter_update::apply_rules(update_request const& request, double whole, 
     }
   }
   update_ranges(std::span(pending).first(count));
+  for (std::size_t index = 0; average() && index < parameters_.table().size(); ++index) {
+    parameter const& p = parameters_.table()[index];
+    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
+    bool const waits = rules_[index].constraint != parameter_constraint();  // constrain updates the average
+    if (begin < end && p.trains() && !waits) update_average(request.step, begin, end - begin);
+  }
 }
 
 }  // namespace cohort

@@ -35,7 +35,7 @@ struct stateful_predictions::stream {
         varies(detail::extents_with_steps(of.net, output).inputs),
         states(detail::stateful_layers(one_step), count, bytes_of(of.element())) {}
 
-  detail::backend_handle const& backend() const { return model.workers->backend(); }
+  detail::backend_handle const& backend() const { return model.inference_backend(); }
   std::vector<int> inputs() const { return one_step.view().with_role(layer_role::input); }
   /// Returns the inputs, with the extent k = 1 added to inputs without it.
   std::vector<tensor_view> with_steps(std::span<tensor_view const> given) const {

@@ -13,14 +13,16 @@
 namespace cohort::detail {
 
 /// A type-erased backend. `state_arrays`: number of the optimizers' state arrays. `make_plan_of` makes plans
-/// of another network, whose nodes have the same ids and parameters. `threads` sets the number of threads of
-/// the calling thread's kernels and returns the former number.
+/// of another network, whose nodes have the same ids and parameters. `twin` makes a handle of the same
+/// network with separate parameters. `threads` sets the number of threads of the calling thread's kernels, and
+/// returns the former number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
   std::function<std::shared_ptr<plan const>(plan_settings const&)> make_plan;
   std::function<std::shared_ptr<plan const>(graph_view, plan_settings const&)> make_plan_of;
   std::function<int(int)> threads;
+  std::function<backend_handle()> twin;
   int state_arrays = 0;
 };
 

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -63,6 +64,13 @@ struct training_state {
   parameter_set& parameters();
   /// The optimizers, made at the first call, with the current factor of the plateau schedule.
   parameter_update& update();
+  /// The backend for predictions. With average_decay, its parameters are the averages so far. Thread-safe
+  /// while no other thread trains or loads.
+  backend_handle const& inference_backend();
+  /// Copies the parameters to their average, if there is one, after the parameters were loaded.
+  void restart_average();
+  /// Copies the parameters that evaluations use to dense canonical elements.
+  void read_evaluated(std::byte* dense);
   /// The arenas of the optimizers' state.
   std::vector<std::byte*> optimizer_arrays();
   /// The parameters' element type.
@@ -125,7 +133,10 @@ struct training_state {
   std::shared_ptr<communicator> world;
   std::shared_ptr<worker_group> workers;
   std::shared_ptr<strategy>
-      exchange_strategy;  // destroyed before the gradients that its pending exchange may use
+      exchange_strategy;                   // destroyed before the gradients that its pending exchange may use
+  std::optional<backend_handle> averaged;  // with average_decay: for predictions
+  std::uint64_t averaged_version = 0;      // version of the parameters that `averaged` has
+  std::mutex averaging{};                  // guards both
   std::unique_ptr<predictor> inference;
   std::shared_ptr<parameter_update> stored_update{};
   training_position position{};

@@ -38,8 +38,8 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
           .training = !graph_view(*owned).with_role(layer_role::loss).empty(),
           .max_bytes = std::numeric_limits<std::size_t>::max()});
   }
-  std::size_t const least =
-      store->arena_bytes() * static_cast<std::size_t>(1 + rules.state_arrays() + settings.workers);
+  int const arrays = rules.state_arrays() + (settings.average_decay > 0 ? 1 : 0);
+  std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + arrays + settings.workers);
   if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(
         {.what = "the parameters, their gradients and the optimizer's state need more memory than allowed",
@@ -53,7 +53,12 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
           .make_plan = make,
           .make_plan_of = make_of,
           .threads = [](int threads) { return B::threads(threads); },
-          .state_arrays = rules.state_arrays()};
+          .twin =
+              [owned, of_twin = settings]() mutable {
+                of_twin.log = {};
+                return make_backend_handle<B>(*owned, of_twin);
+              },
+          .state_arrays = arrays};
 }
 
 template <tensor_backend B>

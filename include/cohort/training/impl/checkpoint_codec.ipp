@@ -121,7 +121,7 @@ std::string checkpoint_codec::save(std::string const& directory, int keep) {
   add_strategy(content.rank_local);
   if (run_.is_within_epoch()) add_epoch_data(content.rank_local);
   {
-    scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays());
+    scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays(), false);
     if (run_.world->rank() == 0) add_replica(run_, content.shared.emplace(run_.net));
   }
   if (content.shared) add_listeners(*content.shared);

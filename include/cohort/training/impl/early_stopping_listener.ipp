@@ -6,6 +6,7 @@
 #include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
 #include <utility>
 
@@ -38,7 +39,7 @@ void early_stopping_listener::on_epoch(training& run, epoch_report const& done) 
       std::size_t const bytes = static_cast<std::size_t>(all.elements()) * bytes_of(all.type());
       if (best_parameters_.bytes() != bytes) best_parameters_ = buffer(bytes);
       type_ = all.type();
-      all.read_all(all.master(), best_parameters_.data());
+      run.state().read_evaluated(best_parameters_.data());
     }
     if (how_.on_best) how_.on_best(run);
   } else if (++checks_without_improvement_ >= how_.patience) {
@@ -77,6 +78,7 @@ void early_stopping_listener::on_end(training& run) {
                       .got = {best_parameters_.bytes() / bytes_of(type_), " x ", name_of(type_)}});
   all.write_all(best_parameters_.data(), all.master());
   all.mark_changed();
+  run.state().restart_average();
   if (run.world().rank() == 0)
     how_.lines(
         detail::text_of({"the parameters are those after epoch ", best_epoch_ + 1, ", the best ones"}));

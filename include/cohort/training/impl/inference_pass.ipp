@@ -14,7 +14,7 @@ void run_inference(training_state& run, dataset const& data, evaluation_settings
                    std::span<int const> layers, output_consumer const& consume) {
   communicator& world = *run.world;
   check_sharding(world, data, how.sharding, run.position.epoch, "evaluate", &run);
-  scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
+  scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1, true);
   auto const batches =
       std::make_shared<loader>(normalised(data, run.preparation.rescaling),
                                loader_settings{.batch = how.batch,

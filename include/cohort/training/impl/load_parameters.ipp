@@ -10,6 +10,7 @@ void load_parameters(training& into, model_file const& from) {
   from.check_network(run.net, run.parameters());  // before the normalisation of the file's network
   detail::data_preparation preparation = detail::preparation_in(from, run.net);
   from.read_parameters(run.net, run.parameters());
+  run.restart_average();
   run.preparation = std::move(preparation);
 }
 

@@ -19,7 +19,7 @@ double training::loss_of(batch_view const& given) {
   all_or_none(*run.world, "loss_of", "cannot compute the loss",
               [&] { check_batch_view(run.net, losses_of(run.net), run.element(), data); });
   run.rescale(data);
-  scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
+  scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1, true);
   all_or_none(*run.world, "loss_of", "cannot compute the loss", [&] {
     if (data.count == 0) return;
     run.run_workers(nullptr, [&] {

@@ -40,13 +40,17 @@ transfer_report training::load_matching(std::string const& path) {
 }
 
 transfer_report training::load_matching(model_file const& from) {
-  return read_matching(from.file().tensors(), from.file().name(), network(), parameters());
+  transfer_report done = read_matching(from.file().tensors(), from.file().name(), network(), parameters());
+  state_->restart_average();
+  return done;
 }
 
 transfer_report training::load_matching(training const& from) {
   model_content content(from.network());
   content.add_parameters(from.parameters());
-  return read_matching(content.tensors(), "the other training", network(), parameters());
+  transfer_report done = read_matching(content.tensors(), "the other training", network(), parameters());
+  state_->restart_average();
+  return done;
 }
 
 }  // namespace cohort

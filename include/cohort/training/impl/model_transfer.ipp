@@ -110,13 +110,15 @@ void add_replica(training_state& run, model_content& to) {
   to.add_state(run.parameters(), {.settings = run.settings.optimizer,
                                   .position = run.position,
                                   .arrays = arrays,
-                                  .plateau = run.rate_plateau});
+                                  .plateau = run.rate_plateau,
+                                  .average = run.update().average()});
 }
 
 model_content consensus_model(training_state& run, bool optimizer_state) {
   check_common_steps(run, "save");
   replica const mine = run.current_replica();
-  scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1);
+  scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
+                                   !optimizer_state);
   model_content content(run.net);
   if (optimizer_state) {
     add_replica(run, content);
@@ -133,14 +135,16 @@ void load_model(training_state& run, model_file const& from) {
   data_preparation preparation = preparation_in(from, run.net);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());
+    run.restart_average();
     run.preparation = std::move(preparation);
     return;
   }
   // Reads into temporary arrays first, because a mismatch must leave everything unchanged.
-  parameter_update loaded(run.parameters(), run.settings.optimizer);
+  parameter_update loaded(run.parameters(), run.settings.optimizer, run.settings.average_decay);
   std::vector<std::byte*> arrays;
   for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));
-  training_position const position = from.read_state(run.parameters(), run.settings.optimizer, arrays);
+  training_position const position =
+      from.read_state(run.parameters(), run.settings.optimizer, arrays, loaded.average());
   from.read_parameters(run.net, run.parameters());
   for (int k = 0; k < loaded.state_arrays(); ++k)
     run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());

@@ -11,6 +11,11 @@ void mark_without_world(training& made) { made.state().has_given_world = false; 
 void check_training_settings(training_settings const& settings) {
   settings.optimizer.check();
   if (settings.plateau) settings.plateau->check();
+  if (!(settings.average_decay >= 0 && settings.average_decay < 1))
+    throw setting_error({.what = "invalid decay of the average of the parameters",
+                         .where = "training_settings::average_decay",
+                         .expected = "at least 0 and below 1, for example 0.999; 0: no average",
+                         .got = {settings.average_decay}});
   bool const calibrates = settings.tune && settings.workers == 0;
   if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
     throw setting_error(

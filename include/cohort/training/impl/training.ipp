@@ -29,6 +29,7 @@ std::vector<predictions> training_state::predict_rescaled(std::span<int const> l
                                                           std::span<tensor_view const> inputs,
                                                           std::span<tensor_view const> masks) {
   finish_late();
+  inference_backend();
   std::vector<predictions> made = inference->predict(layers, outputs, inputs, masks);
   if (preparation.rescaling.targets.empty()) return made;
   rescale_back(layers.empty() ? std::span<int const>(graph_view(net).outputs()) : layers, made);

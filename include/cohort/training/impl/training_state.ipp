@@ -18,7 +18,8 @@ training_state::training_state(graph network, backend_handle backend, training_s
       workers(std::make_shared<worker_group>(std::move(backend), settings,
                                              world->settings().deadline + exchange_grace)),
       exchange_strategy(std::move(how_to_exchange)),
-      inference(std::make_unique<predictor>(workers->backend(), settings)) {
+      averaged(settings.average_decay > 0 ? std::optional(workers->backend().twin()) : std::nullopt),
+      inference(std::make_unique<predictor>(averaged ? *averaged : workers->backend(), settings)) {
   exchange_strategy->set_workers(workers->size());
 }
 
@@ -28,7 +29,9 @@ parameter_set& training_state::parameters() {
 }
 
 parameter_update& training_state::update() {
-  if (!stored_update) stored_update = std::make_shared<parameter_update>(parameters(), settings.optimizer);
+  if (!stored_update)
+    stored_update =
+        std::make_shared<parameter_update>(parameters(), settings.optimizer, settings.average_decay);
   stored_update->scale_rates(rate_factor());
   return *stored_update;
 }
@@ -37,6 +40,33 @@ std::vector<std::byte*> training_state::optimizer_arrays() {
   std::vector<std::byte*> arrays;
   for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
   return arrays;
+}
+
+void training_state::restart_average() {
+  if (stored_update) stored_update->restart_average();
+}
+
+void training_state::read_evaluated(std::byte* dense) {
+  parameter_set const& all = parameters();
+  all.read_all(all.master(), dense);
+  std::byte const* const average = stored_update ? stored_update->average() : nullptr;
+  for (int p = 0; average && p < static_cast<int>(all.table().size()); ++p)
+    if (parameter const& tensor = all.table()[static_cast<std::size_t>(p)]; tensor.trains())
+      all.read(p, average, dense + static_cast<std::size_t>(tensor.first) * bytes_of(all.type()));
+}
+
+backend_handle const& training_state::inference_backend() {
+  if (!averaged) return workers->backend();
+  std::lock_guard const one_at_a_time(averaging);
+  parameter_set& to = *averaged->parameters;
+  if (std::uint64_t const version = parameters().version(); averaged_version != version) {
+    buffer dense(static_cast<std::size_t>(to.elements()) * bytes_of(to.type()));
+    read_evaluated(dense.data());
+    to.write_all(dense.data(), to.master());
+    to.mark_changed();
+    averaged_version = version;
+  }
+  return *averaged;
 }
 
 void training_state::finish_late() {
