@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes ONNX files of PyTorch's exporters, and values.txt, into tests/golden/onnx_torch.
 
-python3 tests/golden/onnx_torch.py    (made with PyTorch 2.15; needs onnx and onnxscript)
+python3 tests/golden/onnx_torch.py    (made with PyTorch 2.15 and torchvision 0.29; needs onnx and onnxscript)
 
 NAME.onnx has the batch size N. values.txt has for each file a line `case NAME`, then, row-major after their extents and a colon,
 `input` and PyTorch's `output`. The exporters write `Shape` and operators on its result instead of the extents that they know.
@@ -15,6 +15,8 @@ import onnx
 import torch
 from torch import nn
 from torch.nn import functional as f
+from torchvision.models import MaxVit, SwinTransformer, VisionTransformer
+from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 
 warnings.filterwarnings("ignore")
 FOLDER = pathlib.Path(__file__).resolve().parent / "onnx_torch"
@@ -65,7 +67,29 @@ def encoder_layer(**how):
     return nn.Sequential(nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, **how), nn.Flatten(), nn.Linear(56, 3))
 
 
-IMAGE, ROW, STEPS = (3, 6, 6), (6,), (7, 4)
+def vision_transformer():
+    return VisionTransformer(image_size=8, patch_size=4, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=12, num_classes=3)
+
+
+def swin_transformer():
+    """Images of 4 x 4 patches, padded to windows of 3 x 3; of these, 4 are shifted."""
+    return SwinTransformer(patch_size=[2, 2], embed_dim=8, depths=[2, 1], num_heads=[2, 2], window_size=[3, 3], num_classes=3)
+
+
+def max_vit():
+    return MaxVit(input_size=(16, 16), stem_channels=4, partition_size=2, block_channels=[8], block_layers=[1], head_dim=4,
+                  stochastic_depth_prob=0, num_classes=3)
+
+
+def conv_next():
+    return ConvNeXt([CNBlockConfig(6, 8, 1), CNBlockConfig(8, None, 1)], layer_scale=0.5, num_classes=3)
+
+
+def every_second(m, x):
+    return m.fc(torch.cat([x[:, :, 0::2, 1::2], x[:, :, 1::2, 0:5:2]], 1).mean((2, 3)))
+
+
+IMAGE, ROW, STEPS, LARGE_IMAGE = (3, 6, 6), (6,), (7, 4), (3, 16, 16)
 # name -> module, extents of an example, operator set
 MODELS = {
     "view_size": (function(lambda m, x: m.fc(m.conv(x).view(x.size(0), -1)), conv=nn.Conv2d(3, 2, 3), fc=nn.Linear(32, 4)), IMAGE, 17),
@@ -107,7 +131,24 @@ MODELS = {
     "transformer_encoder": (encoder_layer(), (7, 8), 17),
     "transformer_encoder_with_gelu": (encoder_layer(activation="gelu", norm_first=True), (7, 8), 17),
     "transformer_encoder_by_the_new_exporter": (encoder_layer(), (7, 8), 20),
+    "vision_transformer": (vision_transformer(), (3, 8, 8), 17),
+    "vision_transformer_by_the_new_exporter": (vision_transformer(), (3, 8, 8), 20),
+    "swin_transformer": (swin_transformer(), (3, 8, 8), 17),
+    "swin_transformer_by_the_new_exporter": (swin_transformer(), (3, 8, 8), 20),
+    "max_vit": (max_vit(), LARGE_IMAGE, 17),
+    "max_vit_by_the_new_exporter": (max_vit(), LARGE_IMAGE, 20),
+    "conv_next": (conv_next(), LARGE_IMAGE, 17),
+    "conv_next_by_the_new_exporter": (conv_next(), LARGE_IMAGE, 20),
+    "every_second": (function(every_second, fc=nn.Linear(6, 3)), IMAGE, 17),
 }
+
+
+def reset(part):
+    if hasattr(part, "reset_parameters"):
+        part.reset_parameters()
+    else:
+        for parameter in part.parameters(recurse=False):
+            nn.init.normal_(parameter, std=0.5)
 
 
 def values(word, array):
@@ -120,7 +161,7 @@ def main():
     text = ""
     for name, (module, example, operators) in MODELS.items():
         torch.manual_seed(zlib.crc32(name.encode()))
-        module.apply(lambda one: one.reset_parameters() if hasattr(one, "reset_parameters") else None)
+        module.apply(reset)
         module.eval()
         x = torch.randn(3, *example)
         file = str(FOLDER / f"{name}.onnx")

@@ -26,6 +26,10 @@ inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_onnx_nodes = 10'000;
+/// Largest numbers of elements that are computed at import: of a result, and of all results of a file, because
+/// a small file may describe many large ones.
+inline constexpr std::int64_t max_onnx_folded = std::int64_t{1} << 22,
+                              max_onnx_folded_in_all = 4 * max_onnx_folded;
 
 /// Remedies for a refused file: the last part of each message.
 namespace onnx_remedy {
@@ -78,10 +82,22 @@ struct onnx_value {
   std::vector<int> axes{};
   bool is_integer = false;
   onnx_tensor const* constant = nullptr;
-  std::shared_ptr<onnx_known const> known{};  // integers that depend only on the batch size
-  std::optional<double> fill{};               // the value of all elements of a batch of any size
+  std::shared_ptr<onnx_known const> known{};     // integers that depend on the batch size only
+  std::optional<double> fill{};                  // the value of all elements of a batch of any size
+  std::shared_ptr<onnx_known const> repeated{};  // the elements of each example of a batch of any size
   std::vector<std::int64_t> view{};
   std::size_t first_joined = 0, joined = 1;
+};
+
+class onnx_patterns;
+
+/// A mask that nodes compute: N×T booleans, true at the steps of each sequence that exist.
+struct onnx_mask {
+  std::string input{};    // input of the graph with the sequences
+  std::string lengths{};  // input of the graph with the number of steps of each sequence; empty: none
+  double value = 0;       // without `lengths`: steps whose elements all equal this value are padding
+
+  bool operator==(onnx_mask const&) const = default;
 };
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
@@ -120,8 +136,11 @@ class onnx_importer {
     bool is_packed = false;        // Attention: the input contains queries, keys and values, side by side
     std::vector<extents> heads{};  // Attention: target shapes that split queries, keys and values into heads
     extents joined{};              // Attention: target shape that joins the heads of the result
-    extents mask{};                // Attention: extents of the causal mask; empty: no causal mask
-    extents result{};              // GroupNormalization: target shape of its output; empty: the input's
+    extents mask{};                // Attention: extents of the causal mask; empty: there is none
+    double rotary = 0;             // Attention: base of the rotary positions; 0: there are none
+    std::string masked_by{};       // input of the graph whose mask the operator reads; empty: no mask
+    std::size_t masked_rank = 0;   // Where: the number of axes of the value whose padding becomes 0
+    extents result{};              // GroupNormalization, Reshape: target shape; empty: the input's, input 1
   };
   /// An operator, the function that imports it, and its maximum number of inputs in ONNX.
   struct known_operator {
@@ -136,11 +155,21 @@ class onnx_importer {
   void check_model();
   void check_names();
   void fuse_patterns();
+  void find_masks(onnx_patterns const& find);
+  void fuse_masks();
+  void fuse_masked_means(onnx_patterns const& find);
+  void fuse_masked_maxima(onnx_patterns const& find);
+  void fuse_masked_zeros(onnx_patterns const& find);
+  void fuse_masked_lengths(onnx_patterns const& find);
+  std::string masked_value(onnx_patterns const& find, std::string const& name, std::string& mask,
+                           bool (*is_other)(float)) const;
+  std::string use_mask(std::string const& mask);
   void fuse_gelu();
   void fuse_rms_norm();
   void fuse_layer_norm();
   void fuse_group_norm();
   void fuse_attention();
+  void fuse_strides();
   void fuse_bias();
   void mark_live();
   void refuse_branches();
@@ -170,8 +199,8 @@ class onnx_importer {
     return which < node_->inputs.size() && !node_->inputs[which].empty();
   }
   bool is_used(std::size_t output) const;
-  /// Return an input of the current node. `any`: of any kind. `tensor`: a constant or a layer's output.
-  /// `viewed`: a layer's output of f32. `data`: such an output without a view of other extents.
+  /// Returns an input of any kind; then a constant or a layer's output; then a layer's output of f32; then
+  /// this output in row-major order, without a view if it has at most 3 extents after the batch.
   onnx_value const& any(std::size_t which) const;
   onnx_value const& tensor(std::size_t which) const;
   onnx_value const& viewed(std::size_t which) const;
@@ -186,6 +215,9 @@ class onnx_importer {
   void set_constant(onnx_tensor tensor);
 
   // Layers.
+  /// Refuses a node that reads the mask of an input if the value has another mask, or none.
+  void check_mask(onnx_value const& value) const;
+  bool reads_mask(std::string_view kind, std::vector<int> const& inputs, std::size_t which) const;
   int append(std::string_view kind, std::vector<int> const& inputs, fields const& with = {});
   void check_size(shape const& dims) const;
   void store(std::string_view parameter, shape dims, std::vector<float> values);
@@ -202,11 +234,13 @@ class onnx_importer {
   /// Returns the shape of a layer's output with these extents. If there are more than 3 extents, removes
   /// those that are 1.
   shape layer_shape(extents const& dims) const;
+  /// Like layer_shape. If there are more than 3 extents, all but the last two become one.
+  shape collapsed(extents const& dims) const;
   /// Returns a node with the value's elements in row-major order and with these extents.
   int reshaped(onnx_value const& value, shape const& dims);
   int permuted(onnx_value const& value, shape const& dims);
   int reshaped(int id, shape const& dims);
-  /// Returns a row-major value whose extents after the batch are `dims`.
+  /// Returns a row-major value whose extents after the batch are `dims`: if there are more than 3, a view.
   onnx_value row_major(int id, extents dims, std::int64_t batch);
   onnx_value like(onnx_value const& other, int id) const;
   /// Returns the value with axis `from` moved to place `to`; the axes between move by one place.
@@ -222,6 +256,11 @@ class onnx_importer {
   int image(onnx_value const& value);
   onnx_value affine(onnx_value const& value, tensor_float const* factor, tensor_float const* offset);
   onnx_value sliced(onnx_value const& value, int axis, std::int64_t first, std::int64_t last);
+  onnx_value every(onnx_value const& value, int axis, std::int64_t first, std::int64_t last,
+                   std::int64_t step);
+  std::optional<tensor_float> repeated(std::size_t which) const;
+  onnx_value extended(onnx_value const& value, int axis, std::vector<tensor_float> const& front,
+                      std::vector<tensor_float> const& back);
   padding pads(extents const& given, std::size_t spatial, sliding_window const& window, shape const& image,
                std::string const& automatic) const;
   sliding_window window(std::size_t spatial, extents size, bool has_dilation);
@@ -235,6 +274,7 @@ class onnx_importer {
   bool fold_transpose();
   bool fold_range();
   bool fold_gather();
+  bool fold_scatter();
   bool fold_slice();
   bool slice_filled();
   bool fold_concat();
@@ -260,6 +300,7 @@ class onnx_importer {
   void log_softmax();
   void over_channels(std::string_view kind);
   void identity();
+  void where();
   void dropout();
   void cast();
   void conv();
@@ -277,6 +318,8 @@ class onnx_importer {
   void lrn();
   void gemm();
   void matmul();
+  void einsum();
+  onnx_value product(onnx_value const& x, onnx_value const& y);
   void binary();
   void neg();
   void joined();
@@ -311,9 +354,11 @@ class onnx_importer {
   std::map<std::string, onnx_value, std::less<>> values_{};
   std::map<std::string, graph_error, std::less<>> refused_{};  // by constant; thrown when a node reads it
   std::map<onnx_node const*, fusion> fusions_{};
+  std::map<std::string, onnx_mask, std::less<>> masks_{};  // by the value of the file
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
-  std::map<std::string, std::string, std::less<>> lengths_{};  // input of lengths -> input of the sequences
+  std::map<std::string, std::string, std::less<>> lengths_{};    // input of lengths -> input of the sequences
+  std::map<std::string, onnx_mask, std::less<>> input_masks_{};  // by the input of the graph
   std::vector<stored_parameter> parameters_{};
   std::vector<int> frozen_{};
   std::vector<std::string> inputs_{};

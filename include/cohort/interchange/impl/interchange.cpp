@@ -9,6 +9,7 @@
 #include <cohort/interchange/impl/onnx_exporter.ipp>
 #include <cohort/interchange/impl/onnx_import_activations.ipp>
 #include <cohort/interchange/impl/onnx_import_constants.ipp>
+#include <cohort/interchange/impl/onnx_import_masks.ipp>
 #include <cohort/interchange/impl/onnx_import_patterns.ipp>
 #include <cohort/interchange/impl/onnx_import_products.ipp>
 #include <cohort/interchange/impl/onnx_import_sequences.ipp>

@@ -129,6 +129,15 @@ void onnx_importer::over_channels(std::string_view kind) {
 
 // ---- nodes that compute nothing ----
 void onnx_importer::identity() { set(tensor(0)); }
+/// Sets the padding of a sequence to 0: see fuse_masked_zeros.
+void onnx_importer::where() {
+  onnx_value const& x = data(0);
+  check_mask(x);
+  if (x.dims.size() != fused()->masked_rank || !is_row_major(x))
+    refuse("the mask does not select steps of the value", {fused()->masked_rank, " axes, N and T first"},
+           input_text(0), onnx_remedy::check);
+  set(like(x, append("zero_masked", {x.id})));
+}
 void onnx_importer::dropout() {
   real("ratio", 0.5), integer("seed", 0);
   if (integer("is_test", 0) == 0 && version_ < 7)

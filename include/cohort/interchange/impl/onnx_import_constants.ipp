@@ -11,10 +11,6 @@
 /// results: Reshape(x, Concat(Gather(Shape(x), 0), -1)).
 namespace cohort::detail {
 
-/// Largest numbers of elements: of one result, and of all results of a file. The second limit exists because
-/// a small file may describe many large results.
-inline constexpr std::int64_t most_folded = std::int64_t{1} << 22, most_folded_in_all = 4 * most_folded;
-
 std::int64_t slice_bound(std::int64_t given, std::int64_t extent) {
   return std::clamp(given < 0 ? given + extent : given, std::int64_t{0}, extent);
 }
@@ -31,7 +27,7 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
   if (found == values_.end()) return std::nullopt;
   if (found->second.known) return *found->second.known;
   onnx_tensor const* const from = found->second.constant;
-  if (!from || from->elements() > most_folded) return std::nullopt;
+  if (!from || from->elements() > max_onnx_folded) return std::nullopt;
   onnx_known result{.type = from->type, .dims = from->dims, .values = {}, .of_batch = {}};
   if (auto const reals = from->floats()) {
     for (float const number : *reals) result.values.push_back(static_cast<double>(number));
@@ -47,9 +43,9 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
 }
 
 void onnx_importer::set_known(onnx_known result) {
-  if ((folded_ += static_cast<std::int64_t>(result.values.size())) > most_folded_in_all)
+  if ((folded_ += static_cast<std::int64_t>(result.values.size())) > max_onnx_folded_in_all)
     refuse("the constants that are computed at import have too many elements",
-           {"at most ", most_folded_in_all}, {folded_}, onnx_remedy::fold);
+           {"at most ", max_onnx_folded_in_all}, {folded_}, onnx_remedy::fold);
   if (std::ranges::any_of(result.of_batch, [](char flag) { return flag != 0; })) {
     onnx_value value{.dims = result.dims, .is_integer = true};
     value.known = std::make_shared<onnx_known const>(std::move(result));
@@ -148,7 +144,7 @@ bool onnx_importer::fold_elements() {
   if (!dims || from.size() != (op == "Where" ? 3U : 2U)) return false;
   std::int64_t count = 1;
   for (std::int64_t const extent : *dims)
-    if ((count *= extent) > most_folded) return false;
+    if ((count *= extent) > max_onnx_folded) return false;
   bool const is_logic = op == "Equal" || op == "Less" || op == "Greater";
   onnx_type const type = from[op == "Where" ? 1 : 0].type;  // Pow may have an exponent of another type
   bool const is_real = type == onnx_type::f32;
@@ -201,7 +197,7 @@ bool onnx_importer::fold_elements() {
   return true;
 }
 
-/// Cast, Floor, Ceil, Neg, Sqrt and Identity.
+/// Cast, Floor, Ceil, Neg, Not, Sqrt and Identity.
 bool onnx_importer::fold_each() {
   auto result = known(0);
   if (!result) return false;
@@ -217,6 +213,7 @@ bool onnx_importer::fold_each() {
     if (op == "Floor") x = std::floor(x);
     if (op == "Ceil") x = std::ceil(x);
     if (op == "Neg") x = -x;
+    if (op == "Not") x = x == 0 ? 1 : 0;
     if (op == "Sqrt") x = std::sqrt(x);
     if (op == "Cast" && result->type != onnx_type::f32)
       x = result->type == onnx_type::boolean ? x != 0 : std::trunc(x);
@@ -230,7 +227,7 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
                                 std::function<std::size_t(std::int64_t)> const& source) {
   onnx_known result{.type = from.type, .dims = std::move(dims), .values = {}, .of_batch = {}};
   std::int64_t const count = result.elements();
-  if (count < 0 || count > most_folded) return false;
+  if (count < 0 || count > max_onnx_folded) return false;
   for (std::int64_t i = 0; i < count; ++i) {
     std::size_t const index = source(i);
     result.values.push_back(from.values[index]);
@@ -271,7 +268,7 @@ bool onnx_importer::fold_range() {
   for (auto const* const number : {&start, &limit, &delta})
     if (!*number || (*number)->values.size() != 1 || (*number)->of_batch[0] != 0) return false;
   double const step = delta->values[0], count = std::ceil((limit->values[0] - start->values[0]) / step);
-  if (!std::isfinite(count) || count > static_cast<double>(most_folded)) return false;  // also a step of 0
+  if (!(count <= static_cast<double>(max_onnx_folded))) return false;  // also a step of 0, and NaN
   onnx_known result{.type = start->type, .dims = {0}, .values = {}, .of_batch = {}};
   for (double i = 0; i < count; ++i) result.values.push_back(start->values[0] + i * step);
   result.dims[0] = static_cast<std::int64_t>(result.values.size());
@@ -280,20 +277,62 @@ bool onnx_importer::fold_range() {
   return true;
 }
 
-/// Gather along axis 0 of a vector, as of a shape.
+/// Gather along an axis.
 bool onnx_importer::fold_gather() {
   auto const from = known(0), indices = known(1);
-  if (!from || !indices || from->dims.size() != 1 || axis_of(integer("axis", 0), 1) != 0) return false;
-  auto const extent = from->dims[0];
+  if (!from || !indices || from->dims.empty()) return false;
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), from->dims.size()));
+  std::int64_t const extent = from->dims[axis], count = indices->elements();
   for (std::size_t i = 0; i < indices->values.size(); ++i) {
     double const index = indices->values[i];
     bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
     if (indices->of_batch[i] != 0 || !exists) return false;  // an index of NaN does not exist
   }
-  return fold_copies(*from, indices->dims, [&](std::int64_t i) {
-    auto const index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i)]);
-    return static_cast<std::size_t>(index < 0 ? index + extent : index);
+  std::int64_t inner = 1;
+  for (std::size_t a = axis + 1; a < from->dims.size(); ++a) inner *= from->dims[a];
+  extents dims(from->dims.begin(), from->dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  dims.insert(dims.end(), indices->dims.begin(), indices->dims.end());
+  dims.insert(dims.end(), from->dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from->dims.end());
+  return fold_copies(*from, std::move(dims), [&](std::int64_t i) {
+    std::int64_t const outer = i / inner / count;
+    auto index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i / inner % count)]);
+    if (index < 0) index += extent;
+    return static_cast<std::size_t>((outer * extent + index) * inner + i % inner);
   });
+}
+
+/// ScatterND without a reduction: replaces slices of constants.
+bool onnx_importer::fold_scatter() {
+  auto result = known(0);
+  auto const indices = known(1), updates = known(2);
+  if (!result || !indices || !updates || indices->dims.empty() || text("reduction", "none") != "none")
+    return false;
+  auto const depth = static_cast<std::size_t>(indices->dims.back());
+  if (depth > result->dims.size()) return false;
+  std::int64_t inner = 1;
+  for (std::size_t axis = depth; axis < result->dims.size(); ++axis) inner *= result->dims[axis];
+  std::int64_t const count = depth == 0 ? 0 : indices->elements() / static_cast<std::int64_t>(depth);
+  if (updates->elements() != count * inner) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t at = 0;
+    for (std::size_t axis = 0; axis < depth; ++axis) {
+      std::size_t const entry = static_cast<std::size_t>(i) * depth + axis;
+      double const index = indices->values[entry];
+      std::int64_t const extent = result->dims[axis];
+      bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
+      if (indices->of_batch[entry] != 0 || !exists) return false;
+      auto const number = static_cast<std::int64_t>(index);
+      at = at * extent + (number < 0 ? number + extent : number);
+    }
+    for (std::int64_t k = 0; k < inner; ++k) {
+      auto const to = static_cast<std::size_t>(at * inner + k),
+                 source = static_cast<std::size_t>(i * inner + k);
+      result->values[to] = updates->values[source];
+      result->of_batch[to] = updates->of_batch[source];
+    }
+  }
+  set_known(std::move(*result));
+  return true;
 }
 
 /// Slice of a batch that is filled with one number, along axes after the batch.
@@ -353,18 +392,35 @@ bool onnx_importer::fold_slice() {
   });
 }
 
-/// Concat of vectors.
+/// Concat along an axis.
 bool onnx_importer::fold_concat() {
-  onnx_known all{.type = onnx_type::i64, .dims = {0}, .values = {}, .of_batch = {}};
+  std::vector<onnx_known> from;
+  std::int64_t count = 0;
   for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
-    auto const operand = known(i);
-    if (!operand || operand->dims.size() != 1) return false;
-    all.type = operand->type;
-    all.dims[0] += operand->dims[0];
-    all.values.insert(all.values.end(), operand->values.begin(), operand->values.end());
-    all.of_batch.insert(all.of_batch.end(), operand->of_batch.begin(), operand->of_batch.end());
+    auto operand = known(i);
+    if (!operand || operand->dims.empty() || operand->dims.size() != any(0).dims.size()) return false;
+    if ((count += operand->elements()) > max_onnx_folded) return false;
+    from.push_back(std::move(*operand));
   }
-  integer("axis", 0);
+  std::size_t const rank = from[0].dims.size();
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), rank));
+  onnx_known all{.type = from[0].type, .dims = from[0].dims, .values = {}, .of_batch = {}};
+  all.dims[axis] = 0;
+  std::int64_t outer = 1, inner = 1;
+  for (std::size_t a = 0; a < rank; ++a)
+    if (a != axis) (a < axis ? outer : inner) *= from[0].dims[a];
+  for (onnx_known const& one : from) {
+    for (std::size_t a = 0; a < rank; ++a)
+      if (a != axis && one.dims[a] != from[0].dims[a]) return false;
+    all.dims[axis] += one.dims[axis];
+  }
+  for (std::int64_t row = 0; row < outer; ++row)
+    for (onnx_known const& one : from)
+      for (std::int64_t i = 0; i < one.dims[axis] * inner; ++i) {
+        auto const source = static_cast<std::size_t>(row * one.dims[axis] * inner + i);
+        all.values.push_back(one.values[source]);
+        all.of_batch.push_back(one.of_batch[source]);
+      }
   set_known(std::move(all));
   return true;
 }
@@ -419,7 +475,7 @@ bool onnx_importer::fold_filled() {
   bool has_batch = false;
   for (std::size_t i = 0; i < wanted->values.size(); ++i) {
     bool const of_batch = wanted->of_batch[i] != 0;
-    if (!(wanted->values[i] >= 0 && wanted->values[i] <= static_cast<double>(most_folded))) return false;
+    if (!(wanted->values[i] >= 0 && wanted->values[i] <= static_cast<double>(max_onnx_folded))) return false;
     if (of_batch && (has_batch || wanted->values[i] != 1)) return false;
     has_batch = has_batch || of_batch;
     dims.push_back(of_batch ? -1 : static_cast<std::int64_t>(wanted->values[i]));
@@ -427,9 +483,24 @@ bool onnx_importer::fold_filled() {
   if (has_batch) {
     bool const is_uniform =
         std::ranges::all_of(from.values, [&](double number) { return number == from.values[0]; });
-    if (from.values.empty() || !is_uniform || from.type != onnx_type::f32) return false;
+    if (from.values.empty() || from.type != onnx_type::f32) return false;
     onnx_value result{.dims = dims};
-    result.fill = from.values[0];
+    if (is_uniform) {
+      result.fill = from.values[0];
+    } else {
+      if (dims[0] >= 0 || (from.dims.size() == dims.size() && from.dims[0] != 1)) return false;
+      dims[0] = 1;
+      auto const example = onnx_folding::broadcast_dims({dims, from.dims});
+      if (!example || example->size() != dims.size()) return false;
+      onnx_known each{.type = from.type, .dims = *example, .values = {}, .of_batch = {}};
+      std::int64_t const count = each.elements();
+      if (count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
+      for (std::int64_t i = 0; i < count; ++i)
+        each.values.push_back(from.values[onnx_folding::broadcast_index(*example, from.dims, i)]);
+      result.dims = *example;
+      result.dims[0] = -1;
+      result.repeated = std::make_shared<onnx_known const>(std::move(each));
+    }
     set(std::move(result));
     return true;
   }
@@ -462,9 +533,11 @@ bool onnx_importer::fold() {
       {"Mod", &self::fold_elements},
       {"Mul", &self::fold_elements},
       {"Neg", &self::fold_each},
+      {"Not", &self::fold_each},
       {"Pow", &self::fold_elements},
       {"Range", &self::fold_range},
       {"Reshape", &self::fold_axes},
+      {"ScatterND", &self::fold_scatter},
       {"Slice", &self::fold_slice},
       {"Sqrt", &self::fold_each},
       {"Squeeze", &self::fold_axes},

@@ -2,98 +2,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <initializer_list>
+#include <cohort/interchange/detail/onnx_patterns.hpp>
 #include <numbers>
 
 namespace cohort::detail {
 
-/// Finds producers, readers and constants, for patterns of several nodes that become one layer.
-///
-/// Before    the nodes and the constants outlive this object and do not change.
-class onnx_patterns {
- public:
-  using list = std::vector<std::int64_t>;
-  using names = std::initializer_list<std::string_view>;
-
-  onnx_patterns(std::vector<onnx_node>& nodes, std::map<std::string, onnx_value, std::less<>> const& values)
-      : values_(values) {
-    for (onnx_node& one : nodes) {
-      for (std::string const& output : one.outputs) producers_.try_emplace(output, &one);
-      for (std::string const& input : one.inputs) readers_[input].push_back(&one);
-    }
-  }
-
-  /// Returns whether a node is this ONNX operator with one output and no other attributes than these.
-  static bool is(onnx_node const& node, std::string_view op, std::size_t inputs, names attributes = {}) {
-    return node.op == op && node.domain.empty() && node.inputs.size() == inputs && node.outputs.size() == 1
-           && std::ranges::all_of(node.attributes, [&](onnx_attribute const& one) {
-                return std::ranges::find(attributes, one.name) != attributes.end();
-              });
-  }
-  /// Returns the node that computes a value if the node is this operator; otherwise null.
-  onnx_node* producer(std::string const& name, std::string_view op, std::size_t inputs,
-                      names attributes = {}) const {
-    auto const found = producers_.find(name);
-    return found != producers_.end() && is(*found->second, op, inputs, attributes) ? found->second : nullptr;
-  }
-  /// Returns the node that reads a node's output, if this reader is the only one and is this operator;
-  /// otherwise null.
-  onnx_node* only_reader(onnx_node const& node, std::string_view op, std::size_t inputs,
-                         names attributes = {}) const {
-    auto const found = readers_.find(node.outputs[0]);
-    bool const fits =
-        found != readers_.end() && found->second.size() == 1 && is(*found->second[0], op, inputs, attributes);
-    return fits ? found->second[0] : nullptr;
-  }
-  onnx_tensor const* constant(std::string const& name) const {
-    auto const found = values_.find(name);
-    return found == values_.end() ? nullptr : found->second.constant;
-  }
-  /// Returns the value of a constant with one element; nullopt for other values.
-  std::optional<float> number(std::string const& name) const {
-    onnx_tensor const* const found = constant(name);
-    if (!found || found->elements() != 1) return std::nullopt;
-    auto const values = found->floats();
-    return values ? std::optional((*values)[0]) : std::nullopt;
-  }
-  /// Returns whether a constant of one element equals `expected`, to the rounding of f32.
-  bool is_number(std::string const& name, double expected) const {
-    auto const found = number(name);
-    return found && std::abs(static_cast<double>(*found) - expected) <= 2e-7 * std::abs(expected);
-  }
-  /// Returns the elements of a constant vector of at most 16 integers; otherwise an empty list.
-  list integers(std::string const& name) const {
-    onnx_tensor const* const found = constant(name);
-    if (!found || found->elements() > 16) return {};
-    return found->integers().value_or(list{});
-  }
-  /// Returns whether a constant is a lower triangular matrix of S×T booleans, with any leading extents of 1.
-  bool is_lower_triangle(std::string const& name) {
-    auto const [known, is_new] = triangles_.try_emplace(name, false);
-    if (!is_new) return known->second;
-    onnx_tensor const* const found = constant(name);
-    if (!found || found->type != onnx_type::boolean || found->dims.size() < 2) return false;
-    std::int64_t const columns = found->dims.back();
-    if (found->elements() != columns * found->dims[found->dims.size() - 2]) return false;
-    auto const width = static_cast<std::size_t>(columns);
-    for (std::size_t i = 0; i < found->raw.size(); ++i)
-      if ((found->raw[i] != 0) != (i % width <= i / width)) return false;
-    return known->second = true;
-  }
-
- private:
-  std::map<std::string, onnx_value, std::less<>> const& values_;
-  std::map<std::string_view, onnx_node*> producers_{};
-  std::map<std::string_view, std::vector<onnx_node*>> readers_{};
-  std::map<std::string, bool> triangles_{};
-};
-
 void onnx_importer::fuse_patterns() {
+  fuse_masks();
   fuse_gelu();
   fuse_rms_norm();
   fuse_layer_norm();
   fuse_group_norm();
   fuse_attention();
+  fuse_strides();
   fuse_bias();
 }
 
@@ -269,8 +190,67 @@ void onnx_importer::fuse_group_norm() {
   }
 }
 
-/// Fuses softmax(q·kᵀ / √d)·v, with or without a causal mask, into one Attention node. The heads are split by
-/// Reshape and Transpose.
+namespace {
+
+/// Returns the base of the rotary positions with these cosines and sines of T×d angles, where the sines of
+/// the first half of the columns are negative; nullopt for other numbers.
+std::optional<double> rotary_base(onnx_tensor const& cosines, onnx_tensor const& sines) {
+  auto const c = cosines.floats(), s = sines.floats();
+  if (!c || !s || cosines.dims.size() != 2 || cosines.dims != sines.dims || cosines.dims[1] % 2 != 0
+      || cosines.elements() == 0)
+    return std::nullopt;
+  auto const width = static_cast<std::size_t>(cosines.dims[1]), half = width / 2, steps = c->size() / width;
+  double base = 10000;
+  if (steps > 1 && half > 1) {  // from the smallest angle of step 1
+    std::size_t const at = width + half - 1;
+    double const angle = std::atan2(-static_cast<double>((*s)[at]), static_cast<double>((*c)[at]));
+    base = std::pow(angle, -static_cast<double>(half) / static_cast<double>(half - 1));
+    if (std::abs(base - std::round(base)) < 1e-5 * base) base = std::round(base);
+  }
+  if (!(base > 0 && base <= 1e15)) return std::nullopt;
+  for (std::size_t i = 0; i < c->size(); ++i) {
+    std::size_t const t = i / width, k = i % width;
+    double const angle =
+        static_cast<double>(t) * std::pow(base, -static_cast<double>(k % half) / static_cast<double>(half));
+    double const sine = (k < half ? -1 : 1) * std::sin(angle), most = 1e-6 * (1 + angle);
+    if (std::abs(static_cast<double>((*c)[i]) - std::cos(angle)) > most
+        || std::abs(static_cast<double>((*s)[i]) - sine) > most)
+      return std::nullopt;
+  }
+  return base;
+}
+
+/// Returns the value before rotary positions as export_onnx writes them, and sets their base; another value
+/// is returned unchanged.
+std::string unrotated(onnx_patterns const& find, std::string const& name, double& base) {
+  onnx_node const* const sum = find.producer(name, "Add", 2);
+  onnx_node const* const kept = sum ? find.producer(sum->inputs[0], "Mul", 2) : nullptr;
+  onnx_node const* const turned = sum ? find.producer(sum->inputs[1], "Mul", 2) : nullptr;
+  onnx_node const* const halves = turned ? find.producer(turned->inputs[0], "Concat", 2, {"axis"}) : nullptr;
+  if (!kept || !halves || !halves->find("axis") || halves->find("axis")->i != 3) return name;
+  onnx_tensor const* const cosines = find.constant(kept->inputs[1]);
+  onnx_tensor const* const sines = find.constant(turned->inputs[1]);
+  if (!cosines || !sines || cosines->dims.size() != 2) return name;
+  std::int64_t const width = cosines->dims[1];
+  for (std::size_t part = 0; part < 2; ++part) {
+    onnx_node const* const half = find.producer(halves->inputs[part], "Slice", 4);
+    std::int64_t const first = part == 0 ? width / 2 : 0;
+    bool const fits = half && half->inputs[0] == kept->inputs[0]
+                      && find.integers(half->inputs[1]) == onnx_patterns::list{first}
+                      && find.integers(half->inputs[2]) == onnx_patterns::list{first + width / 2}
+                      && find.integers(half->inputs[3]) == onnx_patterns::list{3};
+    if (!fits) return name;
+  }
+  auto const found = rotary_base(*cosines, *sines);
+  if (!found) return name;
+  base = *found;
+  return kept->inputs[0];
+}
+
+}  // namespace
+
+/// Fuses softmax(q·kᵀ / √d)·v, with or without a causal mask, a mask of padding and rotary positions, into one
+/// Attention node. The heads are split by Reshape and Transpose.
 void onnx_importer::fuse_attention() {
   onnx_patterns find(model_.nodes, values_);
   auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {
@@ -290,6 +270,20 @@ void onnx_importer::fuse_attention() {
                       && find.integers(found->inputs[2]) == extents{last}
                       && find.integers(found->inputs[3]) == extents{2};
     return fits ? found->inputs[0] : std::string();
+  };
+  // Reads the booleans that select the keys of each query: a causal mask, a mask of padding, or both.
+  auto const read_mask = [&](std::string const& name, std::string& triangle, std::string& padding) {
+    onnx_node const* const both = find.producer(name, "And", 2);
+    for (std::size_t part = 0; part < (both ? 2 : 1); ++part) {
+      std::string const& source = both ? both->inputs[part] : name;
+      onnx_node const* const mask = find.producer(source, "Unsqueeze", 2);
+      bool const is_mask =
+          mask && masks_.contains(mask->inputs[0]) && find.integers(mask->inputs[1]) == extents{1, 2};
+      std::string& found = is_mask ? padding : triangle;
+      if (!found.empty() || (!is_mask && !find.is_lower_triangle(source))) return false;
+      found = is_mask ? mask->inputs[0] : source;
+    }
+    return true;
   };
   struct match {
     onnx_node* last;
@@ -314,22 +308,30 @@ void onnx_importer::fuse_attention() {
     name = softmax->inputs[0];
     if (onnx_node const* const where = find.producer(name, "Where", 3)) {
       auto const lowest = find.number(where->inputs[2]);
-      if (!lowest || *lowest > -1e30F || !find.is_lower_triangle(where->inputs[0])) continue;
+      if (!lowest || *lowest > -1e30F) continue;
       mask_before = where->inputs[0];
       name = where->inputs[1];
     }
-    if (!mask_after.empty() && mask_after != mask_before) continue;
+    std::string triangle, padding;
+    bool const is_known_mask = mask_before.empty() || read_mask(mask_before, triangle, padding);
+    // Without a mask after the softmax, a query without unmasked keys attends to all of them.
+    if (!is_known_mask || (mask_after.empty() ? !padding.empty() : mask_after != mask_before)) continue;
     onnx_node const* const times = find.producer(name, "Mul", 2);
     onnx_node const* const scaled = times ? times : find.producer(name, "Div", 2);
     auto const factor = scaled ? find.number(scaled->inputs[1]) : std::nullopt;
     onnx_node const* const scores = factor ? find.producer(scaled->inputs[0], "MatMul", 2) : nullptr;
     if (!scores) continue;
-    onnx_node const* keys = transposed(scores->inputs[1], {0, 2, 3, 1});
-    if (onnx_node const* const twice = transposed(scores->inputs[1], {0, 1, 3, 2}))
-      keys = transposed(twice->inputs[0], {0, 2, 1, 3});
-    onnx_node const* const heads[]{transposed(scores->inputs[0], {0, 2, 1, 3}), keys,
+    std::string query_name = scores->inputs[0], key_name = scores->inputs[1];
+    double query_rotary = 0, key_rotary = 0;
+    query_name = unrotated(find, query_name, query_rotary);
+    onnx_node const* keys = transposed(key_name, {0, 2, 3, 1});
+    if (onnx_node const* const twice = transposed(key_name, {0, 1, 3, 2}))
+      keys = transposed(unrotated(find, twice->inputs[0], key_rotary), {0, 2, 1, 3});
+    if (query_rotary != key_rotary) continue;
+    onnx_node const* const heads[]{transposed(query_name, {0, 2, 1, 3}), keys,
                                    transposed(product.inputs[1], {0, 2, 1, 3})};
     match made{.last = nullptr, .sources = {}, .scale = 0, .with = {}};
+    made.with.rotary = query_rotary;
     for (onnx_node const* const one : heads) {
       onnx_node const* const split =
           one ? find.producer(one->inputs[0], "Reshape", 2, {"allowzero"}) : nullptr;
@@ -356,10 +358,11 @@ void onnx_importer::fuse_attention() {
       made.sources = {packed};
       made.with.is_packed = true;
     }
-    if (!mask_before.empty()) {
-      extents const& dims = find.constant(mask_before)->dims;
+    if (!triangle.empty()) {
+      extents const& dims = find.constant(triangle)->dims;
       made.with.mask = {dims.end() - 2, dims.end()};
     }
+    if (!padding.empty()) made.with.masked_by = use_mask(padding);
     made.scale = times ? *factor : 1 / *factor;
     matches.push_back(std::move(made));
   }
@@ -375,6 +378,67 @@ void onnx_importer::fuse_attention() {
                             whole("is_causal", one.with.mask.empty() ? 0 : 1),
                             {.name = "scale", .type = onnx_attribute::real, .f = one.scale}};
     fusions_[one.last] = std::move(one.with);
+  }
+}
+
+/// Fuses Reshape to one axis, and Gather of its elements in their order, into one Reshape: as_strided of
+/// PyTorch's exporter. With a batch of any size the indices are n·C + c, for Range(0, N).
+void onnx_importer::fuse_strides() {
+  onnx_patterns const find(model_.nodes, values_);
+  auto const is_range = [&](onnx_tensor const& indices) {
+    auto const numbers = indices.integers();
+    for (std::size_t i = 0; numbers && i < numbers->size(); ++i)
+      if ((*numbers)[i] != static_cast<std::int64_t>(i)) return false;
+    return numbers && !numbers->empty();
+  };
+  auto const is_zero = [&](std::string const& name) {
+    onnx_tensor const* const found = find.constant(name);
+    return found && found->integers() == onnx_patterns::list{0};
+  };
+  // Returns whether a value is the batch size: the first extent of an input of the graph.
+  auto const is_batch = [&](std::string const& name) {
+    onnx_node const* const squeezed = find.producer(name, "Squeeze", 1);
+    onnx_node const* const dims =
+        squeezed ? find.producer(squeezed->inputs[0], "Shape", 1, {"start", "end"}) : nullptr;
+    onnx_attribute const* const start = dims ? dims->find("start") : nullptr;
+    onnx_attribute const* const end = dims ? dims->find("end") : nullptr;
+    return end && end->i == 1 && (!start || start->i == 0)
+           && std::ranges::find(model_.inputs, dims->inputs[0], &onnx_value_info::name)
+                  != model_.inputs.end();
+  };
+  // Returns the extents of the indices, −1 for the batch; an empty list for other indices.
+  auto const extents_of_indices = [&](std::string name) -> extents {
+    if (onnx_tensor const* const known = find.constant(name))
+      return is_range(*known) ? known->dims : extents{};
+    onnx_node const* sum = find.producer(name, "Add", 2);
+    while (sum && is_zero(sum->inputs[1])) {
+      name = sum->inputs[0];
+      sum = find.producer(name, "Add", 2);
+    }
+    onnx_tensor const* const each = sum ? find.constant(sum->inputs[1]) : nullptr;
+    onnx_node const* const rows = each ? find.producer(sum->inputs[0], "Unsqueeze", 2) : nullptr;
+    onnx_node const* const product = rows ? find.producer(rows->inputs[0], "Mul", 2) : nullptr;
+    onnx_node const* const range = product ? find.producer(product->inputs[0], "Range", 3) : nullptr;
+    if (!range || each->dims.empty() || each->dims[0] != 1 || !is_range(*each) || !is_zero(range->inputs[0])
+        || !is_batch(range->inputs[1]) || find.integers(range->inputs[2]) != extents{1}
+        || find.integers(product->inputs[1]) != extents{each->elements()})
+      return {};
+    extents axes, dims = each->dims;
+    for (std::size_t axis = 1; axis < dims.size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+    dims[0] = -1;
+    return find.integers(rows->inputs[1]) == axes ? dims : extents{};
+  };
+  for (onnx_node& gather : model_.nodes) {
+    onnx_attribute const* const axis = gather.find("axis");
+    if (!onnx_patterns::is(gather, "Gather", 2, {"axis"}) || (axis && axis->i != 0)) continue;
+    onnx_node const* const flat = find.producer(gather.inputs[0], "Reshape", 2, {"allowzero"});
+    if (!flat || find.constant(flat->inputs[0]) || find.integers(flat->inputs[1]) != extents{-1}) continue;
+    extents dims = extents_of_indices(gather.inputs[1]);
+    if (dims.size() < 2) continue;
+    gather.op = "Reshape";
+    gather.inputs = {flat->inputs[0]};
+    gather.attributes.clear();
+    fusions_[&gather].result = std::move(dims);
   }
 }
 

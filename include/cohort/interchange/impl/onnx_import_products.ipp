@@ -225,32 +225,82 @@ onnx_value onnx_importer::dense(onnx_value const& x, int units, bool bias,
   return moved(row_major(append_to(from), dims, turned.dims[0]), 0, batch);
 }
 
-void onnx_importer::matmul() {
-  onnx_value const& x = data(0);
-  if (!is_constant(1)) {
-    onnx_value const& y = data(1);
-    if (x.dims.size() != y.dims.size() || x.dims.size() < 3 || x.axes[0] != onnx_value::batch
-        || y.axes[0] != onnx_value::batch || x.dims[0] != y.dims[0])
-      refuse("the operands are not matrices of each example",
-             "two operands with N first and equal numbers of axes, three or more",
-             {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
-    // The layer reads transposed matrices without moving their elements.
-    std::array<bool, 2> turned{};
-    std::vector<int> from;
-    for (std::size_t which = 0; which < 2; ++which) {
-      onnx_value one = which == 0 ? x : y;
-      onnx_value const other = moved(one, one.dims.size() - 1, one.dims.size() - 2);
-      if (!is_row_major(one) && is_row_major(other)) {
-        one = other;
-        turned[which] = true;
-      }
-      from.push_back(reshaped(one, checked_shape(behind_batch_of(one))));
+/// Returns the products of the matrices in the last two axes. More than one axis before them must be equal.
+onnx_value onnx_importer::product(onnx_value const& x, onnx_value const& y) {
+  if (x.dims.size() != y.dims.size() || x.dims.size() < 3 || x.axes[0] != onnx_value::batch
+      || y.axes[0] != onnx_value::batch || x.dims[0] != y.dims[0])
+    refuse("the operands are not matrices of each example",
+           "two operands with N first and equal numbers of axes, three or more",
+           {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
+  std::size_t const rank = x.dims.size();
+  bool const is_stack = rank > 4;
+  if (is_stack && !std::equal(x.dims.begin(), x.dims.end() - 2, y.dims.begin()))
+    refuse("the axes before the matrices differ", extents_text(x.dims), extents_text(y.dims),
+           onnx_remedy::replace);
+  // The layer reads transposed matrices without moving their elements.
+  std::array<bool, 2> turned{};
+  std::vector<int> from;
+  for (std::size_t which = 0; which < 2; ++which) {
+    onnx_value one = which == 0 ? x : y;
+    onnx_value const other = moved(one, rank - 1, rank - 2);
+    if (!is_row_major(one) && is_row_major(other)) {
+      one = other;
+      turned[which] = true;
     }
-    int const made = append(
-        "matmul", from, {{"transpose_a", {turned[0] ? 1.0 : 0.0}}, {"transpose_b", {turned[1] ? 1.0 : 0.0}}});
-    ::cohort::shape const out = shape_of(made);
-    return set(row_major(made, {out.extents.begin(), out.extents.begin() + out.rank}, x.dims[0]));
+    extents dims = behind_batch_of(one);
+    if (is_stack) {
+      std::int64_t before = 1;
+      for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
+      dims = {before, dims[dims.size() - 2], dims.back()};
+    }
+    from.push_back(reshaped(one, checked_shape(dims)));
   }
+  int const made = append(
+      "matmul", from, {{"transpose_a", {turned[0] ? 1.0 : 0.0}}, {"transpose_b", {turned[1] ? 1.0 : 0.0}}});
+  ::cohort::shape const out = shape_of(made);
+  extents dims(out.extents.begin(), out.extents.begin() + out.rank);
+  if (is_stack) {
+    extents whole(x.dims.begin() + 1, x.dims.end() - 2);
+    whole.insert(whole.end(), dims.end() - 2, dims.end());
+    dims = std::move(whole);
+  }
+  return row_major(made, dims, x.dims[0]);
+}
+
+/// Einsum of two operands that is a product of matrices: leading axes that all three have, then rows, columns
+/// and the axis of the sums in any order.
+void onnx_importer::einsum() {
+  std::string equation = text("equation", "");
+  std::erase(equation, ' ');
+  std::size_t const comma = equation.find(','), arrow = equation.find("->");
+  auto const refuse_equation = [&] {
+    refuse("the equation is not a product of matrices", "an equation such as bij,bjk->bik",
+           quote_for_error(equation), onnx_remedy::replace);
+  };
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma) refuse_equation();
+  std::string const a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1),
+                    c = equation.substr(arrow + 2);
+  onnx_value x = viewed(0), y = viewed(1);
+  std::size_t const rank = a.size();
+  if (rank < 3 || b.size() != rank || c.size() != rank || x.dims.size() != rank || y.dims.size() != rank
+      || a.substr(0, rank - 2) != c.substr(0, rank - 2) || b.substr(0, rank - 2) != c.substr(0, rank - 2))
+    refuse_equation();
+  std::string const left = a.substr(rank - 2), right = b.substr(rank - 2), result = c.substr(rank - 2);
+  bool const is_turned = right.find(result[0]) != std::string::npos;  // the second operand has the rows
+  char const row = result[0], column = result[1], sum = left[left[0] == (is_turned ? column : row) ? 1 : 0];
+  std::string const rows{is_turned ? column : row, sum}, columns{sum, is_turned ? row : column};
+  auto const arranged = [&](onnx_value value, std::string const& axes, std::string const& wanted) {
+    if (axes == wanted) return value;
+    if (axes != std::string(wanted.rbegin(), wanted.rend())) refuse_equation();
+    return moved(std::move(value), rank - 1, rank - 2);
+  };
+  onnx_value made = product(arranged(x, left, rows), arranged(y, right, columns));
+  set(is_turned ? moved(std::move(made), rank - 1, rank - 2) : made);
+}
+
+void onnx_importer::matmul() {
+  if (!is_constant(1)) return set(product(viewed(0), viewed(1)));
+  onnx_value const& x = data(0);
   tensor_float const weights = numbers(1);
   if (weights.dims.size() != 2 || x.dims.size() < 2)
     refuse("the weights are not a matrix", "N x C and a constant matrix",
@@ -308,8 +358,11 @@ void onnx_importer::joined() {
                                                : "add";
   std::vector<int> ids;
   bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
-    return one.dims == from[0].dims && one.axes == from[0].axes && shape_of(one.id) == shape_of(from[0].id);
+    return one.dims == from[0].dims && one.axes == from[0].axes && one.view == from[0].view
+           && shape_of(one.id) == shape_of(from[0].id);
   });
+  bool const is_equal =
+      std::ranges::all_of(from, [&](onnx_value const& one) { return one.dims == from[0].dims; });
   if (is_same) {
     for (onnx_value const& one : from) ids.push_back(one.id);
     return set(like(from[0], append(kind, ids)));
@@ -319,9 +372,11 @@ void onnx_importer::joined() {
         || one.dims[0] != from[0].dims[0])
       refuse("the inputs have different batches or different numbers of axes", extents_text(from[0].dims),
              extents_text(one.dims), onnx_remedy::batch_first);
-    ids.push_back(reshaped(one, checked_shape(one.dims.size() == 1 ? extents{1} : behind_batch_of(one))));
+    extents const dims = one.dims.size() == 1 ? extents{1} : behind_batch_of(one);
+    ids.push_back(reshaped(one, is_equal ? collapsed(dims) : checked_shape(dims)));
   }
   int const made = append(kind, ids);
+  if (is_equal) return set(row_major(made, behind_batch_of(from[0]), from[0].dims[0]));
   ::cohort::shape const out = shape_of(made);
   extents dims(out.extents.begin(), out.extents.begin() + out.rank);
   if (from[0].dims.size() == 1) dims.clear();

@@ -92,6 +92,11 @@ int onnx_importer::recurrent_layer(onnx_value const& x, std::size_t direction, s
     refuse("the batch of the input is not the axis that layout names",
            {layout == 0 ? "T x N x C" : "N x T x C"}, input_text(0), onnx_remedy::batch_first);
   from.push_back(reshaped(turned, checked_shape({turned.dims[1], turned.dims[2]})));
+  if (fused())
+    check_mask(turned);
+  else if (net_.view()[turned.id].mask >= 0 && !has_input(4))
+    refuse("the cells read the padding of sequences of different lengths", "sequence_lens", "none",
+           onnx_remedy::replace);
   if (turned.dims[2] != width)
     refuse("the weights do not fit the input", {turned.dims[2], " columns"}, {width}, onnx_remedy::check);
   if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constants: see find_lengths
@@ -293,12 +298,15 @@ void onnx_importer::attention() {
              input_text(x), onnx_remedy::replace);
     from.push_back(reshaped(data(x), checked_shape(behind_batch_of(data(x)))));
   }
+  if (of && !of->masked_by.empty()) check_mask(data(packed ? 0 : 1));
   int const columns = shape_of(from[0])[1] / (packed ? 3 : 1), width = columns / static_cast<int>(heads);
   double const usual = 1 / std::sqrt(static_cast<double>(width));
   if (scale && std::abs(static_cast<double>(scale->f) - usual) > 1e-6 * usual)
     refuse("the scale is not that of the width of a head", {usual}, {scale->f}, onnx_remedy::replace);
-  int const made =
-      append("attention", from, {{"heads", {static_cast<double>(heads)}}, {"causal", {causal ? 1.0 : 0.0}}});
+  int const made = append("attention", from,
+                          {{"heads", {static_cast<double>(heads)}},
+                           {"causal", {causal ? 1.0 : 0.0}},
+                           {"rotary", {of ? of->rotary : 0}}});
   ::cohort::shape const out = shape_of(made);
   set(row_major(made, {out[0], out[1]}, data(0).dims[0]));
 }

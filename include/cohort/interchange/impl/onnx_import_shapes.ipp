@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
 #include <limits>
@@ -7,10 +8,98 @@
 
 namespace cohort::detail {
 
+/// Returns the elements of each example of a constant, which are the same for all examples of the batch, with
+/// the extents after the batch; nullopt for other values.
+std::optional<onnx_importer::tensor_float> onnx_importer::repeated(std::size_t which) const {
+  onnx_value const& value = any(which);
+  if (value.fill && value.dims[0] < 0) {
+    tensor_float made{{value.dims.begin() + 1, value.dims.end()}, {}};
+    std::int64_t const count = checked_shape(made.dims).elements();
+    if (count > max_onnx_folded) return std::nullopt;
+    made.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
+    return made;
+  }
+  if (value.repeated) {
+    tensor_float made{{value.dims.begin() + 1, value.dims.end()}, {}};
+    for (double const number : value.repeated->values) made.values.push_back(static_cast<float>(number));
+    return made;
+  }
+  if (!value.constant || value.dims.empty() || value.dims[0] < 1 || !value.constant->floats())
+    return std::nullopt;
+  tensor_float made = numbers(which);
+  auto const each = made.values.size() / static_cast<std::size_t>(value.dims[0]);
+  for (std::size_t i = each; i < made.values.size(); ++i)
+    if (made.values[i] != made.values[i % each]) return std::nullopt;
+  made.values.resize(each);
+  made.dims.erase(made.dims.begin());
+  return made;
+}
+
+/// Returns the value with constants before and after it along an axis: zeros, to which the constants are
+/// added.
+onnx_value onnx_importer::extended(onnx_value const& value, int axis, std::vector<tensor_float> const& front,
+                                   std::vector<tensor_float> const& back) {
+  auto const [before, along, after] = split_at(value, axis);
+  auto const place = static_cast<std::size_t>(axis);
+  std::array<std::int64_t, 2> added{};
+  for (std::size_t side = 0; side < 2; ++side)
+    for (tensor_float const& one : side == 0 ? front : back) {
+      extents expected = behind_batch_of(value);
+      if (one.dims.size() == expected.size()) expected[place - 1] = one.dims[place - 1];
+      if (one.dims != expected || one.values.empty())
+        refuse("the inputs differ in another axis than the joined one", extents_text(expected),
+               extents_text(one.dims), onnx_remedy::check);
+      added[side] += one.dims[place - 1];
+    }
+  int const padded = append("zero_padding", {reshaped(value, checked_shape({before, along, after}))},
+                            {{"sides",
+                              {static_cast<double>(padding_mode::sides), static_cast<double>(added[0]),
+                               static_cast<double>(added[1]), 0, 0}}});
+  extents dims = behind_batch_of(value);
+  std::int64_t const whole = along + added[0] + added[1];
+  dims[place - 1] = whole;
+  check_size(checked_shape(dims));
+  tensor_float offset{dims, std::vector<float>(static_cast<std::size_t>(before * whole * after))};
+  for (std::size_t side = 0; side < 2; ++side) {
+    std::int64_t at = side == 0 ? 0 : added[0] + along;
+    for (tensor_float const& one : side == 0 ? front : back) {
+      auto const rows = static_cast<std::size_t>(one.dims[place - 1] * after);
+      for (std::size_t b = 0; b < static_cast<std::size_t>(before); ++b)
+        std::copy_n(one.values.begin() + static_cast<std::ptrdiff_t>(b * rows), rows,
+                    offset.values.begin()
+                        + static_cast<std::ptrdiff_t>(
+                            (b * static_cast<std::size_t>(whole) + static_cast<std::size_t>(at))
+                            * static_cast<std::size_t>(after)));
+      at += one.dims[place - 1];
+    }
+  }
+  onnx_value const whole_value = row_major(reshaped(padded, collapsed(dims)), dims, value.dims[0]);
+  onnx_value const sum = affine(whole_value, nullptr, &offset);
+  if (std::ranges::find(frozen_, layer_) == frozen_.end()) freeze();
+  return sum;
+}
+
 void onnx_importer::concat() {
+  std::size_t first = 0, last = node_->inputs.size();
+  std::vector<tensor_float> front, back;  // constants before and after the other inputs
+  for (; first < last; ++first) {
+    auto constant = repeated(first);
+    if (!constant) break;
+    front.push_back(std::move(*constant));
+  }
+  for (; last > first; --last) {
+    auto constant = repeated(last - 1);
+    if (!constant) break;
+    back.insert(back.begin(), std::move(*constant));
+  }
+  if (first == last) first = 0, last = node_->inputs.size(), front.clear(), back.clear();
   std::vector<onnx_value> from;
-  for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
+  for (std::size_t x = first; x < last; ++x) from.push_back(data(x));
   if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
+  for (std::size_t x = 0; x < node_->inputs.size(); ++x)
+    if ((x < first || x >= last) && any(x).dims[0] != from[0].dims[0])
+      refuse("a constant has another batch than the other inputs", extents_text(from[0].dims), input_text(x),
+             onnx_remedy::batch_first);
   std::size_t const rank = from[0].dims.size();
   int const axis = axis_of(integer("axis", 1), rank);
   auto const at = static_cast<std::size_t>(axis);
@@ -28,12 +117,15 @@ void onnx_importer::concat() {
     total += one.dims[at];
     is_sequence = is_sequence && one.axes == from[0].axes && shape_of(one.id).rank == 2 && one.axes[at] == 1;
   }
-  if (from.size() == 1) return set(from[0]);
+  auto const finish = [&](onnx_value value) {
+    set(front.empty() && back.empty() ? std::move(value) : extended(value, axis, front, back));
+  };
+  if (from.size() == 1) return finish(from[0]);
   if (is_sequence) {  // the columns of sequences, N×T×C or T×N×C
     for (onnx_value const& one : from) ids.push_back(one.id);
     onnx_value made = like(from[0], append("concatenate", ids));
     made.dims[at] = total;
-    return set(made);
+    return finish(made);
   }
   for (onnx_value const& one : from) {
     auto const [before, along, after] = split_at(one, axis);
@@ -46,7 +138,7 @@ void onnx_importer::concat() {
   onnx_value joined = is_middle ? moved(from[0], at, 1) : from[0];
   joined.dims[is_middle ? 1 : at] = total;
   joined = row_major(append("concatenate", ids), behind_batch_of(joined), joined.dims[0]);
-  set(is_middle ? moved(std::move(joined), 1, at) : joined);
+  finish(is_middle ? moved(std::move(joined), 1, at) : joined);
 }
 
 void onnx_importer::slice() {
@@ -67,7 +159,8 @@ void onnx_importer::slice() {
   for (std::size_t i = 0; i < axes->size(); ++i) {
     int const axis = axis_of((*axes)[i], x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
-    if (steps && (*steps)[i] != 1) refuse("a step is not 1", "1", {(*steps)[i]}, onnx_remedy::replace);
+    std::int64_t const step = steps ? (*steps)[i] : 1;
+    if (step < 1) refuse("a step is not positive", "at least 1", {step}, onnx_remedy::replace);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
       bool const is_all = first == 0
@@ -78,9 +171,43 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
-    x = sliced(x, axis, slice_bound(first, extent), slice_bound(last, extent));
+    first = slice_bound(first, extent), last = slice_bound(last, extent);
+    x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
   }
   set(x);
+}
+
+/// Returns the elements first, first + step, … below `last` along an axis: one element of each block of
+/// `step` elements.
+onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t first, std::int64_t last,
+                                std::int64_t step) {
+  std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)],
+                     count = first < last ? (last - first - 1) / step + 1 : 0;
+  if (count <= 1) return sliced(x, axis, first, std::min(last, first + 1));
+  // The blocks may begin before `first`, so that the last one ends within the axis.
+  std::int64_t const offset = std::max<std::int64_t>(first + count * step - extent, 0);
+  if (offset > first)
+    refuse("the blocks of a slice with steps do not divide the axis", {count, " blocks of ", step}, {extent},
+           onnx_remedy::replace);
+  std::size_t const batch = batch_axis(x);
+  std::size_t place = static_cast<std::size_t>(axis);
+  if (batch > place) ++place;
+  onnx_value part = moved(sliced(x, axis, first - offset, first - offset + count * step), batch, 0);
+  extents dims = behind_batch_of(part), blocks = dims;
+  blocks[place - 1] = count;
+  blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place), step);
+  onnx_value view{.id = reshaped(part, collapsed(dims)),
+                  .dims = {part.dims[0]},
+                  .axes = {onnx_value::batch},
+                  .view = blocks};
+  for (std::int64_t const one : blocks) {
+    view.axes.push_back(static_cast<int>(view.dims.size()) - 1);
+    view.dims.push_back(one);
+  }
+  view = sliced(view, static_cast<int>(place) + 1, offset, offset + 1);
+  view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  return moved(std::move(view), 0, batch);
 }
 
 void onnx_importer::split() {
@@ -113,9 +240,14 @@ void onnx_importer::split() {
 void onnx_importer::gather() {
   std::int64_t const axis = integer("axis", 0);
   if (!is_constant(0) && is_constant(1)) {  // one element along an axis
-    onnx_value const& x = viewed(0);
+    onnx_value const x = viewed(0);
     std::optional<extents> const index = list(1, nullptr);
-    int const at = axis_of(axis, x.dims.size());
+    int at = axis_of(axis, x.dims.size() - x.joined + 1);
+    int const joined_axis = static_cast<int>(x.first_joined), more = static_cast<int>(x.joined) - 1;
+    if (more > 0 && at == joined_axis)
+      refuse("the node reads an axis that joins the batch with other axes", "another axis", {"axis ", axis},
+             onnx_remedy::batch_first);
+    if (at > joined_axis) at += more;
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
     if (!index || index->size() != 1 || any(1).dims.size() > 1)
       refuse("the node selects several elements of a value", "one constant index", input_text(1),
@@ -124,9 +256,11 @@ void onnx_importer::gather() {
     if (first < 0 || first >= extent)
       refuse("the index does not exist", {-extent, " to ", extent - 1}, {(*index)[0]}, onnx_remedy::check);
     onnx_value made = sliced(x, at, first, first + 1);
+    made.first_joined = x.first_joined, made.joined = x.joined;
     if (any(1).dims.empty()) {
       made.dims.erase(made.dims.begin() + at);
       made.axes.erase(made.axes.begin() + at);
+      if (at < joined_axis) --made.first_joined;
     }
     return set(made);
   }
@@ -174,7 +308,8 @@ void onnx_importer::flatten() {
 }
 
 void onnx_importer::reshape() {
-  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr, max_onnx_extent);
+  std::optional<extents> wanted =
+      fused() ? fused()->result : list(1, version_ < 5 ? "shape" : nullptr, max_onnx_extent);
   bool const allows_zero = integer("allowzero", 0) != 0;
   if (!wanted) refuse("the target shape is missing", "a constant", "none", onnx_remedy::fold);
   onnx_value const& x = tensor(0);

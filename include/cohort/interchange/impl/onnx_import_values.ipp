@@ -28,7 +28,7 @@ shape onnx_importer::checked_shape(extents const& dims) const {
 }
 
 /// Returns whether layers of this kind compute each step independently of padding. All other kinds would read
-/// padding, which ONNX's operators fill with zeros, unlike Cohort's layers.
+/// padding, whose elements are not those of ONNX's operators.
 bool is_stepwise(std::string_view kind) {
   constexpr std::string_view known[]{"dense",
                                      "relu",
@@ -69,15 +69,36 @@ bool is_stepwise(std::string_view kind) {
   return std::ranges::find(known, kind) != std::end(known);
 }
 
+/// Returns whether a layer of this kind computes unmasked steps as the node does if the input is masked: the
+/// layer computes each step separately, or the node reads the mask, or the padding consists of zeros, or the
+/// input contains the queries of an attention.
+bool onnx_importer::reads_mask(std::string_view kind_name, std::vector<int> const& inputs,
+                               std::size_t which) const {
+  if (is_stepwise(kind_name) || kind_name == "zero_masked") return true;
+  if (fused() && !fused()->masked_by.empty()) return true;
+  if (kind_name == "attention" && inputs.size() == 3 && which == 0) return true;
+  bool const needs_zeros = kind_name == "conv1d" || kind_name == "flatten";
+  return needs_zeros && net_.view().kind(inputs[which]).name == "zero_masked";
+}
+
+void onnx_importer::check_mask(onnx_value const& value) const {
+  std::string const& input = fused()->masked_by;
+  auto const found = values_.find(input);
+  if (found == values_.end() || net_.view()[value.id].mask != found->second.id)
+    refuse("the node reads the mask of another value",
+           {"a value computed from input ", quote_for_error(input)},
+           net_.view()[value.id].mask < 0 ? "a value without a mask" : "a value with another mask",
+           onnx_remedy::replace);
+}
+
 int onnx_importer::append(std::string_view kind_name, std::vector<int> const& inputs, fields const& with) {
   auto const found = std::ranges::find(built_in_kinds(), kind_name, &kind::name);
   std::int64_t elements = 0;
-  for (int const id : inputs) {
-    elements += shape_of(id).elements();
-    if (net_.view()[id].mask >= 0 && !is_stepwise(kind_name))
+  for (int const id : inputs) elements += shape_of(id).elements();
+  for (std::size_t which = 0; which < inputs.size(); ++which)
+    if (net_.view()[inputs[which]].mask >= 0 && !reads_mask(kind_name, inputs, which))
       refuse("the layer reads the padding of sequences of different lengths",
              "a layer that computes each step separately", {kind_name}, onnx_remedy::replace);
-  }
   if (elements > max_onnx_layer_elements)
     refuse("the inputs have too many elements", {"at most ", max_onnx_layer_elements}, {elements},
            onnx_remedy::reduce);
@@ -177,10 +198,10 @@ onnx_value const& onnx_importer::any(std::size_t which) const {
 }
 onnx_value const& onnx_importer::tensor(std::size_t which) const {
   onnx_value const& value = any(which);
-  if (value.known || value.fill)
-    refuse(
-        {"input ", which, value.known ? " consists of extents with the batch" : " is filled with one number"},
-        "a value that depends on the elements of an input", input_text(which), onnx_remedy::dynamic);
+  if (value.known || value.fill || value.repeated)
+    refuse({"input ", which,
+            value.known ? " consists of extents with the batch" : " is the same for each example"},
+           "a value that depends on the elements of an input", input_text(which), onnx_remedy::dynamic);
   return value;
 }
 onnx_value const& onnx_importer::viewed(std::size_t which) const {
@@ -198,7 +219,7 @@ onnx_value const& onnx_importer::data(std::size_t which) {
   std::size_t const batch = batch_axis(value);
   onnx_value const turned = moved(value, batch, 0);
   extents const dims = behind_batch_of(turned);
-  onnx_value settled = row_major(reshaped(turned, layer_shape(dims)), dims, turned.dims[0]);
+  onnx_value settled = row_major(reshaped(turned, collapsed(dims)), dims, turned.dims[0]);
   return values_.find(node_->inputs[which])->second = moved(std::move(settled), 0, batch);
 }
 onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
@@ -333,7 +354,21 @@ shape onnx_importer::layer_shape(extents const& dims) const {
            extents_text(dims), onnx_remedy::reduce);
   return result.rank == 0 ? shape{1} : result;
 }
+shape onnx_importer::collapsed(extents const& dims) const {
+  if (without_units(checked_shape(dims)).rank <= 3) return layer_shape(dims);
+  std::int64_t before = 1;
+  for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
+  return checked_shape({before, dims[dims.size() - 2], dims.back()});
+}
 onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
+  if (without_units(checked_shape(dims)).rank > 3) {
+    onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}, .view = dims};
+    for (std::int64_t const extent : dims) {
+      made.axes.push_back(static_cast<int>(made.dims.size()) - 1);
+      made.dims.push_back(extent);
+    }
+    return made;
+  }
   if (!(without_units(shape_of(id)) == without_units(checked_shape(dims))))
     id = reshaped(id, layer_shape(dims));
   onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}};

@@ -312,7 +312,9 @@ void onnx_importer::reduce() {
   // If the reduced axes are the first axes, these axes are the steps of a sequence, else the positions of an
   // image.
   auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
-  bool const leads = others > 1 && std::find(reduced.begin() + 1, last, false) == last;
+  bool const is_masked = fused() && !fused()->masked_by.empty();
+  bool const leads = (others > 1 || is_masked) && std::find(reduced.begin() + 1, last, false) == last;
+  if (is_masked) check_mask(x);
   int const from = leads ? reshaped(x, checked_shape({along, others}))
                          : reshaped(turned, checked_shape({others, along, 1}));
   set(row_major(append(kind, {from}), dims, x.dims[0]));

@@ -22,6 +22,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"DepthToSpace", &self::depth_to_space, 1},
                                           {"Div", &self::binary, 2},
                                           {"Dropout", &self::dropout, 3},
+                                          {"Einsum", &self::einsum, 2},
                                           {"Elu", &self::elu, 1},
                                           {"Flatten", &self::flatten, 1},
                                           {"GRU", &self::recurrent, 6},
@@ -72,7 +73,8 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Tanh", &self::simple<2>, 1},
                                           {"Transpose", &self::transpose, 1},
                                           {"Unsqueeze", &self::unsqueeze, 2},
-                                          {"Upsample", &self::resize, 2}};
+                                          {"Upsample", &self::resize, 2},
+                                          {"Where", &self::where, 3}};
   auto const* const found = std::ranges::lower_bound(known, op, {}, &known_operator::name);
   return found != std::end(known) && found->name == op ? found : nullptr;
 }
@@ -286,7 +288,9 @@ void onnx_importer::import_node(onnx_node const& node) {
     refuse("no layer computes operators of this domain", "ai.onnx", quote_for_error(node.domain),
            onnx_remedy::replace);
   if (fold()) return;
-  known_operator const* const known = find_operator(node.op);
+  // No layer selects between two values; only the selection by a mask is known.
+  bool const is_selection = node.op == "Where" && !fused();
+  known_operator const* const known = is_selection ? nullptr : find_operator(node.op);
   bool const has_extents = std::ranges::any_of(node.inputs, [&](std::string const& name) {
     auto const found = values_.find(name);
     return found != values_.end() && found->second.known;
@@ -316,7 +320,7 @@ void onnx_importer::import_node(onnx_node const& node) {
 /// the axes before are joined. Such an operator is imported for the separate axes; these axes of the result
 /// are then joined.
 void onnx_importer::import_joined(known_operator const& known) {
-  static constexpr std::string_view moving[]{"Identity", "Reshape", "Shape", "Transpose"};
+  static constexpr std::string_view moving[]{"Gather", "Identity", "Reshape", "Shape", "Transpose"};
   static constexpr std::string_view of_last_axes[]{
       "Add",  "Div",     "Dropout", "Gelu", "Gemm", "LayerNormalization", "LeakyRelu", "MatMul", "Mul",
       "Relu", "Sigmoid", "Softmax", "Sub",  "Tanh"};
@@ -337,8 +341,13 @@ void onnx_importer::import_joined(known_operator const& known) {
     joined.emplace(name, value);
   }
   for (std::string const& name : node_->inputs)
-    if (auto const found = values_.find(name); found != values_.end() && found->second.constant)
-      fits = fits && found->second.dims.size() < std::max<std::size_t>(rank - first - count + 1, 3);
+    if (auto const found = values_.find(name); found != values_.end() && found->second.constant) {
+      extents const& dims = found->second.dims;
+      auto const wide = std::ranges::find_if(dims, [](std::int64_t extent) { return extent != 1; });
+      fits =
+          fits
+          && static_cast<std::size_t>(dims.end() - wide) < std::max<std::size_t>(rank - first - count + 1, 3);
+    }
   if (!fits || first + count >= rank)
     refuse("the node reads an axis that joins the batch with other axes",
            "an operator on the last axes, or Reshape to separate axes", input_text(0),
@@ -436,11 +445,11 @@ void onnx_importer::find_lengths() {
              {uses[lengths], " of ", uses_[lengths]}, onnx_remedy::check);
   }
   node_ = nullptr;
-  for (auto const& [name, count] : uses) {
+  for (auto const& [name, input] : lengths_) {
     place_ = "input " + quote_for_error(name);
-    if (count != uses_[name])
-      refuse("the lengths are read by other nodes than as sequence_lens", {count, " readers"}, {uses_[name]},
-             onnx_remedy::replace);
+    if (uses[name] != uses_[name])
+      refuse("the lengths are read by other nodes than as sequence_lens", {uses[name], " readers"},
+             {uses_[name]}, onnx_remedy::replace);
   }
   place_.clear();
 }
@@ -520,8 +529,11 @@ void onnx_importer::add_inputs() {
       refuse("the input has too many axes", "at most 3 after the batch", {dims.size()}, onnx_remedy::replace);
     if (dims.empty()) dims = {1};
     shape const extents = checked_shape(dims);
-    made.id = masked.contains(one.name) ? net_.masked_input(extents, one.name).id()
-                                        : net_.input(extents, one.name).id();
+    auto const mask = input_masks_.find(one.name);
+    bool const is_padded = mask != input_masks_.end() && mask->second.lengths.empty();
+    made.id = is_padded                   ? net_.padded_input(extents, mask->second.value, one.name).id()
+              : masked.contains(one.name) ? net_.masked_input(extents, one.name).id()
+                                          : net_.input(extents, one.name).id();
     if (net_.problem().found())
       refuse("the input cannot be built", "a valid shape", std::string(net_.problem().text().view()),
              onnx_remedy::check);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joined constants, slices with steps, Einsum and masks of padding in ONNX files.
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <limits>
+
+#include "onnx_models.hpp"
+
+namespace onnx_axes_test {
+
+using namespace onnx_models;
+
+using numbers = std::vector<float>;
+
+onnx_tensor ints(char const* name, std::vector<std::int64_t> const& values) {
+  return onnx_tensor::of(name, values);
+}
+
+/// The output of a batch of examples.
+numbers output_of(onnx_model const& model, numbers const& x, int count = 1) {
+  imported_model const made = imported(write_onnx_model(model));
+  training const run = load_imported<reference<float>>(made);
+  return run.predict(tensor_view(x.data(), made.network().view()[0].output.batched(count))).values;
+}
+
+/// Concat of constants with one row for each example, before and after x.
+onnx_model joined_constants(std::vector<std::int64_t> const& x, std::int64_t axis,
+                            std::vector<std::int64_t> const& extents) {
+  std::vector<std::int64_t> const dims{1, extents[0], extents[1]};
+  return model_of(
+      x,
+      {op("Shape", {"x"}, {"shape"}, {whole("end", 1)}),
+       op("Concat", {"shape", "extents"}, {"all"}, {whole("axis", 0)}), op("Expand", {"front"}, {"f"}),
+       op("Expand", {"back"}, {"b"}), op("Concat", {"f", "x", "b"}, {"y"}, {whole("axis", axis)})},
+      {ints("extents", extents), onnx_tensor::of("front", dims, {7, 8}),
+       onnx_tensor::of("back", dims, {9, 9})});
+}
+
+TEST(onnx_concat, adds_constants_of_each_example_before_and_after_a_value) {
+  for (bool const rows : {true, false}) {
+    onnx_model model = joined_constants(
+        {2, 2}, rows ? 1 : 2, rows ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2, 1});
+    for (std::size_t node : {2, 3}) model.nodes[node].inputs.push_back("all");
+    EXPECT_EQ(output_of(model, {1, 2, 3, 4, -1, -2, -3, -4}, 2),
+              (rows ? numbers{7, 8, 1, 2, 3, 4, 9, 9, 7, 8, -1, -2, -3, -4, 9, 9}
+                    : numbers{7, 1, 2, 9, 8, 3, 4, 9, 7, -1, -2, 9, 8, -3, -4, 9}));
+    if (!rows) continue;
+    imported_model const made = imported(write_onnx_model(model));
+    EXPECT_EQ(kinds_of(model), "input reshape zero_padding reshape learned_positions ");
+    ASSERT_EQ(made.settings.optimizer.layers.size(), 0U);  // a run refuses a network without trained layers
+  }
+}
+
+TEST(onnx_concat, refuses_constants_of_another_batch) {
+  EXPECT_EQ(refused(model_of({2, 2}, {op("Concat", {"k", "x"}, {"y"}, {whole("axis", 1)})},
+                             {onnx_tensor::of("k", {2, 1, 2}, {1, 2, 1, 2})})),
+            message(0, "y", "Concat", "a constant has another batch than the other inputs", "N x 2 x 2",
+                    "a constant of type float, 2 x 1 x 2", batch_first));
+  EXPECT_NE(refused(model_of({2, 2}, {op("Concat", {"k", "x"}, {"y"}, {whole("axis", 1)})},
+                             {onnx_tensor::of("k", {2, 1, 2}, {1, 2, 3, 4})})),
+            "");
+}
+
+TEST(onnx_slice, selects_every_second_or_third_element) {
+  auto const sliced = [](std::int64_t first, std::int64_t last, std::int64_t step) {
+    return model_of({7}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                    {ints("first", {first}), ints("last", {last}), ints("axes", {1}), ints("step", {step})});
+  };
+  numbers const x{0, 1, 2, 3, 4, 5, 6};
+  std::int64_t const end = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(output_of(sliced(1, end, 2), x), (numbers{1, 3, 5}));
+  EXPECT_EQ(output_of(sliced(1, 5, 3), x), (numbers{1, 4}));
+  EXPECT_EQ(output_of(sliced(2, end, 3), x), (numbers{2, 5}));
+  EXPECT_EQ(output_of(sliced(6, end, 2), x), (numbers{6}));
+  EXPECT_EQ(refused(sliced(0, end, 2)),
+            message(0, "y", "Slice", "the blocks of a slice with steps do not divide the axis",
+                    "4 blocks of 2", "7", replace));
+  EXPECT_EQ(refused(sliced(6, 0, -1)),
+            message(0, "y", "Slice", "a step is not positive", "at least 1", "-1", replace));
+}
+
+TEST(onnx_einsum, computes_products_of_matrices_in_any_order_of_their_axes) {
+  auto const product = [](char const* equation) {
+    return model_of({2, 2},
+                    {op("Mul", {"x", "k"}, {"z"}),
+                     op("Einsum", {"x", "z"}, {"y"},
+                        {{.name = "equation", .type = onnx_attribute::text, .s = equation}})},
+                    {onnx_tensor::of("k", {2, 2}, {1, 2, 0, 1})});
+  };
+  numbers const x{1, 2, 3, 4};  // x = (1 2; 3 4), z = (1 4; 0 4)
+  EXPECT_EQ(output_of(product("nij,njk->nik"), x), (numbers{1, 12, 3, 28}));
+  EXPECT_EQ(output_of(product("n i j, n k j -> n i k"), x), (numbers{9, 8, 19, 16}));
+  EXPECT_EQ(output_of(product("nij,njk->nki"), x), (numbers{1, 3, 12, 28}));
+  EXPECT_EQ(output_of(product("nji,njk->nik"), x), (numbers{1, 16, 2, 24}));
+  for (char const* const equation : {"nij,nij->nij", "nij,njk", "nij,njk->n", "nij,mjk->nik", "ij,jk->ik"})
+    EXPECT_NE(refused(product(equation)).find("the equation is not a product of matrices"), std::string::npos)
+        << equation;
+}
+
+TEST(onnx_gather, of_all_elements_in_their_order_is_a_reshape) {
+  auto const strided = [](std::vector<std::int64_t> const& order, std::int64_t factor) {
+    onnx_tensor each = ints("each", order);
+    each.dims = {1, 4, 1};
+    return model_of(
+        {2, 2},
+        {op("Shape", {"x"}, {"shape"}, {whole("start", 0), whole("end", 1)}), op("Squeeze", {"shape"}, {"n"}),
+         op("Reshape", {"x", "all"}, {"flat"}), op("Range", {"zero", "n", "one"}, {"range"}),
+         op("Mul", {"range", "factor"}, {"first"}), op("Unsqueeze", {"first", "axes"}, {"rows"}),
+         op("Add", {"rows", "each"}, {"sum"}), op("Add", {"sum", "zero"}, {"indices"}),
+         op("Gather", {"flat", "indices"}, {"y"}, {whole("axis", 0)})},
+        {ints("all", {-1}), ints("zero", {0}), ints("one", {1}), ints("factor", {factor}),
+         ints("axes", {1, 2}), each},
+        20);
+  };
+  numbers const x{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(output_of(strided({0, 1, 2, 3}, 4), x, 2), x);
+  EXPECT_NE(refused(strided({0, 2, 1, 3}, 4)), "");
+  EXPECT_NE(refused(strided({0, 1, 2, 3}, 3)), "");
+}
+
+/// A sequence N×3×2 whose steps exist below `lengths`, and Where(mask, value, 0).
+onnx_model masked(std::string const& lengths, std::string const& value) {
+  onnx_tensor steps{"steps", onnx_type::i32, {1, 3}, {}};
+  for (std::int32_t t = 0; t < 3; ++t) steps.raw.append(reinterpret_cast<char const*>(&t), sizeof t);
+  onnx_model model =
+      model_of({3, 2},
+               {op("Unsqueeze", {lengths, "one"}, {"column"}), op("Less", {"steps", "column"}, {"mask"}),
+                op("Unsqueeze", {"mask", "two"}, {"m"}), op("Tanh", {"z"}, {"t"}),
+                op("Where", {"m", value, "zero"}, {"w"}), op("Add", {"w", "t"}, {"y"})},
+               {steps, ints("one", {1}), ints("two", {2}), onnx_tensor::of("zero", {}, {0})});
+  model.inputs.push_back(model.inputs[0]);
+  model.inputs.back().name = "z";
+  model.inputs.push_back({lengths, onnx_type::i32, true, {{-1, "N"}}});
+  return model;
+}
+
+TEST(onnx_masks, belong_to_the_input_that_the_lengths_name) {
+  EXPECT_EQ(refused(masked("z.lengths", "t")), "");
+  EXPECT_EQ(refused(masked("z.lengths", "x")),
+            message(4, "w", "Where", "the node reads the mask of another value",
+                    "a value computed from input \"z\"", "a value without a mask", replace));
+  EXPECT_NE(refused(masked("sizes", "t")).find("got \"Less\""), std::string::npos)
+      << refused(masked("sizes", "t"));
+}
+
+TEST(onnx_masks, are_refused_if_an_input_has_two) {
+  auto const padded = [](float first, float second) {
+    std::vector<detail::onnx_node> nodes;
+    for (std::string const part : {"a", "b"}) {
+      nodes.push_back(op("Equal", {"x", part}, {part + "e"}));
+      nodes.push_back(op("Not", {part + "e"}, {part + "m"}));
+      nodes.push_back(op("Cast", {part + "m"}, {part + "f"}, {whole("to", 1)}));
+      nodes.push_back(op("ReduceMax", {part + "f"}, {part + "r"}, {list("axes", {2}), whole("keepdims", 0)}));
+      nodes.push_back(op("Cast", {part + "r"}, {part + "c"}, {whole("to", 9)}));
+      nodes.push_back(op("Unsqueeze", {part + "c", "two"}, {part + "u"}));
+      nodes.push_back(op("Where", {part + "u", "x", "zero"}, {part + "w"}));
+    }
+    nodes.push_back(op("Add", {"aw", "bw"}, {"y"}));
+    return model_of({3, 2}, std::move(nodes),
+                    {onnx_tensor::of("a", {}, {first}), onnx_tensor::of("b", {}, {second}), ints("two", {2}),
+                     onnx_tensor::of("zero", {}, {0})});
+  };
+  EXPECT_EQ(kinds_of(padded(-1, -1)), "padded_input zero_masked zero_masked add ");
+  EXPECT_EQ(refused(padded(-1, 0)),
+            message_at(", input \"x\"", "the nodes compute two different masks of the input", "one mask",
+                       "two", replace));
+}
+
+}  // namespace onnx_axes_test
