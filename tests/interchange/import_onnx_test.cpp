@@ -168,6 +168,11 @@ TEST(import_onnx, fuses_matmul_and_add_into_a_dense_layer) {
   EXPECT_EQ(
       kinds_of(model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b})),
       "input dense ");
+  EXPECT_EQ(kinds_of(model_of(
+                {4, 3},
+                {op("Identity", {"b"}, {"c"}), op("MatMul", {"x", "w"}, {"a"}), op("Add", {"c", "a"}, {"y"})},
+                {w, b})),
+            "input dense ");
 }
 
 TEST(import_onnx, skips_nodes_that_no_output_needs) {

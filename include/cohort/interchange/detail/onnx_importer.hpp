@@ -154,6 +154,7 @@ class onnx_importer {
   static known_operator const* find_operator(std::string_view op);
   void check_model();
   void check_names();
+  void resolve_identities();
   void fuse_patterns();
   void find_masks(onnx_patterns const& find);
   void fuse_masks();

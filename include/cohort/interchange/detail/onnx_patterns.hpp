@@ -18,17 +18,17 @@ class onnx_patterns {
 
   onnx_patterns(std::vector<onnx_node>& nodes, std::map<std::string, onnx_value, std::less<>> const& values)
       : values_(values) {
-    for (onnx_node& one : nodes) {
-      for (std::string const& output : one.outputs) producers_.try_emplace(output, &one);
-      for (std::string const& input : one.inputs) readers_[input].push_back(&one);
+    for (onnx_node& node : nodes) {
+      for (std::string const& output : node.outputs) producers_.try_emplace(output, &node);
+      for (std::string const& input : node.inputs) readers_[input].push_back(&node);
     }
   }
 
   /// Returns whether a node is this ONNX operator with one output and no other attributes than these.
   static bool is(onnx_node const& node, std::string_view op, std::size_t inputs, names attributes = {}) {
     return node.op == op && node.domain.empty() && node.inputs.size() == inputs && node.outputs.size() == 1
-           && std::ranges::all_of(node.attributes, [&](onnx_attribute const& one) {
-                return std::ranges::find(attributes, one.name) != attributes.end();
+           && std::ranges::all_of(node.attributes, [&](onnx_attribute const& attribute) {
+                return std::ranges::find(attributes, attribute.name) != attributes.end();
               });
   }
   /// Returns the node that computes a value if it is this operator; otherwise null.

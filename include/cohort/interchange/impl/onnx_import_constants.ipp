@@ -314,7 +314,7 @@ bool onnx_importer::fold_scatter() {
   std::int64_t const count = depth == 0 ? 0 : indices->elements() / static_cast<std::int64_t>(depth);
   if (updates->elements() != count * inner) return false;
   for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t at = 0;
+    std::int64_t first = 0;
     for (std::size_t axis = 0; axis < depth; ++axis) {
       std::size_t const entry = static_cast<std::size_t>(i) * depth + axis;
       double const index = indices->values[entry];
@@ -322,10 +322,10 @@ bool onnx_importer::fold_scatter() {
       bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
       if (indices->of_batch[entry] != 0 || !exists) return false;
       auto const number = static_cast<std::int64_t>(index);
-      at = at * extent + (number < 0 ? number + extent : number);
+      first = first * extent + (number < 0 ? number + extent : number);
     }
     for (std::int64_t k = 0; k < inner; ++k) {
-      auto const to = static_cast<std::size_t>(at * inner + k),
+      auto const to = static_cast<std::size_t>(first * inner + k),
                  source = static_cast<std::size_t>(i * inner + k);
       result->values[to] = updates->values[source];
       result->of_batch[to] = updates->of_batch[source];
@@ -409,17 +409,17 @@ bool onnx_importer::fold_concat() {
   std::int64_t outer = 1, inner = 1;
   for (std::size_t a = 0; a < rank; ++a)
     if (a != axis) (a < axis ? outer : inner) *= from[0].dims[a];
-  for (onnx_known const& one : from) {
+  for (onnx_known const& part : from) {
     for (std::size_t a = 0; a < rank; ++a)
-      if (a != axis && one.dims[a] != from[0].dims[a]) return false;
-    all.dims[axis] += one.dims[axis];
+      if (a != axis && part.dims[a] != from[0].dims[a]) return false;
+    all.dims[axis] += part.dims[axis];
   }
   for (std::int64_t row = 0; row < outer; ++row)
-    for (onnx_known const& one : from)
-      for (std::int64_t i = 0; i < one.dims[axis] * inner; ++i) {
-        auto const source = static_cast<std::size_t>(row * one.dims[axis] * inner + i);
-        all.values.push_back(one.values[source]);
-        all.of_batch.push_back(one.of_batch[source]);
+    for (onnx_known const& part : from)
+      for (std::int64_t i = 0; i < part.dims[axis] * inner; ++i) {
+        auto const source = static_cast<std::size_t>(row * part.dims[axis] * inner + i);
+        all.values.push_back(part.values[source]);
+        all.of_batch.push_back(part.of_batch[source]);
       }
   set_known(std::move(all));
   return true;

@@ -7,7 +7,19 @@
 
 namespace cohort::detail {
 
+/// Replaces Identity nodes of constants by the constants: exporters write them for shared parameters.
+void onnx_importer::resolve_identities() {
+  for (onnx_node& node : model_.nodes) {
+    if (!onnx_patterns::is(node, "Identity", 1)) continue;
+    auto const from = values_.find(node.inputs[0]);
+    if (from == values_.end() || !from->second.constant) continue;
+    onnx_value const constant = from->second;
+    if (values_.try_emplace(node.outputs[0], constant).second) node.outputs.clear();
+  }
+}
+
 void onnx_importer::fuse_patterns() {
+  resolve_identities();
   fuse_masks();
   fuse_gelu();
   fuse_rms_norm();
@@ -202,8 +214,9 @@ std::optional<double> rotary_base(onnx_tensor const& cosines, onnx_tensor const&
   auto const width = static_cast<std::size_t>(cosines.dims[1]), half = width / 2, steps = c->size() / width;
   double base = 10000;
   if (steps > 1 && half > 1) {  // from the smallest angle of step 1
-    std::size_t const at = width + half - 1;
-    double const angle = std::atan2(-static_cast<double>((*s)[at]), static_cast<double>((*c)[at]));
+    std::size_t const smallest = width + half - 1;
+    double const angle =
+        std::atan2(-static_cast<double>((*s)[smallest]), static_cast<double>((*c)[smallest]));
     base = std::pow(angle, -static_cast<double>(half) / static_cast<double>(half - 1));
     if (std::abs(base - std::round(base)) < 1e-5 * base) base = std::round(base);
   }

@@ -241,30 +241,30 @@ onnx_value onnx_importer::product(onnx_value const& x, onnx_value const& y) {
   std::array<bool, 2> turned{};
   std::vector<int> from;
   for (std::size_t which = 0; which < 2; ++which) {
-    onnx_value one = which == 0 ? x : y;
-    onnx_value const other = moved(one, rank - 1, rank - 2);
-    if (!is_row_major(one) && is_row_major(other)) {
-      one = other;
+    onnx_value operand = which == 0 ? x : y;
+    onnx_value const other = moved(operand, rank - 1, rank - 2);
+    if (!is_row_major(operand) && is_row_major(other)) {
+      operand = other;
       turned[which] = true;
     }
-    extents dims = behind_batch_of(one);
+    extents dims = behind_batch_of(operand);
     if (is_stack) {
       std::int64_t before = 1;
       for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
       dims = {before, dims[dims.size() - 2], dims.back()};
     }
-    from.push_back(reshaped(one, checked_shape(dims)));
+    from.push_back(reshaped(operand, checked_shape(dims)));
   }
-  int const made = append(
+  int const result = append(
       "matmul", from, {{"transpose_a", {turned[0] ? 1.0 : 0.0}}, {"transpose_b", {turned[1] ? 1.0 : 0.0}}});
-  ::cohort::shape const out = shape_of(made);
+  ::cohort::shape const out = shape_of(result);
   extents dims(out.extents.begin(), out.extents.begin() + out.rank);
   if (is_stack) {
     extents whole(x.dims.begin() + 1, x.dims.end() - 2);
     whole.insert(whole.end(), dims.end() - 2, dims.end());
     dims = std::move(whole);
   }
-  return row_major(made, dims, x.dims[0]);
+  return row_major(result, dims, x.dims[0]);
 }
 
 /// Einsum of two operands that is a product of matrices: leading axes that all three have, then rows, columns
@@ -294,8 +294,8 @@ void onnx_importer::einsum() {
     if (axes != std::string(wanted.rbegin(), wanted.rend())) refuse_equation();
     return moved(std::move(value), rank - 1, rank - 2);
   };
-  onnx_value made = product(arranged(x, left, rows), arranged(y, right, columns));
-  set(is_turned ? moved(std::move(made), rank - 1, rank - 2) : made);
+  onnx_value matrices = product(arranged(x, left, rows), arranged(y, right, columns));
+  set(is_turned ? moved(std::move(matrices), rank - 1, rank - 2) : matrices);
 }
 
 void onnx_importer::matmul() {

@@ -13,26 +13,26 @@ namespace cohort::detail {
 std::optional<onnx_importer::tensor_float> onnx_importer::repeated(std::size_t which) const {
   onnx_value const& value = any(which);
   if (value.fill && value.dims[0] < 0) {
-    tensor_float made{{value.dims.begin() + 1, value.dims.end()}, {}};
-    std::int64_t const count = checked_shape(made.dims).elements();
+    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
+    std::int64_t const count = checked_shape(example.dims).elements();
     if (count > max_onnx_folded) return std::nullopt;
-    made.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
-    return made;
+    example.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
+    return example;
   }
   if (value.repeated) {
-    tensor_float made{{value.dims.begin() + 1, value.dims.end()}, {}};
-    for (double const number : value.repeated->values) made.values.push_back(static_cast<float>(number));
-    return made;
+    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
+    for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
+    return example;
   }
   if (!value.constant || value.dims.empty() || value.dims[0] < 1 || !value.constant->floats())
     return std::nullopt;
-  tensor_float made = numbers(which);
-  auto const each = made.values.size() / static_cast<std::size_t>(value.dims[0]);
-  for (std::size_t i = each; i < made.values.size(); ++i)
-    if (made.values[i] != made.values[i % each]) return std::nullopt;
-  made.values.resize(each);
-  made.dims.erase(made.dims.begin());
-  return made;
+  tensor_float example = numbers(which);
+  auto const each = example.values.size() / static_cast<std::size_t>(value.dims[0]);
+  for (std::size_t i = each; i < example.values.size(); ++i)
+    if (example.values[i] != example.values[i % each]) return std::nullopt;
+  example.values.resize(each);
+  example.dims.erase(example.dims.begin());
+  return example;
 }
 
 /// Returns the value with constants before and after it along an axis: zeros, to which the constants are
@@ -43,13 +43,13 @@ onnx_value onnx_importer::extended(onnx_value const& value, int axis, std::vecto
   auto const place = static_cast<std::size_t>(axis);
   std::array<std::int64_t, 2> added{};
   for (std::size_t side = 0; side < 2; ++side)
-    for (tensor_float const& one : side == 0 ? front : back) {
+    for (tensor_float const& part : side == 0 ? front : back) {
       extents expected = behind_batch_of(value);
-      if (one.dims.size() == expected.size()) expected[place - 1] = one.dims[place - 1];
-      if (one.dims != expected || one.values.empty())
+      if (part.dims.size() == expected.size()) expected[place - 1] = part.dims[place - 1];
+      if (part.dims != expected || part.values.empty())
         refuse("the inputs differ in another axis than the joined one", extents_text(expected),
-               extents_text(one.dims), onnx_remedy::check);
-      added[side] += one.dims[place - 1];
+               extents_text(part.dims), onnx_remedy::check);
+      added[side] += part.dims[place - 1];
     }
   int const padded = append("zero_padding", {reshaped(value, checked_shape({before, along, after}))},
                             {{"sides",
@@ -61,16 +61,16 @@ onnx_value onnx_importer::extended(onnx_value const& value, int axis, std::vecto
   check_size(checked_shape(dims));
   tensor_float offset{dims, std::vector<float>(static_cast<std::size_t>(before * whole * after))};
   for (std::size_t side = 0; side < 2; ++side) {
-    std::int64_t at = side == 0 ? 0 : added[0] + along;
-    for (tensor_float const& one : side == 0 ? front : back) {
-      auto const rows = static_cast<std::size_t>(one.dims[place - 1] * after);
+    std::int64_t row = side == 0 ? 0 : added[0] + along;
+    for (tensor_float const& part : side == 0 ? front : back) {
+      auto const rows = static_cast<std::size_t>(part.dims[place - 1] * after);
       for (std::size_t b = 0; b < static_cast<std::size_t>(before); ++b)
-        std::copy_n(one.values.begin() + static_cast<std::ptrdiff_t>(b * rows), rows,
+        std::copy_n(part.values.begin() + static_cast<std::ptrdiff_t>(b * rows), rows,
                     offset.values.begin()
                         + static_cast<std::ptrdiff_t>(
-                            (b * static_cast<std::size_t>(whole) + static_cast<std::size_t>(at))
+                            (b * static_cast<std::size_t>(whole) + static_cast<std::size_t>(row))
                             * static_cast<std::size_t>(after)));
-      at += one.dims[place - 1];
+      row += part.dims[place - 1];
     }
   }
   onnx_value const whole_value = row_major(reshaped(padded, collapsed(dims)), dims, value.dims[0]);
@@ -200,9 +200,9 @@ onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t firs
                   .dims = {part.dims[0]},
                   .axes = {onnx_value::batch},
                   .view = blocks};
-  for (std::int64_t const one : blocks) {
+  for (std::int64_t const block : blocks) {
     view.axes.push_back(static_cast<int>(view.dims.size()) - 1);
-    view.dims.push_back(one);
+    view.dims.push_back(block);
   }
   view = sliced(view, static_cast<int>(place) + 1, offset, offset + 1);
   view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(place) + 1);
@@ -244,7 +244,7 @@ void onnx_importer::gather() {
     std::optional<extents> const index = list(1, nullptr);
     int at = axis_of(axis, x.dims.size() - x.joined + 1);
     int const joined_axis = static_cast<int>(x.first_joined), more = static_cast<int>(x.joined) - 1;
-    if (more > 0 && at == joined_axis)
+    if (at == joined_axis && more > 0)
       refuse("the node reads an axis that joins the batch with other axes", "another axis", {"axis ", axis},
              onnx_remedy::batch_first);
     if (at > joined_axis) at += more;

@@ -362,12 +362,12 @@ shape onnx_importer::collapsed(extents const& dims) const {
 }
 onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
   if (without_units(checked_shape(dims)).rank > 3) {
-    onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}, .view = dims};
+    onnx_value view{.id = id, .dims = {batch}, .axes = {onnx_value::batch}, .view = dims};
     for (std::int64_t const extent : dims) {
-      made.axes.push_back(static_cast<int>(made.dims.size()) - 1);
-      made.dims.push_back(extent);
+      view.axes.push_back(static_cast<int>(view.dims.size()) - 1);
+      view.dims.push_back(extent);
     }
-    return made;
+    return view;
   }
   if (!(without_units(shape_of(id)) == without_units(checked_shape(dims))))
     id = reshaped(id, layer_shape(dims));
@@ -460,6 +460,13 @@ onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor
            onnx_remedy::replace);
   extents dims(rank, 1);
   std::ranges::copy(with.dims, dims.end() - static_cast<std::ptrdiff_t>(with.dims.size()));
+  if (std::size_t const batch = batch_axis(x); batch > 0 && dims[batch] == 1) {  // an axis of 1 may move
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(batch));
+    dims.insert(dims.begin(), 1);
+    tensor_float const turned{dims, with.values};
+    return moved(affine(moved(x, batch, 0), factor ? &turned : nullptr, factor ? nullptr : &turned), 0,
+                 batch);
+  }
   std::size_t first = rank, last = 0;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (dims[axis] == 1) continue;
