@@ -70,19 +70,4 @@ TEST(keras_1, reads_three_arrays_for_each_lstm_gate) {
   }
 }
 
-TEST(keras_1, models_of_the_theano_backend_are_refused) {
-  try {
-    from_keras_config(
-        R"({"class_name": "Sequential", "keras_version": "1.2.2", "backend": "theano", "config": [
-          {"class_name": "Convolution2D", "config": {"name": "c"}}]})");
-    FAIL();
-  } catch (data_error const& problem) {
-    EXPECT_EQ(
-        std::string(problem.what()),
-        "cannot import the Keras model: Theano flips the kernels of convolutions (Keras "
-        "configuration): expected a model that TensorFlow trained, got theano; save the model again with the "
-        "backend tensorflow");
-  }
-}
-
 }  // namespace

@@ -113,8 +113,13 @@ class keras_translation {
   using values = std::vector<keras_value>;
   using call = keras_layer_call;
 
-  keras_translation(std::string origin, keras_options const& how, int version, int minor)
-      : origin_(std::move(origin)), how_(how), version_(version), keras_minor_(minor) {}
+  /// `is_theano`: the backend was Theano, which flips the kernels of convolutions.
+  keras_translation(std::string origin, keras_options const& how, int version, int minor, bool is_theano)
+      : origin_(std::move(origin)),
+        how_(how),
+        version_(version),
+        keras_minor_(minor),
+        is_theano_(is_theano) {}
 
   /// Translates a model. `compile`: the training configuration, if the file has one.
   imported_model run(io::json_value model, std::optional<io::json_value> compile,
@@ -198,6 +203,11 @@ class keras_translation {
              std::vector<int> axes = {}, keras_order const& order = {}, std::size_t offset = 0);
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
              std::function<std::vector<float>(std::vector<float> const&)> convert, std::size_t offset = 0);
+  /// Like weigh, for the kernels of a convolution. Theano's kernels of `area` elements are reversed.
+  void weigh_kernels(int node, std::vector<int> dims, std::vector<int> axes, int area);
+  /// Returns padding "same" of windows of these extents, after dilation. `image`: the input's rows and columns.
+  /// `pools`: the windows belong to a pooling layer.
+  padding same_padding(extent2 image, extent2 window, extent2 stride, bool pools) const;
   void fill(int node, std::string_view parameter, float with);
   void override_layer(int node, keras_fields const& fields, char const* weights_regulariser,
                       char const* bias_regulariser);
@@ -289,6 +299,7 @@ class keras_translation {
   keras_options how_;
   int version_;
   int keras_minor_;  // 2.3 changed defaults, 2.11 optimizers, 2.12 and 3.1 the statistics of masked batches
+  bool is_theano_;
   bool images_first_ = false;
   builder net_{};
   std::map<std::string, keras_layer_state> states_{};

@@ -45,22 +45,6 @@ inline keras_version guess_version(io::json_value model) {
   return made;
 }
 
-/// Returns whether a layer of the model, or a layer inside another layer, is a convolution.
-inline bool has_convolution(io::json_value model) {
-  std::vector<io::json_value> pending{model};
-  while (!pending.empty()) {
-    io::json_value const at = pending.back();
-    pending.pop_back();
-    if (at.kind() != io::json_kind::object && at.kind() != io::json_kind::array) continue;
-    if (at.kind() == io::json_kind::object)
-      if (auto const name = at.find("class_name"); name && name->kind() == io::json_kind::string
-                                                   && name->string().find("Conv") != std::string_view::npos)
-        return true;
-    for (io::json_value const one : at.items()) pending.push_back(one);
-  }
-  return false;
-}
-
 inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
@@ -98,16 +82,14 @@ imported_model import_keras(std::string_view config, std::string const& origin, 
   if (auto const named = model.find("backend");
       backend.empty() && named && named->kind() == io::json_kind::string)
     backend = named->string();
-  if (given.major < 3 && backend == "theano" && keras_files::has_convolution(model))
-    refuse_keras(origin, "Theano flips the kernels of convolutions", "a model that TensorFlow trained",
-                 "theano", "save the model again with the backend tensorflow");
   std::optional<io::json_document> training_text;
   std::optional<io::json_value> compile = model.find("compile_config");
   if (training) {
     training_text.emplace(io::parse_json(*training, origin + ", training_config"));
     compile = training_text->root();
   }
-  keras_translation translation(origin, how, given.major, given.minor);
+  bool const is_theano = given.major < 3 && backend == "theano";
+  keras_translation translation(origin, how, given.major, given.minor, is_theano);
   return translation.run(model, compile, weights);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cohort/io/detail/permutation.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
+#include <functional>
 #include <numeric>
 
 namespace cohort::detail {
@@ -54,6 +56,33 @@ inline void check(keras_fields const& of, std::vector<int> const& kernel, std::v
 
 // ---- convolutions ----------------------------------------------------------------------------------------
 
+/// With Theano, the number of elements before the input depends on the window only: half of it for a
+/// convolution; for pooling all but one, or all but two if the window is odd.
+///
+/// Source    keras/backend/theano_backend.py of Keras 2.2: conv2d, pool2d.
+padding keras_translation::same_padding(extent2 image, extent2 window, extent2 stride, bool pools) const {
+  if (!is_theano_) return padding::same;
+  auto const along = [&](int extent, int size, int step) {
+    int const before = !pools ? size / 2 : size > 2 && size % 2 == 1 ? size - 2 : size - 1;
+    int const last = (extent - 1) / step * step + size - before;  // end of the last window
+    return keras_windows::sides{before, std::max(last - extent, 0)};
+  };
+  keras_windows::sides const v = along(image.height, window.height, stride.height),
+                             h = along(image.width, window.width, stride.width);
+  return padding(v.before, v.after, h.before, h.after);
+}
+
+void keras_translation::weigh_kernels(int node, std::vector<int> dims, std::vector<int> axes, int area) {
+  if (!is_theano_) return weigh(node, "weights", {}, std::move(dims), std::move(axes));
+  std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
+  weigh(node, "weights", {}, std::move(dims), [shared_dims, axes, area](std::vector<float> const& from) {
+    std::vector<float> kernels = axes.empty() ? from : permute_axes(from, shared_dims, axes);
+    for (auto kernel = kernels.begin(); kernel != kernels.end(); kernel += area)
+      std::reverse(kernel, kernel + area);
+    return kernels;
+  });
+}
+
 keras_translation::values keras_translation::convolution(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
@@ -79,8 +108,12 @@ keras_translation::values keras_translation::convolution(call const& c) {
   keras_windows::check(f, kernel, stride, dilation);
   std::string const mode = f.text({"padding", "border_mode"}, "valid");
   padding pad = padding::valid;
+  auto const dilated_by = [&](std::size_t axis) { return (kernel[axis] - 1) * dilation[axis] + 1; };
   if (mode == "same") {
-    pad = padding::same;
+    shape const image = extents_of(x);  // T×C or C×H×W
+    pad = is_sequence ? same_padding({1, image[0]}, {1, dilated_by(0)}, {1, stride[0]}, false)
+                      : same_padding({image[1], image[2]}, {dilated_by(0), dilated_by(1)},
+                                     {stride[0], stride[1]}, false);
   } else if (mode == "causal" && is_sequence) {
     pad = padding(0, 0, (kernel[0] - 1) * dilation[0], 0);
   } else if (mode != "valid") {
@@ -121,8 +154,9 @@ keras_translation::values keras_translation::convolution(call const& c) {
                 {id_of(x)});
   override_layer(id, f, is_depthwise ? "depthwise" : "kernel", "bias");
 
+  int const area = std::accumulate(kernel.begin(), kernel.end(), 1, std::multiplies<>());
   if (version_ == 1 && !is_sequence && images_first_) {
-    weigh(id, "weights", {}, {filters, channels, kernel[0], kernel[1]});
+    weigh_kernels(id, {filters, channels, kernel[0], kernel[1]}, {}, area);
   } else {
     std::vector<int> dims = kernel;
     if (version_ == 1 && is_sequence) dims.push_back(1);  // Keras 1: (length, 1, channels, filters)
@@ -136,7 +170,10 @@ keras_translation::values keras_translation::convolution(call const& c) {
     else
       order = {rank - 1, rank - 2};
     for (int axis = 0; axis < rank - 2; ++axis) order.push_back(axis);
-    weigh(id, "weights", {}, dims, order);
+    if (is_depthwise)
+      weigh(id, "weights", {}, dims, order);  // Theano does not flip these kernels
+    else
+      weigh_kernels(id, dims, order, area);
   }
   if (bias) weigh(id, "bias", {.index = 1}, {filters});
 
@@ -164,6 +201,8 @@ keras_translation::values keras_translation::transposed_convolution(call const& 
     refuse("a dilated transposed convolution is not imported", "dilation_rate 1", keras_text(dilation));
   std::string const mode = f.text({"padding"}, "valid");
   if (mode != "valid" && mode != "same") refuse("the padding is unknown", "valid or same", mode);
+  if (is_theano_ && mode == "same")
+    refuse("Theano pads a transposed convolution in another way than TensorFlow", "padding valid", mode);
   for (std::size_t axis = 0; axis < 2; ++axis)
     if (kernel[axis] < stride[axis])
       refuse(
@@ -182,7 +221,7 @@ keras_translation::values keras_translation::transposed_convolution(call const& 
                                           .bias = bias},
                         {id_of(x)});
   override_layer(id, f, "kernel", "bias");
-  weigh(id, "weights", {}, {kernel[0], kernel[1], filters, channels}, {2, 3, 0, 1});
+  weigh_kernels(id, {kernel[0], kernel[1], filters, channels}, {2, 3, 0, 1}, kernel[0] * kernel[1]);
   if (bias) weigh(id, "bias", {.index = 1}, {filters});
   shape const made = net_.view()[id].output;
   keras_value result = value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
@@ -207,6 +246,8 @@ keras_translation::values keras_translation::separable_convolution(call const& c
     refuse("a separable convolution has one group for each channel", "groups 1", std::to_string(groups));
   std::string const mode = f.text({"padding"}, "valid");
   padding pad = padding::valid;
+  if (is_theano_ && mode == "same")
+    refuse("Theano pads a separable convolution in another way than TensorFlow", "padding valid", mode);
   if (mode == "same")
     pad = padding::same;
   else if (mode == "causal" && is_sequence)
@@ -271,13 +312,15 @@ keras_translation::values keras_translation::pooling(call const& c) {
   keras_windows::check(f, "the stride", stride, keras_limits::largest_extent);
   std::string const mode = f.text({"padding", "border_mode"}, "valid");
   if (mode != "valid" && mode != "same") refuse("the padding is unknown", "valid or same", mode);
-  padding const pad = mode == "same" ? padding::same : padding::valid;
   bool const is_max = c.class_name.starts_with("Max");
   // A sequence T×C is pooled as an image 1×T×C with windows of one column.
   extent2 const window = is_sequence ? extent2(size[0], 1) : extent2(size[0], size[1]);
   extent2 const step = is_sequence ? extent2(stride[0], 1) : extent2(stride[0], stride[1]);
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
+  shape const image = net_.view()[from].output;
+  padding const pad =
+      mode == "same" ? same_padding({image[1], image[2]}, window, step, true) : padding::valid;
   int id = is_max ? record(max_pool{.window = window, .stride = step, .padding = pad}, {from})
                   : record(avg_pool{.window = window, .stride = step, .padding = pad}, {from});
   shape const made = net_.view()[id].output;
