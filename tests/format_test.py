@@ -25,7 +25,7 @@ class sources(unittest.TestCase):
         for first in range(0, len(files), 200):
             self.assertEqual(complaints("--dry-run", "-Werror", *files[first:first + 200]), "")
 
-    def test_a_source_in_another_format_is_found(self):
+    def test_reports_an_unformatted_source(self):
         self.assertEqual(complaints("--assume-filename=a.cpp", text="int  f( );\n"), "int f();\n")
 
 

@@ -28,7 +28,7 @@ class on_gpu(unittest.TestCase):
         path.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
 
-    def test_every_step_of_rehearse_passes_on_a_simulated_gpu(self):
+    def test_every_step_of_a_rehearsal_passes_on_a_simulated_gpu(self):
         library = BUILD / "tests/libsimulated_libraries.so"
         self.assertTrue(library.exists(), library)
         self.assertNotRegex(str(library), "[ :]")  # they separate libraries

@@ -263,7 +263,7 @@ TEST(safetensors, converts_f16_to_f32) {
   }
 }
 
-TEST(safetensors, refuses_a_tensor_of_a_type_that_is_not_read_only_where_it_is_used) {
+TEST(safetensors, reports_a_tensor_of_an_unsupported_type_only_when_it_is_used) {
   std::string const file = file_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[5,9]},)"
                                    R"("mask":{"dtype":"BOOL","shape":[5],"data_offsets":[0,5]}})",
                                    std::string("\1\1\1\0\0\0\0\x80\x3f", 9));

@@ -76,7 +76,7 @@ TEST(bit_stream, appends_at_any_bit_offset) {
 }
 
 /// append_to also stores the last, incomplete word. The memory contained a previous message.
-TEST(bit_stream, is_complete_after_the_last_append) {
+TEST(bit_stream, appends_the_last_incomplete_word) {
   for (unsigned shift = 0; shift < 9; ++shift)
     for (std::size_t count = 0; count < 200; ++count) {
       std::vector<field> const ones(count, field{1, 1});

@@ -102,7 +102,7 @@ TEST(block_coding, chooses_the_smaller_of_gaps_and_bitmap) {
   EXPECT_FALSE(code(crowded, block_elements).entry.bitmap());
 }
 
-TEST(block_coding, needs_up_to_3_percent_more_bits_than_the_entropy) {
+TEST(block_coding, needs_at_most_3_percent_more_bits_than_the_entropy) {
   for (double density = 1e-4; density <= 0.2; density *= 1.3) {
     double bits = 0, sent = 0;
     std::size_t const blocks = 20;

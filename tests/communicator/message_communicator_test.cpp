@@ -195,7 +195,7 @@ TEST_P(message_communicator, reports_a_late_rank_and_continues) {
   EXPECT_NE(lines[0].find(" s for rank 0 (at step 7, bucket 0) in barrier"), std::string::npos) << lines[0];
 }
 
-TEST_P(message_communicator, releases_memory_if_it_throws) {
+TEST_P(message_communicator, does_not_access_buffers_after_an_exception) {
   // Other ranks may still access this rank's sent messages. Reading freed memory would be detected by the
   // sanitizers.
   for (int round = 0; round < 20; ++round) {
@@ -232,7 +232,7 @@ TEST_P(message_communicator, notifies_other_ranks_if_an_exception_destroys_it) {
   }
 }
 
-TEST_P(message_communicator, releases_memory_before_abort_returns) {
+TEST_P(message_communicator, releases_buffers_before_abort_returns) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   auto const lent = [&] {  // memory of rank 0 that rank 1 may read
     std::lock_guard const lock(hub->of(1).mutex);

@@ -212,7 +212,7 @@ TEST(preflight, reports_missing_disk_space_of_one_rank_on_every_rank) {
   });
 }
 
-TEST(preflight, measures_no_pair_without_a_probe) {
+TEST(preflight, measures_no_pair_if_the_probe_size_is_zero) {
   launch<threads>(2, [&](communicator& world) {
     std::uint64_t const before = world.sent().messages_sent;
     preflight_report const report = preflight(world, {.run = {{"rate", "1"}}, .probe = 0});

@@ -141,7 +141,7 @@ TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
   EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
 }
 
-TEST(rank_monitor, reports_no_rank_after_all_were_suspended) {
+TEST(rank_monitor, reports_no_rank_if_all_ranks_were_suspended) {
   three_ranks ranks(200ms);
   ranks.run(50ms);
   for (auto const end = rank_monitor::clock::now() + 500ms; rank_monitor::clock::now() < end;)
@@ -150,7 +150,7 @@ TEST(rank_monitor, reports_no_rank_after_all_were_suspended) {
   for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << one->trouble()->text;
 }
 
-TEST(rank_monitor, forwards_the_first_failure_over_other_ranks) {
+TEST(rank_monitor, forwards_the_first_failure_through_other_ranks) {
   manual_time time;
   three_ranks ranks(10s, time);
   ranks.messages.cut = {{1, 2}};

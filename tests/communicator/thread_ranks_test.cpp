@@ -190,7 +190,7 @@ TEST(thread_ranks, never_read_a_buffer_after_abandon) {
   }
 }
 
-TEST(thread_ranks, do_not_report_messages_with_a_pending_receive) {
+TEST(thread_ranks, do_not_probe_messages_with_a_pending_receive) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   detail::thread_transport sender(hub, 0), receiver(hub, 1);
   std::byte first{1}, second[2]{}, came{};

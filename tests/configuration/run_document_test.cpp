@@ -207,7 +207,7 @@ TEST(run_document, refuses_steps_of_a_schedule_that_a_double_does_not_represent)
   }
 }
 
-TEST(run_document, refuses_fields_for_a_choice_that_has_none) {
+TEST(run_document, refuses_fields_of_a_choice_without_fields) {
   EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
             "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
             "\"every\"");
@@ -240,7 +240,7 @@ TEST(run_document, accepts_null_for_the_defaults_of_a_choice) {
                      with(R"("strategy": "averaging", "optimizer": {"rule": "adam"}, "data": "mnist")")));
 }
 
-TEST(run_document, ignores_the_name_of_a_schema) {
+TEST(run_document, ignores_the_field_schema) {
   run_document const run = run_document::from_json(with(R"("$schema": "cohort.schema.json")"));
   EXPECT_EQ(run, run_document::from_json(with(R"("backend": "auto")")));
   EXPECT_EQ(to_json(run).find("$schema"), std::string::npos);
@@ -724,7 +724,7 @@ TEST(run_document, reports_line_and_path_of_each_field_with_a_wrong_value) {
   EXPECT_GT(documents, 1000);
 }
 
-TEST(run_document, covers_every_member_of_the_settings) {
+TEST(run_document, has_a_field_for_every_member_of_the_settings) {
   run_document run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
   // Members without a field: log of training_settings, whose member tune is a flag; validation, metrics and

@@ -157,7 +157,7 @@ TEST(dataset, copies_rows_in_memory_with_the_same_result_as_get) {
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
 }
 
-TEST(stream, is_sharded_read_to_its_end_and_resumed) {
+TEST(stream, is_read_in_shards_to_its_end_and_resumed) {
   for (int prefetch : {0, 2}) {
     std::vector<int> seen(11);
     for (int rank = 0; rank < 3; ++rank) {

@@ -35,6 +35,8 @@ TEST(fingerprint, covers_the_first_the_last_and_some_examples_between) {
   EXPECT_NE(print_of(rows, labels), first);
 }
 
-TEST(fingerprint, distinguishes_single_examples) { EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1})); }
+TEST(fingerprint, distinguishes_data_sets_of_one_example) {
+  EXPECT_NE(print_of({1, 2}, {0}), print_of({1, 2}, {1}));
+}
 
 }  // namespace fingerprint_test

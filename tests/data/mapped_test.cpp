@@ -43,7 +43,7 @@ TEST(mapped, passes_index_and_epoch_to_the_function) {
   EXPECT_EQ(read(mapped(weighted(2), [](std::int64_t, example_view&) {}), 3).first, (values{3000, 3001}));
 }
 
-TEST(mapped, computes_examples_of_another_description) {
+TEST(mapped, computes_examples_with_another_description) {
   data_description what = numbers(1).describe();
   what.inputs = {{.name = "sum", .example = {3}}, {.name = "same", .example = {2}}};
   dataset const data =

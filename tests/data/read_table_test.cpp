@@ -142,7 +142,7 @@ TEST(read_table, drops_rows_with_missing_values) {
             2);
 }
 
-TEST(read_table, drops_the_numbers_of_a_row_with_a_missing_value) {
+TEST(read_table, drops_all_values_of_a_row_with_a_missing_value) {
   data_table const table =
       parse_table("a,b,c\n1,2,3\n4,,6\n7,8,?\n,x,9\n5,6,7\n", "t", {.missing = missing_values::drop});
   EXPECT_EQ(list(table.numbers("a")), (floats{1, 5}));
@@ -161,7 +161,7 @@ TEST(read_table, treats_configured_texts_as_missing_values) {
             (strings{"<missing>", "---", "<missing>", longest + "-", "<missing>", "-a"}));
 }
 
-TEST(read_table, treats_numbers_in_missing_texts_as_missing) {
+TEST(read_table, treats_numbers_listed_in_missing_texts_as_missing) {
   table_settings settings{.missing = missing_values::keep, .missing_texts = {"-999", "1e999"}};
   data_table const table =
       parse_table("a,b\n-999,x\n1e999,-999\n-9990,y\n -999 ,z\n\"-999\",u\n", "t", settings);
@@ -384,7 +384,7 @@ TEST(read_table, reports_positions_in_characters_not_bytes) {
                {"t.csv:1:3", "ä in columns 1 and 2"});
 }
 
-TEST(read_table, reports_the_first_text_of_each_column) {
+TEST(read_table, reports_the_position_of_the_first_text_in_each_column) {
   std::string text = "a0", row = "x";
   for (int c = 1; c < 300; ++c) text += ",a" + std::to_string(c), row += c % 3 == 0 ? ",ü" : ",1";
   data_table const table = parse_table(text + '\n' + row + "\n\ny" + row.substr(1) + "\n", "t.csv");

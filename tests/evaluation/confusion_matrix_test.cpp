@@ -93,7 +93,7 @@ TEST(confusion_matrix, counts_the_precision_of_unpredicted_classes_as_0_in_means
   EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}, zero_division::leave_out).precision(), 0.9);
 }
 
-TEST(confusion_matrix, excludes_classes_neither_in_the_data_nor_predicted_from_means) {
+TEST(confusion_matrix, means_exclude_classes_that_neither_occur_nor_are_predicted) {
   auto const m = matrix_of({{3, 0, 0}, {0, 2, 0}, {0, 0, 0}});
   for (auto const& one : {m.precision(), m.recall(), m.f_beta(), m.g_measure(), m.mcc(averaging::macro)})
     EXPECT_DOUBLE_EQ(*one, 1);

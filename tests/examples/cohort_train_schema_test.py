@@ -210,7 +210,7 @@ class schema(unittest.TestCase):
             self.assertEqual(done.returncode, 2, path)
             self.assertIn("cannot read the document", done.stderr, path)
 
-    def test_null_is_accepted_where_the_reader_accepts_it(self):
+    def test_schema_and_reader_accept_null_for_the_same_fields(self):
         seen, accepted = set(), 0
         for document in self.documents:
             for path in places(document):

@@ -563,7 +563,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort-train: COHORT_MAX_BYTES: {expected} 'much'\n")
         self.assertIn("more memory than allowed", self.refused("--max-bytes", "4K", status=1))
 
-    def test_a_path_selects_an_alternative_of_a_choice(self):
+    def test_the_path_of_set_selects_an_alternative_of_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
         self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__RULE": '{"sgd": {"learning_rate": 0.5}}'})["optimizer"]["rule"],
                          {"sgd": {"learning_rate": 0.5}})
@@ -622,7 +622,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort-train: cannot")
         self.assertEqual(self.refused("-"), "cohort-train: unknown flag '-'; --help lists the flags\n")
 
-    def test_errors_report_fields_of_documents_not_flags(self):
+    def test_errors_report_fields_of_documents_instead_of_flags(self):
         self.assertEqual(self.refused("--set", "ranks.communicator=self", "--ranks", "2"),
                          "cohort-train: a document does not describe a run (--ranks, ranks.count): expected 1 with communicator self, got 2\n")
         self.assertEqual(self.refused("--set", "ranks.communicator=mpi", "--ranks", "2"),

@@ -52,7 +52,7 @@ class flags(unittest.TestCase):
             refused = self.refused(f"--{flag}", "nameless")
             self.assertRegex(refused, rf"^lenet_mnist: --{flag}: expected one of the .* {', '.join(names)}.*, got 'nameless'\n$")
 
-    def test_defaults_are_those_of_the_table(self):
+    def test_defaults_are_those_of_the_run_document(self):
         for flag, value in (("workers", self.config["training"]["workers"]), ("batch", self.config["training"]["batch"]),
                             ("seed", self.config["training"]["seed"]), ("deadline", self.config["ranks"]["deadline"]),
                             ("keep", self.config["output"]["keep"]), ("communicator", self.config["ranks"]["communicator"]),

@@ -422,7 +422,7 @@ TEST(onnx_attributes, of_split_that_contradict_the_number_of_outputs_are_refused
             message(0, "a", "Split", "num_outputs differs from the number of outputs", "2", "3", check));
 }
 
-TEST(onnx_inputs, with_open_extents_get_those_of_the_settings) {
+TEST(onnx_inputs, of_unknown_extents_use_the_extents_of_the_settings) {
   onnx_model const model = model_of({3, -1, -1}, {op("GlobalAveragePool", {"x"}, {"y"})});
   std::string const bytes = write_onnx_model(model);
   auto const with = [&](onnx_import_settings const& settings) {
@@ -458,7 +458,7 @@ TEST(onnx_computed_constants, of_slices_with_steps_are_correct) {
   EXPECT_EQ(y.values, (std::vector<float>{3, 4}));
 }
 
-TEST(onnx_computed_constants, have_the_type_of_the_base_of_a_power) {
+TEST(onnx_computed_constants, of_powers_have_the_type_of_the_base) {
   EXPECT_EQ(refused(model_of({1}, {op("Pow", {"w", "two"}, {"square"}), op("MatMul", {"x", "square"}, {"y"})},
                              {onnx_tensor::of("w", {1, 1}, {2.5F}),
                               onnx_tensor::of("two", std::vector<std::int64_t>{2})})),

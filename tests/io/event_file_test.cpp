@@ -198,7 +198,7 @@ TEST(event_file, reports_a_folder_that_cannot_be_created) {
   EXPECT_THROW(io::event_file("/dev/null/runs"), file_error);
 }
 
-TEST(event_file, png_images_have_stored_blocks_and_checksums) {
+TEST(event_file, png_images_have_uncompressed_blocks_and_checksums) {
   std::array<std::uint8_t, 2> const pixels{0, 255};
   std::string const made = detail::stored_png(1, 2, 1, pixels);
   ASSERT_EQ(made.size(), 71U);

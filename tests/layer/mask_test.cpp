@@ -374,7 +374,7 @@ TEST(mask, makes_the_loss_a_mean_over_steps_or_a_sum_per_example) {
   EXPECT_DOUBLE_EQ(run(net(true), examples, 7).loss, (0.5 + 2 + 1) / 2);
 }
 
-TEST(mask, without_steps_results_in_finite_loss_and_gradients) {
+TEST(mask, of_zeros_only_results_in_finite_loss_and_gradients) {
   for (std::size_t i = 0; i < std::size(bodies); ++i) {
     graph const net = graph::build([&](builder& b) { return bodies[i](start(b, 3, true)); });
     result const some = run(net, {{1, 2}, {}}, 1);

@@ -147,7 +147,7 @@ lone_layer<> with_an_empty_series(L l, masked_steps const& mask, numbers h, numb
   return made;
 }
 
-TEST(recurrent_state, a_series_without_steps_returns_its_initial_state) {
+TEST(recurrent_state, a_fully_masked_sequence_returns_its_initial_state) {
   masked_steps const mask({1, 1, 0, 0}, 2);
   auto whole = with_an_empty_series(lstm{.units = 1}, mask, {0.25, -0.5}, {0.75, 2});
   numbers out = whole.forward();
@@ -165,7 +165,7 @@ TEST(recurrent_state, a_series_without_steps_returns_its_initial_state) {
   EXPECT_EQ(last.diff_inputs[2][1], 4);
 }
 
-TEST(recurrent_state, the_last_step_of_a_series_without_steps_is_its_initial_state) {
+TEST(recurrent_state, a_fully_masked_sequence_outputs_its_initial_state) {
   masked_steps const mask({1, 1, 0, 0}, 2);
   lone_layer<> end(gru{.units = 1, .last_step = true}, 2, {{2, 1}, {1}}, {{1, 2, 3, 4}, {0.25, -0.5}},
                    {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}});

@@ -117,7 +117,7 @@ TEST(recurrent, a_masked_step_in_the_middle_keeps_the_state) {
           gru{.units = units, .reset_after = false, .activation = relu, .gate_activation = hard_sigmoid});
 }
 
-TEST(recurrent, a_masked_step_resets_the_state_with_resets_masked) {
+TEST(recurrent, a_masked_step_resets_the_state_if_resets_masked_is_set) {
   compare("simple_rnn_resets", simple_rnn{.units = units, .activation = sigmoid, .resets_masked = true});
   compare("lstm_resets", lstm{.units = units, .resets_masked = true});
   compare("lstm_peepholes_resets", lstm{.units = units, .peepholes = true, .resets_masked = true});

@@ -32,7 +32,7 @@ void expect_bucket(bucket const& b, int first_parameter, int parameters, std::in
   EXPECT_EQ(b.elements, elements);
 }
 
-TEST(bucket, starts_with_the_last_layer) {
+TEST(bucket, order_begins_with_the_last_layer) {
   auto table = layers({{100, 1}, {200, 2}, {300, 3}});
   auto const buckets = make_buckets(table, 4, 1, 1);
   ASSERT_EQ(buckets.size(), 3U);

@@ -99,7 +99,7 @@ TEST(context, reports_each_bucket_during_backward_as_soon_as_it_is_complete) {
   EXPECT_EQ(seen[0].elements + seen[1].elements, t.store->elements());
 }
 
-TEST(context, calls_finish_late_in_forward_before_the_first_late_parameter_is_used) {
+TEST(context, calls_the_hook_finish_late_before_forward_uses_a_late_parameter) {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -348,7 +348,7 @@ TEST(context, reports_the_first_layer_with_a_non_finite_output) {
   EXPECT_EQ(t.run->first_non_finite(), "the input");
 }
 
-TEST(context, profiles_only_steps_while_profiling_is_enabled) {
+TEST(context, profiles_only_the_steps_that_run_while_profiling_is_enabled) {
   trial<B> t(branched(), {.batch = 3});
   t.step();
   t.run->profile(true);

@@ -35,7 +35,7 @@ TEST(recomputed_steps, are_none_if_no_memory_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).recomputed, none) << "none may run again";
 }
 
-TEST(recomputed_steps, begin_with_the_minimum_cut) {
+TEST(recomputed_steps, start_after_the_smallest_value) {
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).recomputed, last);
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_saved, 90U);
 }

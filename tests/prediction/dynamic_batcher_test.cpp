@@ -98,7 +98,7 @@ TEST(dynamic_batcher, combines_calls_and_returns_the_rows_of_each) {
   EXPECT_EQ(g.batcher->queued(), 0);
 }
 
-TEST(dynamic_batcher, cancels_the_call_of_pending_predictions_that_are_assigned_to) {
+TEST(dynamic_batcher, cancels_a_call_if_its_pending_predictions_are_overwritten) {
   list const first{1}, a{2, 3}, b{4};
   gated g({.max_batch = 4, .max_delay = 0us});
   auto one = g.submit(first);

@@ -50,7 +50,7 @@ TEST(features, of_a_layer_train_another_network) {
   EXPECT_NE(seen.stats().find('7'), std::string::npos) << "labels keep their names";
 }
 
-TEST(features, are_in_the_order_of_the_data_set_and_equal_outputs_of) {
+TEST(features, are_in_the_order_of_the_data_set_and_equal_the_layers_outputs) {
   bright_thirds const examples(53);
   training made = trainer<narrow>(small, {.workers = 2});
   tensor_view const all(examples.pixels.data(), shape{53, 1, 8, 8});

@@ -151,7 +151,7 @@ struct doubling {
   }
 };
 
-TEST(token_decoder, runs_every_layer_that_computes_each_step_separately) {
+TEST(token_decoder, supports_every_layer_that_computes_each_step_separately) {
   using body = tensor (*)(tensor x);
   std::vector<body> const bodies{
       [](tensor x) { return concat(x, x | dense{.units = 3}, x | relu{}); },

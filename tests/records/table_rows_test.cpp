@@ -113,7 +113,7 @@ TEST(table_rows, read_a_range_of_rows) {
   }
 }
 
-TEST(table_rows, skip_comments_and_merge_separators_as_the_table_in_memory) {
+TEST(table_rows, skip_comments_and_merge_separators_like_the_table_in_memory) {
   std::string text = "# a comment \"\n  a b  \n";
   for (int row = 0; row < 40; ++row)
     text += (row % 3 == 0 ? "#\n   \n" : "") + std::string(static_cast<std::size_t>(row % 4), ' ')

@@ -57,7 +57,7 @@ TEST_P(allreduce_over_threads, learns_with_a_low_precision_wire) {
 TEST_P(allreduce_over_threads, accumulates_several_evaluations_in_a_report) {
   on_all(a_report_may_see_several_passes);
 }
-TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_or_none) {
+TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_if_it_fails_on_one) {
   on_all(an_evaluation_that_fails_on_one_rank_fails_on_all);
 }
 TEST_P(allreduce_over_several_threads, stops_all_ranks_for_a_non_finite_number) {

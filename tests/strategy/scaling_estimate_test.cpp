@@ -73,7 +73,7 @@ TEST(scaling_estimate, of_deeplearning4j_uses_the_costs_of_a_step) {
   EXPECT_DOUBLE_EQ(costs.server_seconds, (2e-3 + 2e-3) / 2);
 }
 
-TEST(scaling_estimate, of_one_rank_is_the_step_itself) {
+TEST(scaling_estimate, of_one_rank_is_the_time_of_a_step) {
   for (scaling_costs const& of : {ring, halving, doubling, to_all, merged}) {
     scaling_estimate const one = estimate_scaling(of, 1);
     EXPECT_EQ(one.step_seconds, 1);

@@ -281,7 +281,7 @@ TEST(threshold_sharing, applies_messages_with_the_requested_staleness) {
   });
 }
 
-TEST(threshold_sharing, of_steps_preserves_constraints) {
+TEST(threshold_sharing, of_updates_preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings settings = with_state();
@@ -316,7 +316,7 @@ TEST(threshold_sharing, trains_even_the_smallest_tensors) {
   });
 }
 
-TEST(threshold_sharing, of_steps_is_equal_on_all_ranks_after_a_skipped_last_step) {
+TEST(threshold_sharing, of_updates_is_equal_on_all_ranks_after_a_skipped_last_step) {
   launch<threads>(2, [](communicator& world) {
     bright_thirds examples(16);
     dataset const data = examples.data();

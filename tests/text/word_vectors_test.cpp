@@ -126,7 +126,7 @@ struct vector_files : ::testing::Test {
   }
 };
 
-TEST_F(vector_files, of_the_original_tool_and_of_gensim_are_read) {
+TEST_F(vector_files, of_word2vec_and_gensim_are_read) {
   // The original tool writes a space before each line end.
   word_vectors const original =
       word_vectors::load(write("2 3\n</s> 0.5 -1 2.25 \nthe 1e-3 0.000000 -7.5 \n"));

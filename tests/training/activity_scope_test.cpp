@@ -104,7 +104,7 @@ TEST(activity_scope, reports_a_rank_that_hangs_while_saving) {
                       "saving after step 1");
 }
 
-TEST(activity_scope, reports_a_rank_that_hangs_in_the_data_set_on_every_rank_of_sharing) {
+TEST(activity_scope, reports_on_every_rank_of_sharing_a_rank_that_hangs_in_the_data_set) {
   bright_thirds const examples(96);
   for (bool const updates : {false, true}) {
     threshold_sharing how;

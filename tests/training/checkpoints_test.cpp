@@ -505,7 +505,7 @@ struct with_a_word final : listener {
   void restore(std::string_view text) override { word = text; }
 };
 
-TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
+TEST(checkpoints, restore_listeners_with_equal_names_in_order) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -521,7 +521,7 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   EXPECT_EQ(two.word, "second");
 }
 
-TEST(checkpoints, keep_the_states_of_listeners_with_brackets_in_their_names) {
+TEST(checkpoints, restore_listeners_with_brackets_in_their_names) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -548,7 +548,7 @@ struct refusing final : listener {
   }
 };
 
-TEST(checkpoints, keep_the_states_that_listeners_refuse) {
+TEST(checkpoints, keep_the_state_that_a_listener_refuses_for_the_next_fit) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -749,7 +749,7 @@ void resumes_in_a_training_that_has_run(Strategy const& how) {
   });
 }
 
-TEST(checkpoints, resume_a_training_that_has_failed) {
+TEST(checkpoints, resume_in_the_training_object_that_failed) {
   resumes_in_a_training_that_has_run(allreduce{.wire = element_type::bf16});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 3, .outer = outer::diloco{}});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 4, .overlap = true});

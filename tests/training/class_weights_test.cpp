@@ -25,7 +25,7 @@ std::vector<double> trained(dataset const& data, int workers) {
   return parameters_of(run);
 }
 
-TEST(class_weights, equal_repeated_examples_of_a_class) {
+TEST(class_weights, have_the_effect_of_repeated_examples) {
   bright_thirds const examples(40);
   bright_thirds repeated(0);
   for (std::size_t n = 0; n < examples.labels.size(); ++n)

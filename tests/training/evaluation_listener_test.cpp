@@ -108,7 +108,7 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
       "f32");
 }
 
-TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
+TEST(fit, refuses_targets_that_do_not_match_the_loss) {
   planes const examples(4);
   bright_thirds const labelled(4);
   training wants_numbers = trainer<narrow>(line), wants_labels = trainer<narrow>(small);

@@ -26,7 +26,7 @@ TEST(host_files, of_each_host_are_divided_among_its_ranks) {
   EXPECT_EQ(detail::host_files_of(4, ranks), (texts{"c"}));
 }
 
-TEST(host_files, refuse_lists_that_differ_and_ranks_without_a_file_on_every_rank) {
+TEST(host_files, refuse_on_every_rank_lists_that_differ_and_ranks_without_a_file) {
   for (std::size_t rank = 0; rank < 3; ++rank) {
     expect_parts(refused<setting_error>([&] {
                    detail::host_files_of(rank, std::vector<detail::listed_files>{

@@ -135,7 +135,7 @@ TEST(last_gradient, distinguishes_a_parameter_from_a_layer_of_the_same_name) {
   EXPECT_EQ(run.last_gradient("a.weights.weights").size(), 15U);
 }
 
-TEST(last_gradient, reports_the_known_parameters_and_calls_before_the_first_step) {
+TEST(last_gradient, reports_known_parameters_and_refuses_calls_before_the_first_step) {
   training run = trainer<reference<float>>(small);
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)run.last_gradient("dense_3"); }),
             "the network has no parameter and no layer with parameters of this name "

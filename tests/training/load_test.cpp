@@ -58,7 +58,7 @@ TEST(load_trained, ignores_the_optimizers_state_in_the_file) {
   EXPECT_NE(after.checksum(), before.checksum());
 }
 
-TEST(load_trained, loads_parameters_into_a_backend_of_another_type) {
+TEST(load_trained, loads_parameters_into_a_backend_of_another_element_type) {
   scratch_file const file;
   training before = trained();
   before.save(file.path);

@@ -144,7 +144,7 @@ TEST(normalise, computes_the_maps_over_all_ranks) {
   }
 }
 
-TEST(normalise, is_part_of_models_and_checkpoints) {
+TEST(normalise, stores_its_maps_in_models_and_checkpoints) {
   scratch_folder const folder;
   houses const seen(100), held(10, 2);
   tensor_view const asked(held.features.data(), {10, 2});
@@ -307,7 +307,7 @@ TEST(normalise, reports_invalid_maps_of_a_model_file) {
   EXPECT_EQ(run.normalisation().inputs[0].size(), 2U);
 }
 
-TEST(normalise, refuses_data_of_an_input_whose_padding_is_marked_by_a_value) {
+TEST(normalise, refuses_to_rescale_an_input_whose_padding_is_marked_by_a_value) {
   graph const net = graph::build([](builder& b) {
     return b.padded_input({3, 1}, -1) | global_avg_pool{} | dense{.units = 1} | mean_squared_error{};
   });

@@ -20,7 +20,7 @@ TEST(recurrent_training, weighs_averaged_parameters_by_numbers_of_steps) {
 TEST(recurrent_training, learns_under_every_strategy) { learns_under_every_strategy<reference<float>>(); }
 TEST(recurrent_training, resumes_bitwise) { resumes_under_every_strategy<reference<float>>(); }
 TEST(recurrent_training, ignores_padding) { ignores_padding<reference<float>>(); }
-TEST(recurrent_training, accepts_batches_without_steps) { accepts_batches_without_steps<reference<float>>(); }
+TEST(recurrent_training, accepts_fully_masked_batches) { accepts_batches_without_steps<reference<float>>(); }
 TEST(recurrent_training, has_the_same_bits_with_recomputation) {
   recomputes_with_the_same_bits<reference<float>>();
 }

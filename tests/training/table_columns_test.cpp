@@ -199,7 +199,7 @@ fitted_pipeline rescaled_rows() {
       measured()};
 }
 
-TEST(table_columns, of_rows_without_the_steps_of_the_pipeline_are_refused) {
+TEST(table_columns, of_rows_that_the_pipeline_has_not_transformed_are_refused) {
   fitted_pipeline const prepared = rescaled_rows();
   dataset const raw = examples_of(measured()), ready = examples_of(prepared.apply(measured()));
   regression_report report(1);
@@ -235,7 +235,7 @@ TEST(table_columns, of_rows_without_the_steps_of_the_pipeline_are_refused) {
   EXPECT_EQ(prepared_in(measured().series({"x", "z"})), 0u);
 }
 
-TEST(table_columns, of_rows_that_another_pipeline_has_prepared_are_refused) {
+TEST(table_columns, of_rows_that_another_pipeline_has_transformed_are_refused) {
   fitted_pipeline const prepared = rescaled_rows();
   fitted_pipeline const other(
       {.schema = prepared.description().schema, .steps = {pipeline::normalise{{"x"}}}}, measured());
@@ -256,7 +256,7 @@ TEST(table_columns, of_rows_that_another_pipeline_has_prepared_are_refused) {
 }
 
 /// Columns without names are c0, c1, ….
-TEST(table_columns, without_names_must_have_the_order_of_the_training_data_and_be_prepared) {
+TEST(table_columns, without_names_must_have_the_order_of_the_training_data_and_be_transformed) {
   std::string const text = "1,5,2\n2,3,4\n4,4,8\n";
   data_table const rows = parse_table(text, "a.csv", {.header = false});
   auto const examples = [](data_table const& of, std::vector<std::string> const& inputs) {

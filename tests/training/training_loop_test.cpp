@@ -201,7 +201,7 @@ TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
-TEST(training_loop, skips_the_steps_that_fit_skips_with_every_strategy) {
+TEST(training_loop, skips_the_same_steps_as_fit_with_every_strategy) {
   bright_thirds examples(103);
   dataset const data = examples.data();
   examples.pixels[64 * 50 + 3] = std::numeric_limits<float>::quiet_NaN();  // after the data was checked

@@ -75,7 +75,7 @@ TYPED_TEST(training_on, reaches_an_accuracy_of_95_percent) {
   EXPECT_GT(seen.accuracy().value(), 0.95);
 }
 
-TYPED_TEST(training_on, accepts_one_number_per_example_as_scalar_or_row) {
+TYPED_TEST(training_on, accepts_targets_of_one_number_as_scalar_or_row) {
   static constexpr auto plane =
       network<[](builder& net) { return net.input({2}) | dense{.units = 1} | mean_squared_error{}; }>();
   random_stream const noise(1, "plane");

@@ -248,7 +248,7 @@ TEST(fitted_pipeline, learns_from_the_fitted_rows_only) {
   EXPECT_TRUE(p == before);
 }
 
-TEST(fitted_pipeline, becomes_examples_with_the_same_classes_for_every_table) {
+TEST(fitted_pipeline, yields_examples_with_the_same_classes_for_every_table) {
   fitted_pipeline const p =
       fitted({pipeline::impute{.columns = {"income"}},
               pipeline::impute{.columns = {"size"}, .with = pipeline::replacement::most_frequent},
@@ -366,7 +366,7 @@ TEST(fitted_pipeline, refuses_indicators_for_more_than_65536_values) {
   transform_pipeline({wide, {pipeline::index{{"a"}}}}).check();
 }
 
-TEST(fitted_pipeline, one_hot_and_index_follow_the_order_of_the_values) {
+TEST(fitted_pipeline, one_hot_and_index_follow_the_value_order_of_the_schema) {
   table_schema const sizes{{{.name = "s", .type = column_type::category, .values = {"m", "xl", "l", "s"}}}};
   data_table const rows = parse_table("s\nl\nm\ns\nxl\n", "rows.csv", format_of(sizes));
   data_table const hot = fitted_pipeline({sizes, {pipeline::one_hot{{"s"}}}}, rows).apply(rows);

@@ -30,7 +30,7 @@ fitted_pipeline pipeline_of_rows() {
   return {how, parse_table("x,kind\n1,a\n4,b\n", "rows.csv", format_of(how.schema))};
 }
 
-TEST(keep_pipeline, is_part_of_models_and_checkpoints) {
+TEST(keep_pipeline, stores_the_pipeline_in_models_and_checkpoints) {
   scratch_folder const folder;
   training run = trainer<narrow>(small);
   EXPECT_FALSE(kept_pipeline(run));

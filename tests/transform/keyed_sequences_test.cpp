@@ -47,7 +47,7 @@ values x_of(keyed_sequences const& all, std::int64_t i) {
   return {x.begin(), x.end()};
 }
 
-TEST(keyed_sequences, know_their_columns_and_their_pipeline) {
+TEST(keyed_sequences, describe_their_columns_and_their_pipeline) {
   keyed_sequences const all(fitted({by_part}), log_rows());
   tensor_description const input =
       all.examples({.inputs = {"y", "x"}, .target = "state"}).describe().inputs[0];
@@ -129,7 +129,7 @@ TEST(keyed_sequences, become_examples_with_masks) {
   EXPECT_EQ(made.mask(0).as<std::uint8_t>()[1], 0);
 }
 
-TEST(keyed_sequences, have_targets_per_step_and_numbers) {
+TEST(keyed_sequences, have_classes_or_numbers_as_targets_per_step_or_per_sequence) {
   keyed_sequences const all(fitted({pipeline::index{{"state"}}, by_part}), log_rows());
   dataset const steps = all.examples({.inputs = {"x"}, .target = "state", .per_step = true, .length = 5});
   EXPECT_EQ(steps.describe().targets[0].example, shape(5));
@@ -271,7 +271,7 @@ TEST(keyed_sequences, rows_outside_of_windows_may_lack_values) {
               1);
 }
 
-TEST(keyed_sequences, of_different_pipelines_are_refused_on_all_ranks) {
+TEST(keyed_sequences, are_refused_on_all_ranks_if_the_ranks_pipelines_differ) {
   launch<threads>(2, [](communicator& world) {
     std::vector<transform_step> const steps =
         world.rank() == 0 ? std::vector<transform_step>{} : std::vector<transform_step>{by_id};
@@ -280,7 +280,7 @@ TEST(keyed_sequences, of_different_pipelines_are_refused_on_all_ranks) {
   });
 }
 
-TEST(keyed_sequences, that_are_too_long_on_one_rank_are_refused_on_all) {
+TEST(keyed_sequences, that_are_too_long_on_one_rank_are_refused_on_all_ranks) {
   launch<threads>(2, [](communicator& world) {
     keyed_sequences const all(fitted({by_part}), world.rank() == 0 ? log_rows() : parsed("c,1,1,1,1,on\n"),
                               world, {});

@@ -42,14 +42,14 @@ TEST(transform_pipeline, reads_more_than_a_million_values) {
   EXPECT_EQ(transform_pipeline::from_json(to_json(many)), many);
 }
 
-TEST(transform_pipeline, has_defaults_for_fields_that_a_text_omits) {
+TEST(transform_pipeline, uses_defaults_for_fields_missing_in_the_json) {
   transform_pipeline const read = transform_pipeline::from_json(
       R"({"$schema": "x", "version": 1, "schema": [{"name": "a"}], "steps": [{"impute": {"columns": ["a"]}}]})");
   EXPECT_EQ(read,
             (transform_pipeline{.schema = {{{.name = "a"}}}, .steps = {pipeline::impute{.columns = {"a"}}}}));
 }
 
-TEST(transform_pipeline, reports_the_position_of_a_mistake_in_a_text) {
+TEST(transform_pipeline, reports_the_position_of_a_mistake_in_the_json) {
   auto const refusal_of = [](std::string const& text) {
     return refused<data_error>([&] { transform_pipeline::from_json(text, "p.json"); });
   };

@@ -83,7 +83,7 @@ TEST_F(autotuned_choice, distinguishes_configurations_of_an_engine) {
                                    "engine 7", "engine 21", "algorithm 1", "algorithm 2"}));
 }
 
-TEST_F(autotuned_choice, times_an_engine_of_several_modes_once) {
+TEST_F(autotuned_choice, times_an_engine_once_if_several_heuristics_return_it) {
   fake_dnn::now.best = {{6, {}}};
   fake_dnn::now.second = {{6, {}}, {8, {}}};
   fake_dnn::now.fallback = {{8, {}}, {6, {}}, {9, {}}};

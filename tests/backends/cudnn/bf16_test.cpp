@@ -38,7 +38,9 @@ TEST(cudnn_bf16, keeps_images_in_bf16_and_parameters_in_f32) {
 
 TEST(cudnn_bf16, learns) { cudnn_cases::learns<pretended_cudnn_bf16>(); }
 
-TEST(cudnn_bf16, accumulates_small_steps) { cudnn_cases::accumulates_small_steps<pretended_cudnn_bf16>(); }
+TEST(cudnn_bf16, accumulates_updates_below_bf16_precision) {
+  cudnn_cases::accumulates_small_steps<pretended_cudnn_bf16>();
+}
 
 /// Layouts of a plan's convolutions.
 template <class B>
@@ -65,7 +67,7 @@ TEST(cudnn_bf16, prefers_cudnns_bf16_layout_to_channels_last) {
             "deterministic engine in bf16 or f32, got 0 engines, 0 of them rejected");
 }
 
-TEST(cudnn_bf16, is_skipped_if_the_gpu_has_no_bf16) {
+TEST(cudnn_bf16, is_not_usable_if_the_gpu_has_no_tensor_cores_for_bf16) {
   fake_machine& machine = *pretended_gpu::machine;
   machine.major = 7;
   machine.minor = 5;

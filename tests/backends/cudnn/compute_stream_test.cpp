@@ -282,7 +282,7 @@ TEST(compute_stream, records_only_the_work_of_the_calling_thread) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST(compute_stream, does_not_record_calls_that_block_copy_or_fail) {
+TEST(compute_stream, does_not_record_calls_that_wait_copy_or_throw) {
   fake_machine machine;
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");

@@ -93,7 +93,7 @@ TEST_F(engine_of_a_convolution, is_a_fallback_if_no_better_engine_is_exact) {
   EXPECT_EQ(fake_dnn::runs, (counts{{21, 1}}));
 }
 
-TEST_F(engine_of_a_convolution, comes_from_another_mode_if_the_heuristics_fail) {
+TEST_F(engine_of_a_convolution, is_found_by_another_heuristic_if_a_heuristic_fails) {
   fake_dnn::now.second = {{11, {}}};
   auto const number = [&](std::set<std::int64_t> failing) {
     fake_dnn::now.failing_modes = std::move(failing);
@@ -128,7 +128,7 @@ TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
 }
 
-TEST_F(engine_of_a_convolution, is_refused_with_the_name_of_the_layer) {
+TEST_F(engine_of_a_convolution, that_does_not_exist_is_reported_with_the_name_of_the_layer) {
   fake_dnn::now.best.resize(4);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(),

@@ -105,7 +105,7 @@ TEST_F(cudnn_backend, multiplies_in_tf32_if_selected) {
   }
 }
 
-TEST_F(cudnn_backend, is_skipped_if_the_gpu_has_no_tf32) {
+TEST_F(cudnn_backend, in_tf32_is_not_usable_if_the_gpu_has_no_tensor_cores_for_tf32) {
   machine.major = 7;
   machine.minor = 5;
   EXPECT_EQ(pretended_cudnn::probe().reason, "");
@@ -253,14 +253,14 @@ TEST_F(cudnn_backend, reports_a_batch_norm_of_a_sequence_without_kernels) {
       {"the backend cudnn has no kernels for conv1d (conv1d_1)"});
 }
 
-TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {
+TEST_F(cudnn_backend, is_not_chosen_for_a_layer_without_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)
                       + " (skipped: cudnn: it has no kernels for bent (bent_1))");
   EXPECT_GT(accuracy, 0.8);
 }
 
-TEST_F(cudnn_backend, is_skipped_for_inputs_that_are_broadcast) {
+TEST_F(cudnn_backend, is_not_chosen_for_layers_that_broadcast_an_input) {
   auto const net = [](bool sum) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{};

@@ -178,7 +178,7 @@ TEST_F(deviceless_planning, finds_a_plan_for_every_convolution_on_every_gpu) {
 }
 
 /// The installed cuBLASLt checks the bytes of each attribute. Without a GPU it chooses no algorithm.
-TEST(cublaslt, accepts_the_descriptions_of_products) {
+TEST(cublaslt, accepts_the_descriptors_of_matrix_products) {
   static detail::cublaslt_functions real;
   std::string const names[]{"libcublasLt.so.13", "libcublasLt.so.12"};
   try {

@@ -42,7 +42,7 @@ TEST_F(gpu, is_used_if_nothing_is_missing) {
                                                       "libcudnn.so.9"}));
 }
 
-TEST_F(gpu, is_selected_by_the_rank_within_its_host) {
+TEST_F(gpu, is_selected_by_the_local_rank) {
   auto const taken = [&](char const* variable, char const* rank) {
     cohort_test::with_variable const started_as(variable, rank);
     return detail::gpu(machine.source()).name();
@@ -58,23 +58,23 @@ TEST_F(gpu, is_selected_by_the_rank_within_its_host) {
   EXPECT_EQ(taken("SLURM_LOCALID", "-7"), "Pretended GPU, number 0 of 3");
 }
 
-TEST_F(gpu, is_skipped_without_a_driver) {
+TEST_F(gpu, reports_a_driver_that_cannot_be_loaded) {
   machine.libraries.erase("libcuda.so.1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
 }
 
-TEST_F(gpu, is_skipped_if_the_driver_is_too_old) {
+TEST_F(gpu, reports_a_driver_that_is_too_old) {
   machine.driver_version = 11040;
   EXPECT_EQ(refusal_of(machine),
             "the NVIDIA driver is too old: expected one for CUDA 12.0 or newer, got one for CUDA 11.4");
 }
 
-TEST_F(gpu, is_skipped_if_the_driver_does_not_start) {
+TEST_F(gpu, reports_a_driver_that_does_not_start) {
   machine.init = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
   EXPECT_EQ(refusal_of(machine), "starting the NVIDIA driver failed (CUDA_ERROR_OTHER: so it is)");
 }
 
-TEST_F(gpu, is_skipped_without_a_device) {
+TEST_F(gpu, reports_that_the_driver_finds_no_gpu) {
   machine.gpus = 0;
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
   machine.init = CUDA_ERROR_NO_DEVICE;
@@ -89,14 +89,14 @@ TEST_F(gpu, reports_cuda_visible_devices_if_no_gpu_is_found) {
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is empty");
 }
 
-TEST_F(gpu, is_skipped_if_it_is_too_old) {
+TEST_F(gpu, is_refused_if_it_is_too_old) {
   machine.major = 6;
   machine.minor = 1;
   EXPECT_EQ(refusal_of(machine),
             "the GPU is too old (Pretended GPU): expected compute capability 7.5, got 6.1");
 }
 
-TEST_F(gpu, is_skipped_with_too_little_memory) {
+TEST_F(gpu, is_refused_if_too_little_memory_is_free) {
   machine.free_bytes = std::size_t{100} << 20;
   machine.total_bytes = std::size_t{8} << 30;
   EXPECT_EQ(refusal_of(machine),
@@ -105,7 +105,7 @@ TEST_F(gpu, is_skipped_with_too_little_memory) {
   EXPECT_EQ(refusal_of(machine), "creating a context on the GPU failed (CUDA_ERROR_OUT_OF_MEMORY: so it is)");
 }
 
-TEST_F(gpu, is_skipped_without_a_library) {
+TEST_F(gpu, reports_the_library_that_cannot_be_loaded) {
   machine.libraries.erase("libcudnn.so.9");
   EXPECT_EQ(refusal_of(machine), "cuDNN 9 cannot be loaded (libcudnn.so.9: no such file)");
   machine.libraries.erase("libcublasLt.so.13");
@@ -114,7 +114,7 @@ TEST_F(gpu, is_skipped_without_a_library) {
   EXPECT_EQ(refusal_of(machine), "NVRTC cannot be loaded (libnvrtc.so.13: no such file)");
 }
 
-TEST_F(gpu, is_skipped_if_a_library_lacks_a_function) {
+TEST_F(gpu, reports_the_function_that_a_library_lacks) {
   machine.missing_functions = {"cudnnBackendExecute"};
   EXPECT_EQ(refusal_of(machine), "cuDNN 9 lacks a function (libcudnn.so.9): expected cudnnBackendExecute");
   machine.missing_functions = {"cuMemGetInfo_v2"};
@@ -139,7 +139,7 @@ TEST_F(gpu, uses_older_libraries_if_newer_ones_are_missing) {
   EXPECT_EQ(refusal_of(machine), "");
 }
 
-TEST_F(gpu, is_skipped_if_the_cudnn_version_does_not_match) {
+TEST_F(gpu, reports_a_cudnn_that_is_too_old_or_too_new_for_the_driver) {
   machine.cudnn_version = 8907;
   EXPECT_EQ(refusal_of(machine), "cuDNN is too old: expected 9.0.0 or newer, got 8.9.7");
   machine.cudnn_version = 91002;
@@ -152,7 +152,7 @@ TEST_F(gpu, is_skipped_if_the_cudnn_version_does_not_match) {
       "one for CUDA 12");
 }
 
-TEST_F(gpu, is_skipped_if_the_compiler_does_not_support_it) {
+TEST_F(gpu, is_refused_if_nvrtc_does_not_support_it) {
   machine.major = 10;
   machine.minor = 3;
   EXPECT_EQ(refusal_of(machine),

@@ -36,7 +36,7 @@ class kernel_cache : public testing::Test {
   std::string folder = scratch / "cache/kernels";
 };
 
-TEST_F(kernel_cache, avoids_the_second_compilation) {
+TEST_F(kernel_cache, compiles_the_same_kernels_only_once) {
   std::string const code = code_for(90);
   EXPECT_EQ(code, "code for --gpu-architecture=sm_90 --std=c++17 --device-as-default-execution-space");
   EXPECT_EQ(code_for(90), code);
@@ -88,7 +88,7 @@ TEST_F(kernel_cache, rejects_code_of_another_program) {
   EXPECT_EQ(machine.compiled.size(), 2U);
 }
 
-TEST_F(kernel_cache, compiles_without_a_folder) {
+TEST_F(kernel_cache, compiles_every_time_without_a_usable_folder) {
   folder = "/proc/no/such/folder";
   code_for(90);
   folder = "";

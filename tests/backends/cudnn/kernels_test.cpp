@@ -321,7 +321,7 @@ class warp_of_threads {
 };
 
 /// More blocks than a warp has lanes; the last block is shorter than the others.
-TEST(kernels, by_warps_encode_the_same_sent_elements_as_single_threads) {
+TEST(kernels, encode_sent_elements_equally_by_warps_and_by_single_threads) {
   constexpr std::size_t elements = 66 * detail::kernels::block_size + 12'345;
   std::vector<unsigned> sent((elements + 31) / 32), negative(sent.size());
   random_stream const from(5, "marks");
@@ -365,7 +365,7 @@ TEST(kernels, by_warps_encode_the_same_sent_elements_as_single_threads) {
 }
 
 /// Rows shorter and longer than a warp.
-TEST(kernels, by_warps_compute_the_softmax_losses_of_single_threads) {
+TEST(kernels, compute_softmax_losses_equally_by_warps_and_by_single_threads) {
   for (std::size_t const classes : {3, 32, 77}) {
     constexpr std::size_t rows = 5;
     std::vector<float> const x = normal_numbers(rows * classes, 8), weights{1, 0.5F, 2, 0, 1};
@@ -396,7 +396,7 @@ TEST(kernels, by_warps_compute_the_softmax_losses_of_single_threads) {
 }
 
 /// Fewer keys than a warp has lanes, as many, and more; the second example has no key.
-TEST(kernels, by_warps_compute_the_attention_of_single_threads) {
+TEST(kernels, compute_attention_equally_by_warps_and_by_single_threads) {
   for (std::size_t const keys : {3, 32, 77}) {
     std::size_t const queries = keys, rows = 2 * queries;
     std::vector<float> const x = normal_numbers(rows * keys, 8), diff = normal_numbers(rows * keys, 9);
@@ -429,7 +429,7 @@ TEST(kernels, by_warps_compute_the_attention_of_single_threads) {
   }
 }
 
-TEST(kernels, by_warps_normalise_rows_like_single_threads) {
+TEST(kernels, normalise_rows_equally_by_warps_and_by_single_threads) {
   for (std::size_t const columns : {3, 32, 77}) {
     constexpr std::size_t rows = 5;
     std::vector<float> const x = normal_numbers(rows * columns, 8), g = normal_numbers(rows * columns, 9),

@@ -55,7 +55,7 @@ TEST(shared_library, is_reported_if_it_is_missing) {
   EXPECT_EQ(why.find("a library cannot be loaded (libcohort_is_not_there.so.1: cannot open"), 0U) << why;
 }
 
-TEST(shared_library, is_refused_without_a_function_of_the_table) {
+TEST(shared_library, is_refused_if_it_lacks_a_required_function) {
   EXPECT_EQ(refusal_of<of_no_library>({"libc.so.6"}),
             "a library lacks a function (libc.so.6): expected cohort_has_no_such_function");
 }

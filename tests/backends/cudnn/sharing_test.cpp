@@ -103,7 +103,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
 }
 
 /// Norms synchronised over a GPU and processors: all backends order the elements of these sums equally.
-TEST_F(sharing_on_a_gpu, synchronises_batch_norms_of_a_gpu_and_of_hosts) {
+TEST_F(sharing_on_a_gpu, synchronises_batch_norms_between_a_gpu_and_cpus) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}
            | relu{} | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
@@ -116,7 +116,7 @@ TEST_F(sharing_on_a_gpu, synchronises_batch_norms_of_a_gpu_and_of_hosts) {
     EXPECT_NEAR(got.parameters[i], wanted.parameters[i], 1e-4) << i;
 }
 
-TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec_if_stale_or_merged) {
+TEST_F(sharing_on_a_gpu, of_stale_or_merged_gradients_equals_the_host_codec) {
   threshold_sharing how = often();
   how.settings.max_staleness = 2;
   how.settings.slower_if_stale = true;
@@ -126,7 +126,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec_if_stale_or_merged) 
   expect_the_same(3, graph(cudnn_cases::mlp), how);
 }
 
-TEST_F(sharing_on_a_gpu, of_steps_equals_the_host_codec) {
+TEST_F(sharing_on_a_gpu, of_updates_equals_the_host_codec) {
   threshold_sharing how = often();
   how.settings.share = share::update;
   how.settings.mean = true;

@@ -25,7 +25,7 @@ class threshold_on_gpu : public testing::Test {
 TEST_F(threshold_on_gpu, writes_the_same_bytes_as_the_host) {
   threshold_cases::writes_the_same_bytes_as_the_host(on);
 }
-TEST_F(threshold_on_gpu, writes_a_header_only_for_an_empty_tensor_table) {
+TEST_F(threshold_on_gpu, writes_only_a_header_for_an_empty_tensor_table) {
   threshold_cases::writes_an_empty_table(on);
 }
 TEST_F(threshold_on_gpu, round_trips_runs_of_adjacent_elements) {
@@ -52,7 +52,7 @@ TEST_F(threshold_on_gpu, merges_like_the_host) { threshold_cases::merges_like_th
 TEST_F(threshold_on_gpu, sums_squares_and_checks_the_range_like_the_host) {
   threshold_cases::processes_whole_arrays(on);
 }
-TEST_F(threshold_on_gpu, copies_scales_and_adds_arrays_like_the_host) {
+TEST_F(threshold_on_gpu, transforms_arrays_like_the_host) {
   threshold_cases::transforms_arrays_like_the_host(on);
 }
 

@@ -80,7 +80,7 @@ augmented<ruler> chance(std::uint64_t seed = 1) {
       {.height = 4, .width = 4, .padding = 2, .place = placing::anywhere, .flip = true, .seed = seed});
 }
 
-TEST(augmented, is_the_same_on_any_rank_and_thread) {
+TEST(augmented, is_the_same_with_any_number_of_ranks_and_with_prefetching) {
   auto const alone = epoch_of(chance(), 3, 1, 0);
   EXPECT_EQ(alone.size(), 40U);
   for (int ranks : {1, 2, 3})
@@ -101,7 +101,7 @@ TEST(augmented, differs_by_epoch_and_seed) {
   EXPECT_LT(same_seed, 10);
 }
 
-TEST(augmented, samples_windows_uniformly_and_flips_half) {
+TEST(augmented, samples_windows_uniformly_and_flips_half_of_the_images) {
   cohort::augmentation const how{
       .height = 4, .width = 4, .padding = 2, .place = placing::anywhere, .flip = true, .seed = 9};
   std::map<std::pair<int, int>, int> places;
@@ -196,7 +196,7 @@ cohort::augmentation everything() {
           .seed = 3};
 }
 
-TEST(augmented, changes_colours_and_shapes_equally_on_any_rank_and_reader) {
+TEST(augmented, changes_colours_and_shapes_equally_with_any_number_of_ranks_and_readers) {
   byte_epoch const alone = bytes_of_epoch(everything(), 2);
   EXPECT_EQ(alone.size(), static_cast<std::size_t>(count));
   for (int ranks : {1, 2, 3})
@@ -410,7 +410,7 @@ class scaled_elements {
   cohort::data_description what_;
 };
 
-TEST(augmented, refuses_geometric_transforms_of_elements_with_separate_scalings) {
+TEST(augmented, refuses_geometric_transforms_of_separately_scaled_elements) {
   expect_parts(refused<cohort::shape_error>([] { augmented(scaled_elements(), {.flip = true}); }),
                {"separate scalings", "input", "got 4 scalings"});
   EXPECT_NO_THROW(augmented(scaled_elements(), {.colour = {.contrast = 0.5}}));

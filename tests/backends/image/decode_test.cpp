@@ -126,7 +126,7 @@ file_bytes file_of(std::string_view first) {
   return file;
 }
 
-TEST(decode, names_other_kinds_of_files_and_how_to_convert_them) {
+TEST(decode, reports_the_format_of_other_files_and_how_to_convert_them) {
   using namespace std::string_view_literals;
   expect_parts(refusal_of(file_of("GIF89a")),
                {"cats/7.jpg", "expected a JPEG or PNG file", "47 49 46 38 39 61 00 00"});
@@ -164,7 +164,7 @@ TEST(decode, converts_cmyk_to_rgb_as_pillow_does) {
   EXPECT_EQ(decoded(file, "x", {.channels = 1}).dims, (cohort::shape{1, 8, 8}));
 }
 
-TEST(decode, accepts_jpegs_whose_pixels_are_complete) {
+TEST(decode, accepts_damaged_jpegs_whose_pixels_are_complete) {
   for (int const channels : {1, 3}) {
     file_bytes const whole = jpeg_of(picture(channels, 20, 20));
     auto const with = [&](file_bytes file, std::size_t place, int count) {
@@ -180,7 +180,7 @@ TEST(decode, accepts_jpegs_whose_pixels_are_complete) {
   }
 }
 
-TEST(decode, refuses_jpegs_whose_later_scans_or_intervals_are_skipped) {
+TEST(decode, refuses_jpegs_if_scans_or_restart_intervals_are_skipped) {
   file_bytes const progressive = jpeg_of(picture(3, 20, 20), 90, TJFLAG_PROGRESSIVE);
   std::size_t scan = progressive.size();  // the start mark of the last scan
   while (progressive[--scan] != std::byte{0xff} || progressive[scan + 1] != std::byte{0xda})

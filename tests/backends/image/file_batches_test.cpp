@@ -102,7 +102,7 @@ TEST(file_batches, contain_the_examples_of_the_folder) {
   EXPECT_EQ(plain.paths(), packed.paths());
 }
 
-TEST(file_batches, use_the_class_of_the_files_folder_or_external_labels) {
+TEST(file_batches, label_examples_by_their_folder_or_by_external_labels) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 2, 2));
   std::string const path = archive_of(
@@ -187,7 +187,7 @@ TEST(file_batches, detect_every_changed_byte_of_a_file) {
   }
 }
 
-TEST(file_batches, survive_archives_truncated_or_changed_anywhere) {
+TEST(file_batches, read_or_refuse_archives_truncated_or_changed_anywhere) {
   scratch_folder const at;
   std::string const path = archive_of(
       at / "x.zip", {{"a/1.png", png_of(picture(1, 4, 4))}, {"b/1.png", png_of(picture(1, 4, 4))}});

@@ -198,7 +198,7 @@ TEST(image_folder, reports_a_file_that_cannot_be_resized) {
                 + "): expected extents up to 65536, got 66000x1, to be resized to 32x32");
 }
 
-TEST(image_folder, reads_the_first_file_with_bytes_between_its_segments) {
+TEST(image_folder, accepts_bytes_between_the_segments_of_the_first_jpeg) {
   scratch_folder const at;
   file_bytes file = jpeg_of(picture(3, 6, 8));
   std::size_t const after_app0 = 4 + 16;  // the start of the image, its first segment

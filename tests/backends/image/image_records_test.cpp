@@ -70,7 +70,7 @@ TEST(image_records, refuse_image_files_that_are_too_large) {
                {"an image file is too large", "record 0, a", "max_file_bytes"});
 }
 
-TEST(image_records, refuse_records_without_image_or_class) {
+TEST(image_records, refuse_records_without_an_image_or_a_valid_class) {
   std::string const picture_file = text_of(png_of(picture(3, 6, 8, 1)));
   auto const good = member("1.png", picture_file) + member("1.cls", "0");
   auto const says = [&](std::string const& members, std::int64_t i) {

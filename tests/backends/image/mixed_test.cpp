@@ -124,7 +124,7 @@ TEST(mixed, cutmix_copies_a_window_and_mixes_targets_by_its_area) {
   EXPECT_GT(windows, count / 3);
 }
 
-TEST(mixed, is_the_same_on_any_rank_and_reader_and_differs_by_epoch) {
+TEST(mixed, is_the_same_with_any_number_of_ranks_and_readers_and_differs_by_epoch) {
   mixed const data(augmented(plain(), {.height = 5, .width = 4, .place = placing::anywhere, .seed = 1}),
                    {.mixup = 0.3, .cutmix = 1, .seed = 6});
   examples const alone = epoch_of(data, 4);
@@ -182,7 +182,7 @@ TEST(mixed, mixes_floats_without_rounding) {
   EXPECT_TRUE(differs);
 }
 
-TEST(mixed, trains_a_network_that_is_evaluated_on_plain_examples) {
+TEST(mixed, trains_a_network_that_classifies_unmixed_examples) {
   cohort_test::bright_thirds const examples(300), held(90, 2);
   // its images as an indexed data set, which `mixed` needs
   arrays const images(std::span<float const>(examples.pixels), shape{1, 8, 8},

@@ -116,7 +116,7 @@ TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   EXPECT_EQ(cohort::io::list_folder(at / "out")->size(), made.size());
 }
 
-TEST(pack_files, refuses_a_folder_with_archives_of_another_packing) {
+TEST(pack_files, refuses_a_folder_with_archives_of_a_different_call) {
   scratch_folder const at;
   fill(at / "in");
   std::vector<std::string> const made = pack_files(at / "in", at / "out", 4, 3);
@@ -155,7 +155,7 @@ TEST(pack_files, refuses_to_pack_into_the_packed_folder) {
   EXPECT_FALSE(pack_files(at / "in", at / "in2", 4, 3).empty());
 }
 
-TEST(pack_files, refuses_unsupported_files) {
+TEST(pack_files, refuses_invalid_settings_and_unsupported_files) {
   scratch_folder const at;
   expect_parts(refused<cohort::file_error>([&] { pack_files(at / "none", at / "out", 4, 3); }),
                {"/none", "No such file"});

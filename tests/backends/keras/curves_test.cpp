@@ -49,13 +49,13 @@ std::string curve_differences(keras_case const& one) {
   return compare_outputs(run, model, one, 1e-4);
 }
 
-TEST(keras_training, follows_the_losses_of_keras_with_every_optimizer) {
+TEST(keras_training, has_the_losses_of_keras_with_every_optimizer) {
   std::vector<keras_case> const cases = read_keras_cases("optimizers.txt").cases;
   EXPECT_EQ(cases.size(), 36U);  // 9 optimizers, with 3 sizes of ε and with small gradients
   for (keras_case const& one : cases) EXPECT_EQ(curve_differences(one), "") << one.name;
 }
 
-TEST(keras_training, follows_the_losses_of_keras) {
+TEST(keras_training, has_the_losses_of_keras) {
   int compared = 0;
   for (keras_case const& one : read_keras_cases("curves.txt").cases) {
     if (!one.refused.empty()) continue;

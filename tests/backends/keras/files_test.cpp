@@ -107,7 +107,7 @@ TEST(keras_files, of_other_formats_are_refused) {
   EXPECT_EQ(refusal_of("/nowhere/a.h5"), "cannot open the file (/nowhere/a.h5): No such file or directory");
 }
 
-TEST(keras_files, are_refused_if_truncated_and_survive_flipped_bytes) {
+TEST(keras_files, are_refused_if_truncated_and_read_or_refused_if_bytes_are_flipped) {
   for (char const* const name : {"cnn.keras", "cnn.h5", "tagger.keras"}) {
     std::vector<std::byte> const whole = io::read_file(folder + name);
     scratch const file(name);
@@ -489,7 +489,7 @@ TEST(keras_configurations, that_are_mutated_are_refused_or_imported) {
   EXPECT_GT(errors, 1000);
 }
 
-TEST(keras_configurations, of_images_of_any_size_get_the_extents_of_the_options) {
+TEST(keras_configurations, of_images_of_any_size_use_the_extents_of_the_options) {
   std::string const text = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [
     {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, null, null, 3]}},
     {"class_name": "GlobalAveragePooling2D", "module": "keras.layers", "config": {"name": "g", "data_format": "channels_last"}},

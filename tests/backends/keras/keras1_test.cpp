@@ -35,7 +35,7 @@ class numbered_arrays : public detail::keras_weight_source {
   std::string name_ = "arrays";
 };
 
-TEST(keras_1, reads_layer_lists_and_former_field_names) {
+TEST(keras_1, models_with_layer_lists_and_former_field_names_are_imported) {
   auto const model = from_keras_config(R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [
     {"class_name": "Convolution2D", "config": {"name": "conv", "batch_input_shape": [null, 1, 8, 8], "nb_filter": 4,
       "nb_row": 3, "nb_col": 3, "border_mode": "same", "subsample": [2, 2], "dim_ordering": "th", "activation": "relu", "bias": true}},
@@ -51,7 +51,7 @@ TEST(keras_1, reads_layer_lists_and_former_field_names) {
   EXPECT_EQ(net.name(net.outputs()[0]), "out");
 }
 
-TEST(keras_1, reads_three_arrays_for_each_lstm_gate) {
+TEST(keras_1, models_with_three_arrays_per_lstm_gate_are_imported) {
   // W, U and b of the gates i, c, f, o: arrays 0 to 11. Cohort's gates are i f c o.
   numbered_arrays const weights({{"lstm", 12}, {"out", 2}});
   imported_model const model = detail::import_keras(

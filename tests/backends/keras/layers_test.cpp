@@ -81,7 +81,7 @@ TEST(keras_layers, of_all_classes_are_imported_or_refused_by_name) {
   EXPECT_EQ(imported + refused, 144);
 }
 
-TEST(keras_layers, for_training_only_are_omitted_for_predictions) {
+TEST(keras_layers, that_act_only_in_training_are_omitted_for_predictions) {
   for (char const* const name : {"GaussianDropout", "AlphaDropout", "RandomFlip"}) {
     std::string const config =
         R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [

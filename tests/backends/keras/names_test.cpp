@@ -74,7 +74,7 @@ TEST(keras_names, of_layers_have_precedence_over_equal_derived_names) {
 }
 
 /// The loss computes the softmax of the last layer of the nested model, and has its name.
-TEST(keras_names, of_an_activation_in_the_loss_belong_to_the_layer_of_the_nested_model) {
+TEST(keras_names, of_a_softmax_in_the_loss_belong_to_the_layer_of_the_nested_model) {
   using namespace keras_models;
   std::string const nested = R"({"class_name": "Sequential", "config": {"name": "head", "layers": [)"
                              + layer_json("probs", "Dense", R"("units": 3, "activation": "softmax")") + "]}}";
@@ -100,7 +100,7 @@ TEST(keras_names, of_layers_must_differ_even_from_names_inside_nested_models) {
             std::string::npos);
 }
 
-TEST(keras_names, return_the_outputs_of_the_layers_with_these_names) {
+TEST(keras_names, select_the_outputs_of_the_keras_layers) {
   std::vector<keras_case> const cases = read_keras_cases("names.txt").cases;
   EXPECT_GE(cases.size(), 29U);
   std::set<std::string> refused;

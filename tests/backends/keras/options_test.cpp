@@ -96,7 +96,7 @@ TEST(keras_shared_layers, have_the_same_parameters_in_each_call) {
   EXPECT_EQ(hot[0], hot[1]);
 }
 
-TEST(keras_normalization, divides_constant_columns_by_1e_7) {
+TEST(keras_normalization, divides_columns_of_variance_zero_by_1e_minus_7) {
   auto const model = [](std::string const& config) {
     return sequential({input_json("x", "[null,2]"),
                        layer_json("n", "Normalization", R"("axis": [-1])" + config),
@@ -152,7 +152,7 @@ TEST(keras_options, of_keras_1_without_equivalent_are_refused) {
                            ": expected null or false, got a value"));
 }
 
-TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
+TEST(keras_options, that_are_unknown_are_refused_unless_false_zero_or_empty) {
   auto const of = [](std::string const& config) {
     return config_refusal(
         sequential({input_json("x", "[null,4]"), layer_json("l", "Dense", R"("units": 2, )" + config)}));
@@ -286,7 +286,7 @@ TEST(keras_optimizers, with_unknown_or_unsupported_options_are_refused) {
 
 /// Since 2.11, Keras adds ε below the root, except in legacy optimizers, whose files have no
 /// is_legacy_optimizer.
-TEST(keras_optimizers, add_epsilon_where_their_version_did) {
+TEST(keras_optimizers, add_epsilon_inside_or_outside_the_root_by_keras_version) {
   auto const of = [](std::string const& version, std::string const& more = "") {
     std::string model = sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
                                    R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name":
@@ -377,7 +377,7 @@ TEST(keras_metrics, must_belong_to_the_first_output) {
 
 // ---- training --------------------------------------------------------------------------------------------
 
-TEST(keras_schedules, accept_1_to_2_to_the_power_of_53_steps) {
+TEST(keras_schedules, accept_whole_numbers_of_steps_up_to_2_to_the_53) {
   auto const of = [](std::string const& steps) {
     return config_refusal(sequential(
         {input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
@@ -486,7 +486,7 @@ TEST(keras_weights, are_read_from_a_separate_file_for_a_json_configuration_only)
                 + " bytes");
 }
 
-TEST(keras_options, constants_may_vary_along_the_channel_axis_only) {
+TEST(keras_constants, may_vary_only_along_the_channel_axis) {
   // x * constant, where x has 4 steps and 4 channels.
   auto const product = [](std::string const& constant) {
     return R"({"class_name": "Functional", "config": {"name": "m", "layers": [

@@ -30,18 +30,18 @@ void exchange(std::size_t bytes, std::size_t room, std::size_t largest, std::siz
   EXPECT_EQ(came, sent);
 }
 
-TEST(mpi_extent, counts_bytes_up_to_the_largest_count) {
+TEST(mpi_extent, describes_messages_up_to_the_largest_count_in_bytes) {
   exchange(0, 0, 100, 64);
   exchange(100, 100, 100, 64);
 }
 
-TEST(mpi_extent, counts_larger_elements_beyond_the_largest_count) {
+TEST(mpi_extent, describes_longer_messages_in_larger_elements) {
   exchange(101, 101, 100, 64);
   exchange(128, 128, 100, 64);
   exchange(1'000'003, 1'000'003, 1000, 999);
 }
 
-TEST(mpi_extent, counts_the_bytes_of_a_shorter_message) {
+TEST(mpi_extent, counts_the_bytes_of_a_message_shorter_than_the_buffer) {
   exchange(70, 200, 100, 64);
   exchange(150, 200, 100, 64);
 }

@@ -223,7 +223,7 @@ TEST(mpi_transport, sends_a_reported_failure_before_abandon_returns) {
   }
 }
 
-TEST(mpi_transport, does_not_wait_for_deliveries_after_its_end) {
+TEST(mpi_transport, does_not_wait_for_deliveries_after_it_has_ended) {
   auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
   control->leave();
   control->announce({"too late"});

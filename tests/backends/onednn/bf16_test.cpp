@@ -84,7 +84,7 @@ TEST_F(bf16_backend, reports_the_first_step_that_is_not_finite) {
 }
 
 /// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
-TEST_F(bf16_backend, accumulates_small_steps) {
+TEST_F(bf16_backend, accumulates_updates_below_bf16_precision) {
   bright_thirds const examples(64);
   training made = trainer<onednn_bf16>(small, {.optimizer = {sgd{.learning_rate = 1e-5}}, .workers = 2});
   auto const before = parameters_of<float>(made);
@@ -121,7 +121,7 @@ TEST_F(bf16_backend, stays_in_bf16_if_channels_do_not_fill_blocks) {
 
 /// Both backends have the same parameters: a checkpoint of f32 continues in bf16, and vice versa; a resumed
 /// run equals an uninterrupted one.
-TEST_F(bf16_backend, resumes_its_checkpoints_bitwise_and_those_of_f32) {
+TEST_F(bf16_backend, resumes_bf16_checkpoints_bitwise_and_continues_f32_checkpoints) {
   bright_thirds const examples(96);
   training_settings const settings{.optimizer = {adam{.learning_rate = 5e-3}}, .seed = 7, .workers = 2};
   scratch_folder const half, wide;
@@ -143,7 +143,7 @@ TEST_F(bf16_backend, resumes_its_checkpoints_bitwise_and_those_of_f32) {
   EXPECT_EQ(back.checksum(), other.checksum());
 }
 
-TEST_F(bf16_backend, learns_over_ranks_with_accumulation) {
+TEST_F(bf16_backend, learns_over_ranks_with_gradient_accumulation) {
   bright_thirds const examples(240), held(200, 2);
   launch<threads>(2, [&](communicator& world) {
     auto const trained_by = [&](auto how) {

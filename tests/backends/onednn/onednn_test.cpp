@@ -25,7 +25,7 @@ TEST(onednn, is_usable_on_this_machine) {
   EXPECT_TRUE(found.usable) << found.reason;
 }
 
-TEST(onednn, sets_and_restores_the_threads_of_the_calling_thread) {
+TEST(onednn, sets_the_number_of_threads_per_calling_thread) {
   int const former = onednn::threads(3);
   EXPECT_EQ(onednn::threads(2), 3);
   std::thread([] {
@@ -94,7 +94,7 @@ std::vector<std::string> backward_steps(graph const& net, std::string const& ste
   return made;
 }
 
-TEST(onednn, does_not_compute_the_gradient_of_the_inputs) {
+TEST(onednn, does_not_compute_the_gradient_of_the_networks_input) {
   EXPECT_EQ(backward_steps(lenet(), "conv2d_1").size(), 1U) << "weights alone";
   EXPECT_EQ(backward_steps(lenet(), "conv2d_2").size(), 2U) << "weights and data";
 }

@@ -14,13 +14,13 @@ using namespace cohort;
 using namespace stateful_cases;
 
 /// Outputs are of size 1. Products with another number of rows may sum in another order.
-TEST(recurrent_states, continue_sequences_in_parts_up_to_rounding) {
+TEST(recurrent_states, continue_a_sequence_over_parts_with_only_rounding_errors) {
   EXPECT_LE(difference<onednn>(false), 1e-5);
   EXPECT_LE(difference<onednn>(true), 1e-5);
 }
 
 /// Elements are rounded to 8 bits; another order of summation may round some elements differently.
-TEST(recurrent_states, continue_sequences_in_parts_up_to_rounding_in_bf16) {
+TEST(recurrent_states, continue_a_sequence_over_parts_with_only_rounding_errors_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   EXPECT_LE(difference<onednn_bf16>(false), 0.05);
 }

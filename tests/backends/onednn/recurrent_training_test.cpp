@@ -21,7 +21,7 @@ TEST(recurrent_training_with_onednn, resumes_bitwise_under_every_strategy) {
 }
 
 TEST(recurrent_training_with_onednn, ignores_padding) { ignores_padding<onednn>(); }
-TEST(recurrent_training_with_onednn, accepts_batches_without_steps) {
+TEST(recurrent_training_with_onednn, accepts_fully_masked_batches) {
   accepts_batches_without_steps<onednn>();
 }
 TEST(recurrent_training_with_onednn, has_the_gradients_of_the_reference) {

@@ -51,7 +51,7 @@ graph cells() {
   });
 }
 
-TEST(run_memory, matches_the_forecast_without_the_objects_of_onednn) {
+TEST(run_memory, matches_the_forecast_except_for_internal_objects_of_onednn) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   not_ours = "dnnl";
   for (graph const& net : {convolutions(), cells()}) {

@@ -52,7 +52,7 @@ TEST(sequences, attention_over_4096_steps_trains) {
   EXPECT_LT(net.train_on(data).loss, before);
 }
 
-TEST(sequences, sums_forward_gradients_without_a_copy) {
+TEST(sequences, gradients_of_a_sum_are_forwarded_without_a_copy) {
   graph const net = graph::build([](builder& b) {
     tensor x = b.input({4, 8}) | dense{.units = 8};
     for (int block = 0; block < 3; ++block) x = x + (x | layer_norm{} | dense{.units = 8});

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(all, conformance_of_tcp,
                                   + std::to_string(std::get<1>(one.param)) + "_" + std::get<2>(one.param);
                          });
 
-TEST(late_messages, are_not_reported_as_lost_ranks) {
+TEST(ranks_without_messages, are_not_reported_as_lost) {
   tcp_job job(3);
   EXPECT_NO_THROW(on_tcp_ranks(job, {.deadline = 20s, .heartbeat = 1s}, [](communicator& world) {
     ::poll(nullptr, 0, 2000);  // no two ranks have exchanged a message

@@ -173,7 +173,7 @@ TEST(rendezvous, reports_differing_numbers_of_ranks_to_all_processes) {
   EXPECT_EQ(at.lines.size(), 1U) << "not for each process";
 }
 
-TEST(rendezvous, reports_why_a_process_cannot_join_to_all_processes) {
+TEST(rendezvous, reports_to_all_processes_why_one_of_them_cannot_join) {
   meeting at(2, shared_key());
   member_of_rank first(at, 0);
   at.misfit(at.without_port(1));
@@ -333,7 +333,7 @@ TEST(rendezvous, refuses_processes_without_the_secret) {
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
 }
 
-TEST(rendezvous, reports_that_it_does_not_encrypt) {
+TEST(rendezvous, reports_that_only_one_side_encrypts) {
   meeting at(2);
   expect_parts(
       refused<setting_error>([&] { detail::join_rendezvous(at.where, shared_key(), at.member(2), 300ms); }),
@@ -383,7 +383,7 @@ TEST(rendezvous, reports_a_program_that_does_not_answer) {
       {"cannot join the rendezvous", "accepts connections and does not answer"});
 }
 
-TEST(rendezvous, reports_a_wrong_secret_although_it_runs_the_service_itself_afterwards) {
+TEST(rendezvous, reports_a_wrong_secret_even_if_the_same_process_runs_the_service_later) {
   std::optional<meeting> at(std::in_place, 2, shared_key());
   detail::host_and_port const where = at->where;
   detail::tls_identity const wrong(detail::job_key{}, "test");
@@ -428,7 +428,7 @@ TEST(rendezvous, ignores_a_service_with_another_secret_once_the_right_service_ha
 }
 
 /// The process that runs the service may reach its deadline first.
-TEST(rendezvous, reports_missing_processes_although_the_service_has_ended) {
+TEST(rendezvous, reports_missing_processes_even_if_the_service_has_ended) {
   std::optional<meeting> at(std::in_place, 3);
   detail::host_and_port const where = at->where;
   registration const mine{.job = "job", .host = "h", .ranks = 3, .addresses = {loopback()}};
@@ -530,7 +530,7 @@ TEST(rendezvous, is_retried_until_the_service_starts) {
   EXPECT_GE(times, 2);
 }
 
-TEST(registration, is_refused_if_truncated_and_survives_changed_bytes) {
+TEST(registration, is_refused_if_truncated_and_read_or_refused_if_bytes_are_changed) {
   registration const one{.job = "job", .host = "h", .ranks = 2, .rank = 1, .addresses = {loopback()}};
   std::vector<std::byte> const good = one.encoded();
   EXPECT_EQ(registration::decoded(good).addresses, one.addresses);

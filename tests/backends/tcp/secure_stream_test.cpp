@@ -236,7 +236,7 @@ TEST(secure_stream, a_server_that_does_not_know_the_secret_receives_nothing) {
   EXPECT_EQ(rogue.received(), 0);
 }
 
-TEST(secure_stream, requires_certificates_of_the_authority_on_both_sides) {
+TEST(secure_stream, requires_certificates_of_the_ca_on_both_sides) {
   certificate const authority, rank(&authority), other_authority, stranger(&other_authority);
   tls_identity const right(rank.certificate_file(), rank.key_file(), authority.certificate_file());
   tls_identity const wrong(stranger.certificate_file(), stranger.key_file(), authority.certificate_file());

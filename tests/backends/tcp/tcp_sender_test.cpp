@@ -62,7 +62,7 @@ TEST(tcp_sender, gives_up_before_the_deadline_if_nobody_answers) {
 }
 
 /// The other rank closes four connections, as if it had too many unauthenticated connections.
-TEST(tcp_sender, reconnects_if_it_is_refused) {
+TEST(tcp_sender, reconnects_if_the_other_rank_closes_the_connection) {
   for (bool const encrypts : {false, true}) {
     tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());
     std::atomic<int> turned_away = 0;
@@ -83,7 +83,7 @@ TEST(tcp_sender, reconnects_if_it_is_refused) {
   }
 }
 
-TEST(tcp_sender, reports_this_process_if_it_has_no_free_descriptor) {
+TEST(tcp_sender, reports_this_process_if_it_has_no_free_file_descriptor) {
   pid_t const child = ::fork();
   if (child == 0) {
     tcp_job job(2);

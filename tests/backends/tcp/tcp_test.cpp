@@ -79,7 +79,7 @@ TEST(tcp, works_over_ipv6) {
   for (std::thread& one : threads) one.join();
 }
 
-TEST(tcp, listens_in_the_order_of_the_selected_interfaces) {
+TEST(tcp, lists_its_addresses_in_the_order_of_the_selected_interfaces) {
   std::vector<detail::endpoint> const all = detail::local_addresses("");
   auto const v6 = std::ranges::find_if(all, [](detail::endpoint const& one) { return one.is_v6(); });
   if (v6 == all.end()) GTEST_SKIP() << "this host has no IPv6";
@@ -109,7 +109,7 @@ TEST(tcp, listens_only_on_addresses_that_the_system_allows) {
 }
 
 /// A process of the previous start may still use the port.
-TEST(tcp, listens_on_a_port_that_becomes_free) {
+TEST(tcp, waits_until_its_port_is_free) {
   std::optional<detail::tcp_socket> other = detail::tcp_socket::listening(loopback(), {});
   std::uint16_t const port = other->local().port();
   auto const listens = [&](std::chrono::milliseconds longest) {

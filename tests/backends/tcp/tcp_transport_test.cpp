@@ -41,7 +41,7 @@ TEST(tcp_transport, closes_connections_and_ports_after_a_failure) {
 }
 
 /// A message that a rank sends before the other rank has begun to receive it.
-TEST(tcp_transport, buffers_unrequested_messages_up_to_a_bound) {
+TEST(tcp_transport, buffers_unexpected_messages_up_to_a_limit) {
   constexpr int messages = 10;
   constexpr std::size_t bytes = std::size_t{32} << 20;
   for (bool const shares_memory : {false, true})
@@ -103,7 +103,7 @@ TEST(tcp_transport, receives_messages_beyond_the_buffer_limit_while_it_waits) {
   });
 }
 
-TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
+TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_are_pending) {
   tcp_job job(2);
   std::vector<std::byte> const data(std::size_t{100} << 20);
   refused<std::runtime_error>([&] {

@@ -148,7 +148,7 @@ TEST(yaml, refuses_documents_beyond_the_limits) {
             "cannot read YAML (a.yaml): expected at most 8 bytes, got 9 bytes");
 }
 
-TEST(yaml, allocates_enough_for_strings_of_escapes) {
+TEST(yaml, allocates_enough_memory_for_strings_of_escapes) {
   std::string text = "\"";
   for (int k = 0; k < 1000; ++k) text += "\\L";
   io::json_document const parsed = io::parse_yaml(text + "\"");

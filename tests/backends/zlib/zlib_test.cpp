@@ -29,7 +29,7 @@ TEST(gzip, round_trips_data_of_any_size) {
     EXPECT_EQ(cohort::gzip::decompress(packed(some_bytes(n)), "x.gz"), some_bytes(n));
 }
 
-TEST(gzip, concatenates_members) {
+TEST(gzip, decompresses_concatenated_members) {
   bytes two = packed(some_bytes(10));
   bytes const second = packed(some_bytes(20));
   two.insert(two.end(), second.begin(), second.end());
