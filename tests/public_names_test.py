@@ -36,7 +36,7 @@ def public_names(text):
 
 
 def declared_in(scope, names):
-    """Those of the names that the standard library's or the system's headers declare in the scope."""
+    """The names of the list that headers of the standard library or of the system declare in the scope."""
     headers = "".join(f"#if __has_include(<{header}>)\n#include <{header}>\n#endif\n" for header in STANDARD + SYSTEM)
     uses = "".join(f"using {scope}::{name};\n" for name in names)
     first = headers.count("\n") + 2

@@ -36,10 +36,10 @@ struct bounds {
   bound derivative;
 };
 
-/// Beyond ±87 the exponential is close to the smallest normal number in f32, or below it. Backends may flush
-/// such results to 0, except softplus.
+/// For |x| ≥ 87, exp(−|x|) is close to the smallest normal f32 number, or below it. Backends may flush such
+/// results to 0, except softplus.
 inline constexpr double normal = 87;
-/// The ranges of the table.
+/// Bounds of the ranges of x, one range per column of the table.
 inline constexpr double edges[]{-110, -normal, -30, -10, -5, -1, -1e-3, 0, 1e-3, 1, 5, 10, 30, normal, 110};
 inline constexpr std::size_t ranges = std::size(edges) - 1;
 
@@ -120,7 +120,7 @@ struct row {
   double derivatives[ranges]{};
 };
 
-/// Checks one activation and returns its row of the table. `allowed`: its bounds.
+/// Checks one activation and returns its row of the table. `allowed`: the bounds of its errors.
 template <class B, layer L>
 row measured(L const& l, bounds const& allowed, bool narrow) {
   std::vector<float> const x = points(narrow);

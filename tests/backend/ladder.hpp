@@ -11,8 +11,8 @@
 #include "../plan/trial.hpp"
 #include "operations.hpp"
 
-/// Conformance of a backend to reference<double>: one test (rung) per operation, from simple to composed. A
-/// new backend passes the tests in this order. `bool const registered = register_ladder<B>("conformance");`
+/// Conformance of a backend to reference<double>: one test (rung) per operation, from simple to composed,
+/// which is the order for a new backend. `bool const registered = register_ladder<B>("conformance");`
 namespace ladder {
 
 using oracle = cohort::reference<double>;

@@ -97,7 +97,7 @@ class on_gpu(unittest.TestCase):
 
     def test_obeys_the_time_limit(self):
         script = (ROOT / "benchmarks/on_gpu.sh").read_text(encoding="utf-8")
-        short = self.folder / "benchmarks/on_gpu.sh"  # a minute of two seconds
+        short = self.folder / "benchmarks/on_gpu.sh"  # a copy whose minutes have two seconds
         self.assertIn("60 * minutes", script)
         short.write_text(script.replace("60 * minutes", "2 * minutes"), encoding="utf-8")
         self.script(TESTS, "exec tail -f /dev/null")

@@ -82,7 +82,7 @@ TEST(threshold_simd, keeps_residuals_exactly_at_every_magnitude_and_threshold) {
     for (std::uint64_t round = 0; round < 400; ++round) {
       int const exponent = static_cast<int>(stream.below(2 * round, 180)) - 90;
       float const t = bf16::nearest(std::ldexp(1 + stream.uniform01<float>(2 * round + 1), exponent)).value();
-      bool const far = round % 2 != 0;  // or so many that no 64 elements are left for the pass of rare cases
+      bool const far = round % 2 != 0;  // whether a quarter of the elements exceeds 2¹⁶·t; otherwise none
       std::vector<float> const zeros(130);
       std::vector<float> y(130);
       for (std::size_t i = 0; i < y.size(); ++i) {  // all significant bits are used

@@ -37,7 +37,8 @@ TEST(classification, predicts_the_highest_score_and_the_lower_class_in_a_tie) {
 }
 
 TEST(classification, counts_a_label_among_the_n_highest_scores) {
-  // Two classes above the label; one above and an equal one before it; one above and an equal one after it.
+  // Scores of other classes: two above the label's; one above, and an equal one before it; one above, and
+  // equal ones after it.
   std::vector<double> const scores{0.1, 0.2, 0.3, 0.4, 0.2, 0.4, 0.2, 0.2, 0.2, 0.4, 0.2, 0.2};
   for (int top = 1; top <= 4; ++top) {
     classification_report report(4, {.top = top});

@@ -178,7 +178,7 @@ class cohort_run(unittest.TestCase):
                 self.assertIn(f"rank 0{on} has exited with status 7\n", job.stderr.read())
 
     def alive(self, numbers):
-        """Those of the processes that have not ended."""
+        """The processes of the list that have not ended."""
         def lives(number):
             try:
                 return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -203,7 +203,7 @@ class cohort_run(unittest.TestCase):
                 self.assertEqual(len(self.alive(numbers[0] + numbers[1])), 4)
                 job.kill()
             self.wait_for_end(numbers[0], 10)
-            self.wait_for_end(numbers[1], 40)  # less than its 60 s
+            self.wait_for_end(numbers[1], 40)  # less than the 60 s that the rank sleeps
             for rank in range(2):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)

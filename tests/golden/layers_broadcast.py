@@ -27,7 +27,7 @@ def aligned(x, rank):
 
 
 def summed_to(gradient, shape):
-    """Sum over the axes that an input of this shape, with the batch, is repeated along."""
+    """The sum over the axes along which an input of this shape, with the batch, is repeated."""
     whole = shape[:1] + (1,) * (gradient.ndim - len(shape)) + shape[1:]
     axes = tuple(axis for axis, extent in enumerate(whole) if extent != gradient.shape[axis])
     return gradient.sum(axis=axes, keepdims=True).reshape(shape)

@@ -55,7 +55,7 @@ inline void unbounded_sharing_stops_when_one_asks(communicator& world) {
   }
 }
 
-/// One rank reads NaN; all ranks are notified as of a vote.
+/// One rank reads NaN. All ranks are notified of it in the same way as of a vote.
 inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicator& world) {
   int const bad = world.size() - 1, step = 1;
   for (int const steps : {6, 50}) {
@@ -83,8 +83,8 @@ inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicato
   }
 }
 
-/// Within an epoch each rank has its own parameters. Evaluation uses their mean, and affects nothing but the
-/// time.
+/// Within an epoch each rank has its own parameters. Evaluation uses the mean of these parameters, and does
+/// not change the run.
 inline void unbounded_sharing_is_evaluated_alike(communicator& world) {
   bright_thirds const examples(8 * 5 * world.size()), held(50, 2);
   evaluating looking(held.data(), 50);

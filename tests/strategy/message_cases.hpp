@@ -65,7 +65,7 @@ void nothing_is_lost(detail::process_group group, route way, Codec codec) {
     exchange(made, step_of(world, step, bad ? 2 : examples), agreed);
     EXPECT_EQ(agreed.all.not_finite, step == spoiled);
     EXPECT_EQ(agreed.meetings, step + 1);
-    if (bad && alone && (world.rank() & 1) == 1) {  // merges nothing, and keeps the bits
+    if (bad && alone && (world.rank() & 1) == 1) {  // merges no message
       EXPECT_TRUE(std::ranges::equal(made.residual(), before));
     }
     if (step != spoiled) {

@@ -151,7 +151,7 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
   EXPECT_EQ(made.checksum(), untouched);
   EXPECT_FALSE(before.empty());
   if (world.rank() == bad
-      && (sharing.settings.route == route::to_all || bad % 2 == 1)) {  // the merger keeps the sent bits
+      && (sharing.settings.route == route::to_all || bad % 2 == 1)) {  // merges no message
     EXPECT_EQ(array_of(look, "residual"), before);
   }
 

@@ -6,8 +6,8 @@
 
 namespace operations {
 
-/// Integers from 0 to below − 1, equal in float and double. Each is the number of positive values among below
-/// − 1 normal random numbers. They have no gradient.
+/// Integers from 0 to `below` − 1, equal in float and double, without a gradient: each counts the positive
+/// numbers among `below` − 1 normal random numbers.
 inline tensor whole_numbers(builder& net, shape extents, int below) {
   int const axis = channel_axis(extents), channels = extents[axis];
   extents[axis] *= std::max(below - 1, 1);

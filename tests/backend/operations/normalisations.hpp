@@ -35,8 +35,8 @@ inline constexpr row normalisations[]{
      }},
     {"normalisation_04_batch_norm_of_units",
      [](builder& net, draw& d) {
-       // ε is large, because a variance of few examples may be small, and 1/√ would magnify the rounding of
-       // f32
+       // ε is large: a variance of few examples may be small, and 1/√variance would magnify rounding errors
+       // of f32.
        return net.input({7}) | dense{.units = d.between(1, 33)}
               | batch_norm{.epsilon = 0.5, .settings = uneven} | relu{} | dense{.units = 4};
      }},

@@ -346,7 +346,7 @@ constexpr auto small = network<[](builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// Trains for two steps on a new machine that `prepare` changes. Returns the error; "": none.
+/// Trains for two steps on a new machine that `prepare` changes. Returns the error, or "" without one.
 template <class Prepare>
 std::string error_of_two_steps(Prepare prepare) {
   fake_dnn::settings const with;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow long libraries
 // The installed libraries, without a GPU: cuDNN plans every convolution of the conformance ladder and of the
-// reference networks for six GPUs, and cuBLASLt accepts the descriptions of products.
+// reference networks for six GPUs, and cuBLASLt accepts the descriptors of matrix products.
 #include <gtest/gtest.h>
 
 #include <algorithm>

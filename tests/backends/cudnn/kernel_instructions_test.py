@@ -63,7 +63,7 @@ STACK = {"run_add_noise": 64}
 
 
 def budgets_of(capability):
-    """The budgets, those of split sums first where they apply."""
+    """The budgets of kernels. On GPUs with few f64 units, budgets of split sums replace others."""
     split = BUDGETS_OF_SPLIT_SUMS if capability in FEW_F64 else []
     return split + [one for one in BUDGETS if one[0] not in [name for name, *_ in split]]
 

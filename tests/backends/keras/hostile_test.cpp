@@ -10,8 +10,8 @@ namespace keras_hostile_test {
 using namespace cohort;
 using namespace keras_models;
 
-/// A model that calls a model `count` times, which calls a model `count` times, …: a layer is called
-/// count^depth times.
+/// A model whose nested models have a depth of `depth`: each level calls the next one `count` times, so the
+/// innermost layer is called count^depth times.
 std::string repeated(int depth, int count, std::string const& class_name) {
   std::string child = layer_json("layer", class_name, ""), name = "layer";
   for (int i = 0; i < depth; ++i) {

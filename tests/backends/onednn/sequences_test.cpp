@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of transformers: memory of attention, gradients that sums forward, threads of an update.
+// Plans of transformers: memory of attention, gradients of sums without copies, threads of an update.
 #include <gtest/gtest.h>
 #include <omp.h>
 #include <cmath>

@@ -25,7 +25,7 @@ using detail::secure_stream;
 using detail::tls_identity;
 using progress = secure_stream::progress;
 
-/// A key and a certificate, which is signed by an authority or self-signed.
+/// A key and a certificate, which is signed by a certificate authority (CA) or self-signed.
 class certificate {
  public:
   explicit certificate(certificate const* authority = nullptr)

@@ -26,7 +26,7 @@ enum class fault {
   stop,        // stops a rank, as by SIGSTOP
   cut,         // cuts all links of a rank
   cut_link,    // cuts one link
-  short_stop,  // shorter than the heartbeat, like the next two
+  short_stop,  // this and the next two are shorter than the heartbeat
   short_cut,
   short_cut_link,
   delay,  // slows down all links of a rank for some time
