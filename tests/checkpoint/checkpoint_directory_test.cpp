@@ -326,7 +326,7 @@ TEST(checkpoint_directory, is_refused_if_ranks_do_not_share_it) {
   EXPECT_EQ(names_of(shared), steps({5}));
 }
 
-TEST(checkpoint_directory, is_refused_by_ranks_at_different_steps) {
+TEST(checkpoint_directory, is_refused_if_ranks_are_at_different_steps) {
   small_run const run;
   scratch_folder folder;
   run.save(2, folder.path(), 5, 1);

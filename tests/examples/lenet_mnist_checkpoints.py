@@ -99,7 +99,7 @@ class checkpoints(unittest.TestCase):
             self.assertIn(f"no checkpoint in {kept}: starting from scratch\n", done.stdout)
             self.assertEqual(numbers["steps"], STEPS_AN_EPOCH)
 
-    def test_other_ranks_strategies_and_backends_resume_from_the_same_step(self):
+    def test_runs_with_other_ranks_strategies_or_backends_resume_at_the_same_step(self):
         begun = 70
         whole, _ = self.report("--epochs", "2")
         program.run(*self.flags("--epochs", "2", "--checkpoints", self.kept, "--save-every", str(begun)),

@@ -45,7 +45,7 @@ auto const classifier = [](builder& b) {
          | dropout{} | dense{.units = 3} | softmax_cross_entropy{.name = "class"};
 };
 
-TEST(export_onnx, names_values_and_parameters_after_the_layers) {
+TEST(export_onnx, derives_names_of_values_and_parameters_from_the_layers) {
   detail::onnx_model const made = detail::read_onnx_model(exported(classifier, {.batch = "rows"}), "a");
   EXPECT_EQ(made.ir_version, 8);
   ASSERT_EQ(made.opsets.size(), 1U);

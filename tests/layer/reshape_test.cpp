@@ -37,7 +37,7 @@ TEST(zero_padding, adds_zeros_and_crops_the_gradient) {
   EXPECT_EQ(run.differentiate({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}), (list{5, 6, 13, 14}));
 }
 
-TEST(cropping, undoes_zero_padding) {
+TEST(cropping, removes_the_sides_and_pads_the_gradient_with_zeros) {
   lone_layer<> run(cropping{.sides = {1, 0, 0, 2}}, 1, {shape{2, 2, 4}},
                    {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}});
   EXPECT_EQ(run.forward(), (list{5, 6, 13, 14}));

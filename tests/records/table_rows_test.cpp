@@ -345,7 +345,7 @@ TEST(table_rows, refuse_a_text_in_a_column_of_numbers) {
   expect_parts(later, {"a field is not a number (", "odd.csv:7:1, column x)", "got \"1,234.5\""});
 }
 
-TEST(table_rows, accept_none_as_a_missing_number) {
+TEST(table_rows, accept_the_text_none_as_a_missing_number) {
   table_rows const rows({written("gap.csv", measured(400, 5, "None"))},
                         {.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 256});
   table_encoder const encoder(rows.read(0, 400),

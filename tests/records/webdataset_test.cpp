@@ -53,7 +53,7 @@ TEST(webdataset, begins_a_new_record_if_a_name_recurs) {
   EXPECT_EQ(records.key(2), "a");
 }
 
-TEST(webdataset, reads_archives_behind_the_end_of_another_one) {
+TEST(webdataset, reads_concatenated_archives) {
   auto const records =
       opened(member("a.x", "1") + end() + end() + member("b.x", "2") + end() + std::string(100, '\0'));
   ASSERT_EQ(records.size(), 2);

@@ -222,7 +222,7 @@ TEST(tokenizer, refuses_damaged_files) {
       "cannot read JSON (" + path + ":1:71, $.tokens): expected at least one token, got an array of 0");
 }
 
-TEST(tokenizer, refuses_bytes_in_another_order) {
+TEST(tokenizer, refuses_files_with_byte_tokens_in_another_order) {
   scratch_folder const folder;
   std::string const path = folder / "tokens.json";
   tokenizer::bytes().save(path);

@@ -238,7 +238,7 @@ TEST(metrics, of_validation_data_are_computed_with_the_readers_of_fit) {
   EXPECT_EQ(history["validation loss"].size(), 1U);
 }
 
-TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
+TEST(metrics, that_are_invalid_or_do_not_match_the_data_are_refused_before_the_first_step) {
   bright_thirds const labelled(12);
   planes const numbers(12);
   training classes = trainer<narrow>(small), values = trainer<narrow>(plane);

@@ -321,7 +321,7 @@ TEST(normalise, refuses_to_rescale_an_input_whose_padding_is_marked_by_a_value) 
   EXPECT_TRUE(run.normalisation().inputs.empty());
 }
 
-TEST(normalise, is_the_same_on_every_rank) {
+TEST(normalise, must_be_the_same_on_every_rank) {
   houses const seen(60);
   EXPECT_EQ(refusal_of<setting_error>([&] {
               launch<threads>(2, [&](communicator& world) {

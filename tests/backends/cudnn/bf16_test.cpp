@@ -51,7 +51,7 @@ std::set<std::string> layouts_of_convolutions() {
   return found;
 }
 
-TEST(cudnn_bf16, prefers_cudnns_bf16_layout_to_channels_last) {
+TEST(cudnn_bf16, uses_bf16_layouts_if_cudnn_supports_bf16) {
   using layouts = std::set<std::string>;
   fake_dnn::settings const with;
   EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_tf32>(), layouts{"channels last"});

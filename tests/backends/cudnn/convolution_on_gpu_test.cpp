@@ -135,7 +135,7 @@ TEST_F(convolution_on_gpu, pads_in_a_separate_kernel_if_no_engine_pads_sides_dif
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});
 }
 
-TEST_F(convolution_on_gpu, reports_the_layer_without_an_engine) {
+TEST_F(convolution_on_gpu, reports_the_layer_if_no_engine_exists) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     expect_each_pass({.size = 3, .padding = padding(1, 0, 0, 0)}, false, 1);

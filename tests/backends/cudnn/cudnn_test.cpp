@@ -284,7 +284,7 @@ TEST_F(cudnn_backend, is_chosen_if_it_has_all_kernels) {
             "backend: cudnn_bf16 on Pretended GPU");
 }
 
-TEST_F(cudnn_backend, reports_the_convolution_without_an_engine) {
+TEST_F(cudnn_backend, reports_the_convolution_for_which_no_engine_exists) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});

@@ -140,7 +140,7 @@ TEST(augmented, crops_the_centre_without_randomness) {
   EXPECT_EQ(epoch_of(middle, 1, 1, 0), seen);
 }
 
-TEST(augmented, flips_images_in_memory) {
+TEST(augmented, flips_the_images_of_a_data_set_in_memory) {
   std::vector<std::uint8_t> const images = {1, 2, 3, 4};
   std::vector<std::uint8_t> const labels = {0};
   augmented const data(cohort::arrays(images, {1, 2, 2}, labels, 1, 0.5), {.flip = true, .seed = 4});

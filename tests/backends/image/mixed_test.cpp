@@ -147,7 +147,7 @@ TEST(mixed, mixes_with_the_given_probability_and_chooses_both_methods_equally) {
   EXPECT_NEAR(cut, n / 4, 6 * 27.4);
 }
 
-TEST(mixed, draws_shares_of_a_beta_distribution) {
+TEST(mixed, draws_shares_from_a_beta_distribution) {
   for (double const alpha : {0.1, 0.4, 1.0, 3.0}) {
     double sum = 0, squares = 0;
     constexpr int n = 20'000;
@@ -239,7 +239,7 @@ TEST(mixed, gives_the_same_examples_if_the_data_set_reuses_memory) {
   EXPECT_EQ(epoch_of(mixed(keyed(), how), 1), epoch_of(mixed(plain(), how), 1));
 }
 
-TEST(mixed, keeps_the_key_and_the_weight_of_the_example) {
+TEST(mixed, keeps_the_key_and_the_weight_of_the_example_with_the_same_index) {
   mixed const data(keyed(), {.mixup = 1, .cutmix = 1, .seed = 3});
   loader batches(data, {.batch = 8});
   batches.start(0);

@@ -111,7 +111,7 @@ TYPED_TEST(every_onednn_backend, refreshes_working_copies_in_parts_after_an_upda
   EXPECT_EQ(t.all_gradients(), before);
 }
 
-TYPED_TEST(every_onednn_backend, agrees_for_two_batch_sizes_and_inference_on_a_shared_store) {
+TYPED_TEST(every_onednn_backend, agrees_with_the_reference_for_several_plans_on_a_shared_store) {
   graph const net = odd();
   trial<TypeParam> whole(net, {.batch = 6});
   trial<TypeParam> part(net, {.batch = 2}, 1, whole.store);

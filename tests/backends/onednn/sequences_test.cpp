@@ -27,7 +27,7 @@ graph attending(int steps, bool causal) {
   });
 }
 
-TEST(sequences, attention_needs_memory_that_is_linear_in_the_steps) {
+TEST(attention, needs_memory_that_is_linear_in_the_steps) {
   for (bool const causal : {false, true}) {
     std::vector<double> bytes;
     for (int const steps : {1024, 2048, 4096})
@@ -38,7 +38,7 @@ TEST(sequences, attention_needs_memory_that_is_linear_in_the_steps) {
   }
 }
 
-TEST(sequences, attention_over_4096_steps_trains) {
+TEST(attention, over_4096_steps_trains) {
   constexpr int steps = 4096;
   training net = trainer<onednn>(attending(steps, true), {.optimizer = {sgd{.learning_rate = 0.1}}});
   std::vector<float> x(std::size_t{steps} * 8);
@@ -52,7 +52,7 @@ TEST(sequences, attention_over_4096_steps_trains) {
   EXPECT_LT(net.train_on(data).loss, before);
 }
 
-TEST(sequences, gradients_of_a_sum_are_forwarded_without_a_copy) {
+TEST(gradients_of_a_sum, are_forwarded_without_a_copy) {
   graph const net = graph::build([](builder& b) {
     tensor x = b.input({4, 8}) | dense{.units = 8};
     for (int block = 0; block < 3; ++block) x = x + (x | layer_norm{} | dense{.units = 8});
@@ -67,7 +67,7 @@ TEST(sequences, gradients_of_a_sum_are_forwarded_without_a_copy) {
   EXPECT_EQ(sums, 3);  // of both paths of each block
 }
 
-TEST(sequences, an_update_has_the_same_bits_with_any_number_of_threads) {
+TEST(update, has_the_same_bits_with_any_number_of_threads) {
   constexpr std::size_t n = 400'000;  // several parts; the last chunk is shorter
   int const former = omp_get_max_threads();
   std::vector<std::vector<double>> sums;
@@ -96,7 +96,7 @@ TEST(sequences, an_update_has_the_same_bits_with_any_number_of_threads) {
   EXPECT_NEAR(all, n / 2.0, 2);
 }
 
-TEST(sequences, training_is_bitwise_reproducible_on_two_threads) {
+TEST(transformer_training, is_bitwise_reproducible_on_two_threads) {
   auto const trained = [](int threads) {
     training net = trainer<onednn>(attending(32, true),
                                    {.optimizer = {adam{.learning_rate = 0.01}}, .threads = threads});

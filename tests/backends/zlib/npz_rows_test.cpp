@@ -134,13 +134,13 @@ TEST(npz_rows, of_damaged_compressed_arrays_are_refused) {
   EXPECT_GT(refusals, static_cast<int>(whole.size()) / 6);
 }
 
-TEST(npz_rows, without_names_have_all_arrays_as_fields) {
+TEST(npz_rows, have_all_arrays_as_fields_if_no_names_are_given) {
   record_set const records({saved("all.npz", 3, 3, npz_compression::none)}, npz_rows(), {.cache = ""});
   EXPECT_EQ(records.fields(), (std::vector<std::string>{"image", "label"}));
   EXPECT_EQ(records.size(), 3);
 }
 
-TEST(npz_rows, have_an_index_in_the_cache_for_each_list_of_arrays) {
+TEST(npz_rows, cache_an_index_for_each_list_of_arrays) {
   std::string const begin(80, 'a'), path = fresh_path("long_names.npz"), cache = fresh_path("cache");
   std::vector<float> const first{1, 2}, second{3, 4};
   save_npz(path, std::vector<stored_tensor>{{begin + "1", tensor_view(first.data(), {2})},
