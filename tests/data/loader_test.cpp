@@ -423,7 +423,7 @@ TEST(loader, refuses_to_drop_the_only_batch) {
   EXPECT_EQ(cohort::loader(numbers(11), {.batch = 12}).batches(), 1);
 }
 
-TEST(loader, drops_the_incomplete_batch_with_drop_last) {
+TEST(loader, drops_the_incomplete_batch_if_drop_last_is_set) {
   cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
   EXPECT_EQ(epoch_of(loader, 0).size(), 8u);
   EXPECT_EQ(loader.batches(), 2);

@@ -91,7 +91,7 @@ examples drawn(std::uint64_t seed, int count, int classes) {
   return result;
 }
 
-TEST(classification, merges_any_shards_to_the_report_of_all) {
+TEST(classification, merges_any_shards_to_the_report_of_all_examples) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -129,7 +129,7 @@ std::vector<std::byte> with(std::vector<std::byte> bytes, std::size_t at, int va
   return bytes;
 }
 
-TEST(classification, merges_the_bytes_of_shards_to_the_report_of_all) {
+TEST(classification, merges_the_bytes_of_shards_to_the_report_of_all_examples) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -373,7 +373,7 @@ TEST(classification, prints_a_readable_report) {
 )");
 }
 
-TEST(classification, excludes_undefined_classes_from_means_with_leave_out) {
+TEST(classification, excludes_undefined_classes_from_means_if_leave_out_is_set) {
   classification_report counted(3), left_out(3, {.zero_division = cohort::zero_division::leave_out});
   std::vector<float> const scores{0.7f, 0.2f, 0.1f, 0.3f, 0.6f, 0.1f, 0.8f, 0.1f, 0.1f};
   for (classification_report* one : {&counted, &left_out}) one->add(rows(scores, 3), labels{0, 1, 2});

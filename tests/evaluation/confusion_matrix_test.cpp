@@ -99,7 +99,7 @@ TEST(confusion_matrix, means_exclude_classes_that_neither_occur_nor_are_predicte
     EXPECT_DOUBLE_EQ(*one, 1);
 }
 
-TEST(confusion_matrix, excludes_undefined_ratios_with_leave_out_and_counts_them) {
+TEST(confusion_matrix, excludes_and_counts_undefined_ratios_if_leave_out_is_set) {
   auto const m = matrix_of(with_empty_classes, zero_division::leave_out);
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0) / 3);
   EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0) / 3);

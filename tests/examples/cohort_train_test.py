@@ -301,7 +301,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual([file.name.startswith("events.out.tfevents.") for file in board.iterdir()], [True])
         self.assertIn('"loss":[["loss of the epoch",', page.read_text(encoding="utf-8"))
 
-    def test_refuses_outputs_that_cannot_be_written_before_it_trains(self):
+    def test_refuses_unwritable_outputs_before_it_trains(self):
         late = ("--set", "data.idx.images=/no/such", "--set", "data.idx.labels=/no/such", "--set", "data.idx.test_images=/no/such",
                 "--set", "data.idx.test_labels=/no/such")  # the data is read later, otherwise it would be the error
         refused = lambda field, path: self.refused(*late, "--set", f"output.{field}={path}")

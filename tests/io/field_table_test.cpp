@@ -134,7 +134,7 @@ TEST(field_table, omits_sparse_fields_with_their_default) {
   EXPECT_NE(written(all_set).find("\"is_old\":true"), std::string::npos);
 }
 
-TEST(field_table, refuses_an_unknown_field_with_line_path_and_nearest_name) {
+TEST(field_table, reports_line_path_and_nearest_name_of_an_unknown_field) {
   EXPECT_EQ(
       refusal_of("{\n \"plantd\": 1}"),
       "cannot read JSON (ship.json:2:12, $.plantd): expected one of the fields name, sailors, moves, boats, "

@@ -108,7 +108,7 @@ TEST(json_value, refuses_an_index_past_the_end) {
             "array of 1");
 }
 
-TEST(json_value, quotes_keys_in_a_path_that_are_not_plain_words) {
+TEST(json_value, quotes_keys_that_are_not_plain_words_in_a_path) {
   EXPECT_EQ(document.root().at("x y").path(), "$[\"x y\"]");
   EXPECT_EQ(document.root().path(), "$");
 }

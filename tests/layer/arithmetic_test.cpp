@@ -110,7 +110,7 @@ TEST(maximum, propagates_nan) {
   for (double const y : run.forward()) EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(joins, refuse_unequal_shapes_with_a_reason) {
+TEST(joins, report_why_they_refuse_unequal_shapes) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}),
             "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
   EXPECT_EQ(refusal_of(add{}, shape{2, 3}, shape{3, 2}),

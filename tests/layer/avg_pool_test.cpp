@@ -77,7 +77,7 @@ TEST(global_pools, pool_the_steps_of_a_sequence) {
   EXPECT_EQ(most.diff_input, (std::vector<double>{0, 6, 0, 0, 3, 0}));
 }
 
-TEST(global_pools, refuse_invalid_inputs_with_a_reason) {
+TEST(global_pools, report_why_they_refuse_an_input) {
   EXPECT_EQ(
       inferred(global_avg_pool{}, {3}).problem.text().view(),
       "graph: : global pooling needs an input of channels x height x width or steps x channels (input 3)");

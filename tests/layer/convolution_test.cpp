@@ -139,7 +139,7 @@ constexpr auto at_compile_time = network<[](builder& net) {
 static_assert(at_compile_time.parameter_count()
               == 4 * 9 + (4 * 6 + 6) + (6 * 2 * 4 + 2) + (2 * 12 * 12 * 3 + 3));
 
-TEST(convolution, refuses_invalid_fields_and_inputs_with_a_reason) {
+TEST(convolution, reports_why_it_refuses_a_field_or_an_input) {
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 1, .groups = 4}, {6, 9, 9}),
             "graph: : the channels must be divisible by the groups (channels 6, groups 4)");
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 1, .groups = 4}, {8, 9, 9}),

@@ -158,7 +158,7 @@ TEST(random_layers, draw_equally_for_floats_and_doubles) {
   for (std::size_t i = 0; i < narrow.size(); ++i) EXPECT_EQ(narrow[i] == 0, wide[i] == 0);
 }
 
-TEST(random_layers, refuse_invalid_fields_with_a_reason) {
+TEST(random_layers, report_why_they_refuse_a_field) {
   for (double const rate : {-0.1, 1.0, std::nan("")}) {
     EXPECT_EQ(refusal_of(dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");
     EXPECT_EQ(refusal_of(spatial_dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");

@@ -63,7 +63,7 @@ std::string refused(L const& l, Shapes... inputs) {
   return std::string(result.problem.text().view());
 }
 
-TEST(layers, refuse_invalid_fields_and_inputs_with_a_reason) {
+TEST(layers, report_why_they_refuse_a_field_or_an_input) {
   EXPECT_EQ(refused(dense{.units = 0}, shape{3}), "graph: : a dense layer needs at least one unit (units 0)");
   EXPECT_EQ(refused(leaky_relu{.slope = 1}, shape{3}),
             "graph: : the slope of a leaky relu must be in [0, 1)");

@@ -60,7 +60,7 @@ TEST(matmul, counts_two_operations_per_product) {
   EXPECT_EQ(matmul{}.flops(inputs), 2.0 * 5 * 2 * 3 * 4);
 }
 
-TEST(matmul, refuses_unequal_extents_with_a_reason) {
+TEST(matmul, reports_why_it_refuses_unequal_extents) {
   EXPECT_EQ(refusal_of(matmul{}, shape{2, 3}), "a matmul needs two inputs: join(matmul{}, a, b)");
   EXPECT_EQ(refusal_of(matmul{}, shape{2, 3}, shape{3}),
             "a matmul needs matrices: reshape a vector to {1, K} or {K, 1}");

@@ -137,7 +137,7 @@ TEST(lrn, divides_by_the_energy_of_neighbouring_channels) {
   expect_near(p.diff_input, {1 / std::sqrt(13.5) + slope * 3, slope * 4, 0});
 }
 
-TEST(normalisation, refuses_invalid_fields_and_inputs_with_a_reason) {
+TEST(normalisation, reports_why_it_refuses_a_field_or_an_input) {
   EXPECT_EQ(refused(batch_norm{.momentum = 1.5}, {3}),
             "graph: : the momentum of batch normalisation must be in [0, 1]");
   EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}),

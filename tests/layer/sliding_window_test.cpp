@@ -94,7 +94,7 @@ TEST(sliding_window, agrees_with_counted_positions) {
         }
 }
 
-TEST(sliding_window, refuses_invalid_windows_with_a_reason) {
+TEST(sliding_window, reports_why_it_refuses_a_window) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(refused(max_pool{.window = 2}, {50}),

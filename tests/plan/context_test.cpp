@@ -228,7 +228,7 @@ TEST(context, accumulates_gradients_in_an_arena_shared_with_another_context) {
   for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], 2 * once[i]);
 }
 
-TEST(context, returns_probabilities_at_inference_that_agree_with_the_loss) {
+TEST(context, at_inference_returns_probabilities_that_agree_with_the_loss) {
   graph const net = branched();
   trial<B> trained(net, {.batch = 4});
   trial<B> inferred(net, {.batch = 4, .training = false}, 1, trained.store);

@@ -209,7 +209,7 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
 /// Every step of a rank is 2⁻⁴ · (1, 2), because the mean absolute error has this gradient far below the
 /// target. Rank 1 sends its fourth message when rank 0 has continued as far as the bound allows. Rank 1 sends
 /// its next message after rank 0 has recorded the applied step.
-TEST(unbounded_sharing, divides_a_late_step_by_its_age_with_slower_if_stale) {
+TEST(unbounded_sharing, divides_a_late_step_by_its_age_if_slower_if_stale_is_set) {
   constexpr int late = 3, due = late + longest_lead, steps = 50;
   struct at_gates final : listener {
     std::binary_semaphore may_send{0}, has_looked{0};

@@ -194,7 +194,7 @@ TEST(train_on, stops_all_ranks_after_a_number_that_is_not_finite) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
-TEST(train_on, refuses_batches_that_do_not_fit) {
+TEST(train_on, refuses_batches_that_do_not_fit_the_network) {
   bright_thirds const examples(8);
   training run = trainer<narrow>(small);
   tensor_view const images(examples.pixels.data(), shape{8, 1, 8, 8}),

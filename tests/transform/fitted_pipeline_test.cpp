@@ -415,7 +415,7 @@ TEST(fitted_pipeline, reads_more_than_a_million_learned_texts) {
   EXPECT_EQ(fitted_pipeline::from_json(to_json(p)), p);
 }
 
-TEST(fitted_pipeline, reports_file_column_and_row_of_a_value_that_does_not_match) {
+TEST(fitted_pipeline, reports_file_column_and_row_of_a_value_that_does_not_match_the_schema) {
   fitted_pipeline const p =
       fitted({pipeline::categories{.columns = {"city"}}, pipeline::derive{"log", "log(income)"}});
   auto const refusal_of = [&](std::string const& row) {
@@ -509,7 +509,7 @@ TEST(fitted_pipeline, refuses_numbers_that_may_be_dates) {
                 "the settings format_of(schema)", "got 20241231"});
 }
 
-TEST(fitted_pipeline, skips_and_counts_rows_that_do_not_match) {
+TEST(fitted_pipeline, skips_and_counts_rows_that_do_not_match_the_schema) {
   table_schema strict = schema;
   strict.columns[1].required = true;
   std::string text = "age,income,city,size\n1,1,Rome,small\nx,,Rome,small\n3,3,Rome,huge\n,,Rome,small\n";
@@ -585,7 +585,7 @@ TEST(fitted_pipeline, round_trips_through_json) {
   }
 }
 
-TEST(fitted_pipeline, refuses_learned_values_that_do_not_match) {
+TEST(fitted_pipeline, refuses_invalid_learned_values) {
   std::string const valid = to_json(
       fitted({pipeline::categories{.columns = {"city"}, .other = "other"}, pipeline::normalise{{"age"}},
               pipeline::impute{.columns = {"size"}, .with = pipeline::replacement::most_frequent}}));

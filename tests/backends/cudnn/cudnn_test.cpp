@@ -385,11 +385,11 @@ int failures_at_each_call(std::atomic<int> fake_machine::*calls_left) {
   return most;
 }
 
-TEST(cudnn, reports_each_allocation_that_fails_and_releases_everything) {
+TEST(cudnn, reports_each_failed_allocation_and_releases_all_memory) {
   EXPECT_GE(failures_at_each_call(&fake_machine::allocations_left), 5);
 }
 
-TEST(cudnn, reports_the_loss_of_the_gpu_at_each_wait) {
+TEST(cudnn, reports_a_lost_gpu_at_each_wait) {
   EXPECT_GE(failures_at_each_call(&fake_machine::queries_left), 3);
 }
 

@@ -37,7 +37,7 @@ TEST(class_words, are_read_from_lines) {
   EXPECT_EQ(words.at("n00001740"), "entity");
 }
 
-TEST(class_words, refuse_damaged_lines_with_their_number) {
+TEST(class_words, report_the_numbers_of_damaged_lines) {
   scratch_folder const at;
   auto const says = [&](std::string const& text) {
     return refused<data_error>([&] { class_words(file_of(at, text)); });

@@ -266,7 +266,7 @@ TEST(decode, refuses_too_many_pixels_before_decoding) {
   EXPECT_EQ(decoded(png, "x", {.channels = 1, .max_pixels = 9'000'000}).pixels.size(), 9'000'000U);
 }
 
-TEST(decode, decodes_the_upper_part_of_a_truncated_jpeg_with_salvage) {
+TEST(decode, decodes_the_upper_part_of_a_truncated_jpeg_if_salvage_is_set) {
   image const whole = decoded(jpeg_of(picture(3, 64, 64)), "x");
   file_bytes const file = jpeg_of(picture(3, 64, 64));
   image const half = decoded(cut(file, file.size() - (file.size() - 620) / 2), "x", {.salvage = true});

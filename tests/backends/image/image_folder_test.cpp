@@ -156,7 +156,7 @@ TEST(image_folder, refuses_folders_without_images) {
                {"/cat/notes.txt", ".jpg, .jpeg or .png"});
 }
 
-TEST(image_folder, reports_a_file_that_cannot_be_decoded_on_access) {
+TEST(image_folder, reports_a_file_that_cannot_be_decoded_when_it_is_read) {
   scratch_folder const at;
   fill(at);
   put(at / "cat/3.png", file_bytes(100, std::byte{7}));

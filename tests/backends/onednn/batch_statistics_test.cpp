@@ -12,9 +12,11 @@ namespace onednn_batch_statistics_test {
 
 using namespace merged_statistics;
 
-TEST(batch_statistics, of_onednn_are_merged_like_f64) { merge_like_f64<onednn, batch_norm>({1e3, 1e4, 1e6}); }
+TEST(batch_statistics, of_onednn_equal_a_merge_in_f64) {
+  merge_like_f64<onednn, batch_norm>({1e3, 1e4, 1e6});
+}
 
-TEST(batch_statistics, of_onednn_in_bf16_are_merged_like_f64) {
+TEST(batch_statistics, of_onednn_in_bf16_equal_a_merge_in_f64) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   merge_like_f64<onednn_bf16, batch_norm>({1e3, 1e6});
 }
