@@ -81,7 +81,7 @@ TEST(column_check, refuses_a_column_of_numbers_with_a_few_texts) {
   expect_parts(refused<data_error>([&] { table_encoder(late, {.target = "y"}); }), {"t.csv:100:1"});
 }
 
-TEST(column_check, counts_the_fields_of_the_whole_file_for_selected_rows) {
+TEST(column_check, counts_the_fields_of_the_whole_file_even_for_selected_rows) {
   data_table const rows = parse_table(measured("unknown"), "t.csv", keep);
   std::vector<std::int64_t> const others{0, 1, 2, 20};
   expect_parts(refused<data_error>([&] { table_encoder(rows.select(others), {.target = "y"}); }),

@@ -51,7 +51,7 @@ TEST(regression, averages_over_columns_with_a_defined_value) {
   EXPECT_EQ(regression_report(2).mse(), std::nullopt);
 }
 
-TEST(regression, has_a_negative_r2_if_worse_than_the_mean) {
+TEST(regression, has_a_negative_r2_if_predictions_are_worse_than_the_mean) {
   std::vector<double> const outputs{3, 2, 1}, targets{1, 2, 3};
   regression_report report;
   report.add(rows(outputs, 1), rows(targets, 1));

@@ -44,7 +44,7 @@ TEST(minimum_cut, reroutes_flow_along_residual_edges) {
   EXPECT_EQ(cut_capacity(edges, cut(6, edges)), 2);
 }
 
-TEST(minimum_cut, equals_the_smallest_cut_by_exhaustive_search) {
+TEST(minimum_cut, equals_the_smallest_cut_found_by_exhaustive_search) {
   constexpr std::size_t nodes = 8;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);

@@ -69,7 +69,7 @@ TEST(early_stopping, stops_the_run_after_a_period_without_improvement) {
   EXPECT_EQ(said.lines[7], "epoch 8: score 0.5000, not better than 0.7500 after epoch 5: stopping");
 }
 
-TEST(early_stopping, requires_more_than_the_minimum_delta) {
+TEST(early_stopping, requires_an_improvement_of_more_than_the_minimum_delta) {
   early_stopping_listener stopping(told({1.0, 0.95, 0.85, 0.8, 0.8}, false),
                                    {.patience = 2, .minimum_delta = 0.1, .lines = {}});
   training run = trainer<narrow>(small);

@@ -46,7 +46,7 @@ std::string other_order(char const* call, char const* whose = "the training") {
          + ", input input): expected x, z, in this order (table_examples::inputs, or a table_encoder), got z, x";
 }
 
-TEST(table_columns, must_have_the_order_of_the_training) {
+TEST(table_columns, must_have_the_order_of_the_training_data) {
   training run = trainer<narrow>(regression(2));
   regression_report report(1);
   run.evaluate(examples_of(reordered()), {&report});  // of a network that has not been trained
@@ -144,7 +144,7 @@ TEST(table_columns, of_indexed_texts_are_named_by_the_vocabulary) {
   EXPECT_EQ(encoder.examples(rows).describe().inputs[0].feature_names, encoder.feature_names()[0]);
 }
 
-TEST(table_columns, of_a_series_must_have_the_order_of_the_training) {
+TEST(table_columns, of_a_series_must_have_the_order_of_the_training_data) {
   window_settings const how{.length = 2, .targets = {"x"}};
   graph const net = graph::build([](builder& b) {
     return b.input({2, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{.name = "y"};

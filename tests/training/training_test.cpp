@@ -567,7 +567,7 @@ TEST(training, notifies_listeners_of_every_step_and_epoch) {
   EXPECT_EQ(told.epochs, 3);
 }
 
-TEST(training, excludes_the_bytes_of_evaluations_from_steps) {
+TEST(training, excludes_the_bytes_of_evaluations_from_those_of_steps) {
   struct sent_bytes final : listener {
     explicit sent_bytes(dataset data) : data(std::move(data)) {}
     dataset data;

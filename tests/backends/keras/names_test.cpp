@@ -74,7 +74,7 @@ TEST(keras_names, of_layers_have_precedence_over_equal_derived_names) {
 }
 
 /// The loss computes the softmax of the last layer of the nested model, and has its name.
-TEST(keras_names, of_a_softmax_in_the_loss_belong_to_the_layer_of_the_nested_model) {
+TEST(keras_names, refer_to_the_nested_layer_if_the_loss_computes_its_softmax) {
   using namespace keras_models;
   std::string const nested = R"({"class_name": "Sequential", "config": {"name": "head", "layers": [)"
                              + layer_json("probs", "Dense", R"("units": 3, "activation": "softmax")") + "]}}";
