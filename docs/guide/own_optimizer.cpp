@@ -105,7 +105,7 @@ bool train(waves const& data) {
   bool const equal = run.checksum() == resumed.checksum();
   std::printf("loss %.4f; resumed: %s\n", loss, equal ? "the same bits" : "different");
   std::filesystem::remove("waves.safetensors");
-  return equal && loss < 0.01;
+  return equal && loss < 0.03;
 }
 
 int main() try {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// covers: training/settings
 // The moving average of the parameters: training_settings::average_decay.
 #include <gtest/gtest.h>
 #include <algorithm>

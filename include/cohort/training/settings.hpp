@@ -42,9 +42,9 @@ enum class when_not_finite { stop, skip };
 ///           `average_decay` d, in [0, 1): after step t = 0, 1, …, the average a of the trained parameters w
 ///           becomes d'·a + (1 − d')·w with d' = min(d, t/(t + 1)). 0: no average. Evaluation, validation,
 ///           loss_of, predictions and models saved without optimizer state use a instead of w; running
-///           statistics are those of the last step. Training, checksum() and parameters() use w. Checkpoints
-///           and models with optimizer state contain both. Costs two arenas of parameters, and one pass over
-///           the parameters in each step.
+///           statistics are those of the last step. Training, features(), checksum() and parameters() use w.
+///           Checkpoints and models with optimizer state contain both. Costs two arenas of parameters, and
+///           one pass over the parameters in each step.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of Keras 2 with the backend Theano: the expected numbers are computed from Theano's formulas, because
-// Theano no longer runs.
-// covers: keras
+// Models of Keras 2 with the backend Theano: the expected numbers are computed from Theano's formulas,
+// because Theano no longer runs.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>

@@ -26,8 +26,8 @@ inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_onnx_nodes = 10'000;
-/// Largest numbers of elements that are computed at import: of a result, and of all results of a file, because
-/// a small file may describe many large ones.
+/// Largest numbers of elements that are computed at import: of a result, and of all results of a file,
+/// because a small file may describe many large ones.
 inline constexpr std::int64_t max_onnx_folded = std::int64_t{1} << 22,
                               max_onnx_folded_in_all = 4 * max_onnx_folded;
 

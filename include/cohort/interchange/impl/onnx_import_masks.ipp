@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 namespace {
 
-/// Returns whether a node reduces axis `axis` of its input, a sequence, by `op`; `keeps`: with an extent of 1.
+/// Returns whether a node reduces axis `axis` of its input, and no other; `keeps`: with an extent of 1.
 bool reduces(onnx_patterns const& find, onnx_node const& node, std::int64_t axis, bool keeps) {
   onnx_attribute const* const older = node.find("axes");
   onnx_attribute const* const kept = node.find("keepdims");

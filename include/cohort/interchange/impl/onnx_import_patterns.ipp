@@ -262,8 +262,8 @@ std::string unrotated(onnx_patterns const& find, std::string const& name, double
 
 }  // namespace
 
-/// Fuses softmax(q·kᵀ / √d)·v, with or without a causal mask, a mask of padding and rotary positions, into one
-/// Attention node. The heads are split by Reshape and Transpose.
+/// Fuses softmax(q·kᵀ / √d)·v, with or without a causal mask, a mask of padding and rotary positions, into
+/// one Attention node. The heads are split by Reshape and Transpose.
 void onnx_importer::fuse_attention() {
   onnx_patterns find(model_.nodes, values_);
   auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {

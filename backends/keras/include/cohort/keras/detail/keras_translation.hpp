@@ -205,8 +205,8 @@ class keras_translation {
              std::function<std::vector<float>(std::vector<float> const&)> convert, std::size_t offset = 0);
   /// Like weigh, for the kernels of a convolution. Theano's kernels of `area` elements are reversed.
   void weigh_kernels(int node, std::vector<int> dims, std::vector<int> axes, int area);
-  /// Returns padding "same" of windows of these extents, after dilation. `image`: the input's rows and columns.
-  /// `pools`: the windows belong to a pooling layer.
+  /// Returns padding "same" of windows of these extents, after dilation. `image`: the input's rows and
+  /// columns. `pools`: the windows belong to a pooling layer.
   padding same_padding(extent2 image, extent2 window, extent2 stride, bool pools) const;
   void fill(int node, std::string_view parameter, float with);
   void override_layer(int node, keras_fields const& fields, char const* weights_regulariser,

@@ -353,6 +353,17 @@ void keras_translation::weigh(int node, std::string_view parameter, weight_place
       offset);
 }
 
+void keras_translation::weigh_kernels(int node, std::vector<int> dims, std::vector<int> axes, int area) {
+  if (!is_theano_) return weigh(node, "weights", {}, std::move(dims), std::move(axes));
+  std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
+  weigh(node, "weights", {}, std::move(dims), [shared_dims, axes, area](std::vector<float> const& from) {
+    std::vector<float> kernels = axes.empty() ? from : permute_axes(from, shared_dims, axes);
+    for (auto kernel = kernels.begin(); kernel != kernels.end(); kernel += area)
+      std::reverse(kernel, kernel + area);
+    return kernels;
+  });
+}
+
 void keras_translation::fill(int node, std::string_view parameter, float with) {
   if (is_first_call()) filled_.push_back({{node, std::string(parameter)}, with});
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cohort/io/detail/permutation.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <functional>
@@ -70,17 +69,6 @@ padding keras_translation::same_padding(extent2 image, extent2 window, extent2 s
   keras_windows::sides const v = along(image.height, window.height, stride.height),
                              h = along(image.width, window.width, stride.width);
   return padding(v.before, v.after, h.before, h.after);
-}
-
-void keras_translation::weigh_kernels(int node, std::vector<int> dims, std::vector<int> axes, int area) {
-  if (!is_theano_) return weigh(node, "weights", {}, std::move(dims), std::move(axes));
-  std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
-  weigh(node, "weights", {}, std::move(dims), [shared_dims, axes, area](std::vector<float> const& from) {
-    std::vector<float> kernels = axes.empty() ? from : permute_axes(from, shared_dims, axes);
-    for (auto kernel = kernels.begin(); kernel != kernels.end(); kernel += area)
-      std::reverse(kernel, kernel + area);
-    return kernels;
-  });
 }
 
 keras_translation::values keras_translation::convolution(call const& c) {
