@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-/// Ends training when the validation accuracy has been at least `wanted` in `epochs` epochs in a row. Requests
-/// a checkpoint after each epoch.
+/// Ends training when the validation accuracy has been at least `wanted` in `epochs` epochs in a row.
+/// Requests a checkpoint after each epoch.
 class goal_listener : public cohort::listener {
  public:
   goal_listener(double wanted, int epochs) : wanted_(wanted), epochs_(epochs) {}

@@ -87,8 +87,8 @@ class model_file {
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 
-  /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`, and the moving average
-  /// of the parameters into `average`, unless it is null. Returns the saved training position. The
+  /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`, and the moving
+  /// average of the parameters into `average`, unless it is null. Returns the saved training position. The
   /// optimizers' rates and fields may differ from the saved ones.
   ///
   /// Errors    setting_error if there are too few arrays; data_error also if the optimizers differ, or the

@@ -16,12 +16,12 @@ namespace cohort {
 /// Shapes    input: one logit per pixel and class, pixels×C (an image C×H×W: permute{.order = {1, 2, 0},
 ///           .extents = {H * W, C}}); target: a class index per pixel (i32), or C numbers per pixel; output:
 ///           probabilities.
-/// Units     targets: indices, or numbers in [0, 1]; with `multi_label` or one class, numbers. `smooth`: added
-///           to numerator and denominator, so that a class with neither target nor probability has the
+/// Units     targets: indices, or numbers in [0, 1]; with `multi_label` or one class, numbers. `smooth`:
+///           added to numerator and denominator, so that a class with neither target nor probability has the
 ///           coefficient 1. `weight`: factor of this loss in the sum of all losses. `ignore_index`: a class
 ///           index, inside or outside 0 … C − 1; pixels with this index are left out.
-/// After     loss = mean over examples of 1 − mean over classes of (2·Σ p·target + smooth) / (Σ p + Σ target +
-///           smooth), with sums over the pixels of an example. Masked pixels are left out.
+/// After     loss = mean over examples of 1 − mean over classes of (2·Σ p·target + smooth) / (Σ p + Σ target
+///           + smooth), with sums over the pixels of an example. Masked pixels are left out.
 /// Source    Milletari, Navab and Ahmadi, V-Net, 3DV 2016, without squares in the denominator; MONAI DiceLoss
 ///           with smooth_nr = smooth_dr = smooth and softmax or sigmoid.
 struct dice {

@@ -39,8 +39,8 @@ constexpr void check_plans_of() {
 /// Errors    setting_error if the batch is below 1, an output is not a layer, or a row of recompute.blocks
 ///           matches no layer.
 ///           backend_error, naming layer and backend, if a layer has no suitable kernel. graph_error if a
-///           training plan has no loss and no output_gradients. memory_error, with the plan's table and the largest batch that fits,
-///           if the plan exceeds the memory limit.
+///           training plan has no loss and no output_gradients. memory_error, with the plan's table and the
+///           largest batch that fits, if the plan exceeds the memory limit.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {

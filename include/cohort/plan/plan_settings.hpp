@@ -15,8 +15,8 @@ class tuning;
 /// `contexts`      number of contexts that count towards `max_bytes`
 /// `state_arrays`  number of arenas of optimizer state that count towards `max_bytes`
 /// `accumulates`   whether the memory of contexts for gradient accumulation counts too
-/// `outputs`       node ids of the layers whose outputs are kept; empty: the graph's outputs. In training only
-///                 with `output_gradients`
+/// `outputs`       node ids of the layers whose outputs are kept; empty: the graph's outputs. In training
+///                 only with `output_gradients`
 /// `output_gradients`  in training: the outputs that are not losses are kept, and backward begins with their
 ///                 gradients, which the caller provides
 /// `input_gradients`   in training: backward also computes the gradients of the inputs

@@ -157,8 +157,8 @@ class training {
   /// Errors    setting_error if there is none.
   table_encoder const& encoder() const&;
   table_encoder const& encoder() const&& = delete;  // keep the run in a variable
-  /// Names of an output's classes, by default the first output's: those of the last fit, or of the encoder,
-  /// or none. Model files contain them if they are UTF-8.  Errors: setting_error for an unknown output.
+  /// Names of an output's (default: the first output's) classes: of the last fit, or of the encoder, or none.
+  /// Model files contain them if they are UTF-8.  Errors: setting_error for an unknown output.
   std::vector<std::string> class_names(std::string_view output = {}) const;
   /// Returns the network's first output for each row of a table. The kept pipeline is applied first, unless
   /// it has already prepared the rows. The kept encoder then encodes the rows; without an encoder the inputs
@@ -173,8 +173,7 @@ class training {
   ///
   /// Returns false while fit runs over streams on several ranks, if the ranks do not meet in every step. A
   /// rank then does not call on_step after its stream, or its part of a shared stream, has ended. Collective
-  /// calls in on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and
-  /// on_vote.
+  /// calls in on_step (evaluate, save) then throw setting_error; use on_epoch, or request and on_vote.
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on the request and call their
@@ -203,8 +202,7 @@ class training {
   void evaluate(dataset const& data, std::span<loss_report const> reports,
                 evaluation_settings const& how = {});
 
-  /// Returns the network's first output (for a softmax: probabilities) for any number of examples.
-  /// Thread-safe.
+  /// Returns the network's first output (after a softmax, probabilities) for the examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const;
   /// The same for inputs with masks (see batch_view); targets and weights are ignored.

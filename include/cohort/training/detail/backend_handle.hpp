@@ -14,8 +14,8 @@ namespace cohort::detail {
 
 /// A type-erased backend. `state_arrays`: number of the optimizers' state arrays. `make_plan_of` makes plans
 /// of another network, whose nodes have the same ids and parameters. `twin` makes a handle of the same
-/// network with separate parameters. `threads` sets the number of threads of the calling thread's kernels, and
-/// returns the former number.
+/// network with separate parameters. `threads` sets the number of threads of the calling thread's kernels,
+/// and returns the former number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
