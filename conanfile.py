@@ -56,7 +56,7 @@ class Cohort(ConanFile):
         toolchain = CMakeToolchain(self)
         for component in COMPONENTS:
             toolchain.cache_variables[f"COHORT_{component.upper()}"] = "ON" if self.options.get_safe(component) else "OFF"
-        for part in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCHMARKS", "C", "PYTHON_MODULE"):
+        for part in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_TOOLS", "BUILD_BENCHMARKS", "C", "PYTHON_MODULE"):
             toolchain.cache_variables[f"COHORT_{part}"] = "OFF"
         toolchain.generate()
 

@@ -5,7 +5,7 @@
     pytorch_accuracy.py NET --data DIR [--epochs 3] [--threads 2] [--seed 123]
 
 NET is cifar10 or tiny_imagenet. DIR contains the folders train and test with one folder of images per class: the example
-cifar10 reads it directly, tiny_imagenet after packing by preprocess. Images of another size are scaled in the same way
+cifar10 reads it directly, tiny_imagenet after packing by cohort data pack. Images of another size are scaled in the same way
 (bilinear, antialiased). Settings, batch of 32, initialisation and padding are the example's; the random numbers differ.
 Needs `pip install torch pillow`.
 """

@@ -4,7 +4,7 @@
 
     tcp_flood.py BUILD_DIR DATA_DIR [--connections 5000] [--pause 10] [--repeat 5] [--epochs 1]
 
-BUILD_DIR has examples/cohort-run and examples/lenet_mnist; DATA_DIR has the files of MNIST. Undisturbed and disturbed runs alternate. The
+BUILD_DIR has tools/cohort/cohort and examples/lenet_mnist; DATA_DIR has the files of MNIST. Undisturbed and disturbed runs alternate. The
 other programs connect as soon as the ranks listen; a refused one connects again after a pause (seconds). Prints the seconds per step of
 each run and the ratio of the medians. Needs an idle machine, and a limit of open files (ulimit -n) above 1,500.
 """
@@ -53,7 +53,7 @@ def hold(count, pause):
 
 def seconds_per_step(arguments, folder):
     report = pathlib.Path(folder) / "report.json"
-    command = [arguments.build / "examples/cohort-run", "-n", "2", arguments.build / "examples/lenet_mnist", "--data", arguments.data,
+    command = [arguments.build / "tools/cohort/cohort", "run", "-n", "2", arguments.build / "examples/lenet_mnist", "--data", arguments.data,
                "--epochs", str(arguments.epochs), "--json", report]
     environment = dict(os.environ, COHORT_PORTS=f"{PORTS[0]}-{PORTS[1]}")
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=LONGEST)

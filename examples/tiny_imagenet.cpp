@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn image
 // label: slow
-// A network of Darknet blocks on TinyImageNet's 200 classes, from file batches made by preprocess:
+// A network of Darknet blocks on TinyImageNet's 200 classes, from file batches of `cohort data pack`:
 // tiny_imagenet --help
 #include <algorithm>
 #include <cohort/data/loader.hpp>
@@ -69,7 +69,7 @@ sets images(options const& chosen) {
   if (!chosen.data.empty())
     throw data_error({.what = "no file batches found",
                       .where = chosen.data,
-                      .expected = "train/batch-000000.zip and so on, made by preprocess",
+                      .expected = "train/batch-000000.zip and so on, made by cohort data pack",
                       .got = "none"});
   return {
       .train = reference_program::synthetic_images(640, {3, side, side}, 20, 1),
@@ -104,16 +104,17 @@ void recognise(training& trained, options const&, sets const& images) {
 }
 
 reference_program::program const tiny_imagenet{
-    .text = {.name = "tiny_imagenet",
-             .purpose =
-                 "Trains a network of Darknet blocks on TinyImageNet and reports top-1 and top-5 accuracy.",
-             .data =
-                 "folder made by preprocess: train/ and test/ with archives of images, which are scaled to "
-                 "64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images",
-             .learning_rate =
-                 "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 from "
-                 "epochs 3, 5 and 7",
-             .master = "under mpirun: the host of rank 0, which is checked"},
+    .text =
+        {.name = "tiny_imagenet",
+         .purpose =
+             "Trains a network of Darknet blocks on TinyImageNet and reports top-1 and top-5 accuracy.",
+         .data =
+             "folder made by cohort data pack: train/ and test/ with archives of images, which are scaled to "
+             "64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images",
+         .learning_rate =
+             "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 from "
+             "epochs 3, 5 and 7",
+         .master = "under mpirun: the host of rank 0, which is checked"},
     .defaults = {.run = {.training = {.optimizer = {.rule = amsgrad{.learning_rate = 8e-3}, .l2 = 1e-4},
                                       .weights = init::relu{}},
                          .fit = {.epochs = 8, .prefetch = 2},

@@ -110,8 +110,8 @@ class docs_pages(unittest.TestCase):
 
     def test_name_only_existing_flags(self):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
-        for program in ("train", "data", "run"):
-            flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
+        for source in sources("tools/cohort/*.cpp").values():
+            flags |= set(re.findall(r'"--([a-z][\w-]*)"', source))
         flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / "benchmarks/scaling_simulator.cpp").read_text(encoding="utf-8")))
         flags |= set(re.findall(r"--([a-z][\w-]*)", (ROOT / "examples/launchers/slurm.sbatch").read_text(encoding="utf-8")))  # flags of sbatch
         flags |= set(re.findall(r"^    --([\w-]+)\)", (ROOT / "cmake/setup.sh").read_text(encoding="utf-8"), re.MULTILINE))
@@ -184,7 +184,7 @@ class decisions(unittest.TestCase):
         self.assertEqual(sorted(indexed_decisions(self.TEXT)), decision_numbers(self.TEXT))
 
     def test_that_files_cite_exist(self):
-        folders = ("backends", "benchmarks", "cmake", "docs", "examples", "include", "tests")
+        folders = ("backends", "benchmarks", "cmake", "docs", "examples", "include", "tests", "tools")
         patterns = [f"{folder}/**/*.{ending}" for folder in folders for ending in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "md", "sh", "cmake", "txt")]
         numbers, cited = decision_numbers(self.TEXT), 0
         for path, text in sources("*.md", "CMakeLists.txt", *patterns).items():

@@ -19,7 +19,7 @@ def complaints(*arguments, text=None):
 
 class sources(unittest.TestCase):
     def test_are_formatted(self):
-        files = [path for folder in ("include", "backends", "examples", "benchmarks", "tests", "docs")
+        files = [path for folder in ("include", "backends", "examples", "benchmarks", "tests", "tools", "docs")
                  for path in sorted((ROOT / folder).rglob("*")) if path.suffix in KINDS]
         self.assertGreater(len(files), 1000)
         for first in range(0, len(files), 200):

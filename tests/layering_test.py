@@ -308,7 +308,7 @@ class sources_of_cohort(unittest.TestCase):
 
     def test_no_source_waits_without_a_deadline(self):
         self.check(lambda path, text: waiting_findings(text),
-                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "tools")
                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
 
     def test_the_library_does_not_block_without_a_deadline(self):
@@ -334,7 +334,7 @@ class sources_of_cohort(unittest.TestCase):
 
     def test_comments_keep_to_110_columns(self):
         self.check(lambda path, text: comment_findings(text),
-                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "docs")
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "tools", "docs")
                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "cmake", "txt", "sh")), "cmake/**/*.*")
 
     def test_no_test_sleeps(self):

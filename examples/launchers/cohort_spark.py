@@ -3,7 +3,7 @@
 
     import cohort_spark
 
-    result = cohort_spark.run(rdd, ["cohort-train", "/shared/run.yaml"], restart_flags=["--resume"], outputs=["model.cohort"])
+    result = cohort_spark.run(rdd, ["cohort", "train", "/shared/run.yaml"], restart_flags=["--resume"], outputs=["model.cohort"])
     open("model.cohort", "wb").write(result.outputs["model.cohort"])
 
 Each task writes its partition to a file of its own host, then starts the program in that folder. The program trains on local

@@ -494,7 +494,7 @@ int launch(cohort::run_document const& run, bool preflight, int argc, char** arg
     }
   };
 #if HAS_TCP
-  // Cohort's variables precede launchers' variables, because cohort-run may have been started by srun.
+  // Cohort's variables precede launchers' variables, because `cohort run` may have been started by srun.
   if (communicator == "auto" && std::getenv("COHORT_JOIN")) communicator = "tcp";
 #endif
 #if HAS_MPI

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 LAUNCHERS = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/launchers"
-PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/cohort-train"
+PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "tools/cohort/cohort"
 sys.path.insert(0, str(LAUNCHERS))
 os.environ["PYTHONPATH"] = f"{LAUNCHERS}:{os.environ.get('PYTHONPATH', '')}"
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -90,7 +90,7 @@ class launcher(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             document = pathlib.Path(name) / "run.json"
             document.write_text(json.dumps(DOCUMENT))
-            result = cohort_spark.run(self.context.parallelize(examples, 2), [PROGRAM, document], write=cohort_spark.write_idx,
+            result = cohort_spark.run(self.context.parallelize(examples, 2), [PROGRAM, "train", document], write=cohort_spark.write_idx,
                                       outputs=["model.cohort", "report.json"], environment={"OMP_NUM_THREADS": "1"})
         report = json.loads(result.outputs["report.json"])
         self.assertEqual((report["communicator"], report["ranks"]), ("tcp", 2))

@@ -26,8 +26,8 @@ class flags(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.help = re.sub(r"\n {10,}", " ", program.run("--help").stdout)
-        cls.schema = json.loads(reference_program.run("cohort-train", "--print-schema").stdout)
-        cls.config = json.loads(reference_program.run("cohort-train", cls.document(), "--print-config").stdout)
+        cls.schema = json.loads(reference_program.run("cohort", "train", "--print-schema").stdout)
+        cls.config = json.loads(reference_program.run("cohort", "train", cls.document(), "--print-config").stdout)
 
     @classmethod
     def document(cls):

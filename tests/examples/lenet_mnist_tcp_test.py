@@ -51,16 +51,16 @@ class processes(unittest.TestCase):
                 for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
                     self.assertEqual(made[same], threads[same], same)
 
-    def test_save_the_last_step_if_cohort_run_is_killed(self):
+    def test_save_the_last_step_if_the_launcher_is_killed(self):
         for attempt in range(5):  # the order of signals and of messages to the closed pipe differs
             with self.subTest(attempt=attempt):
-                self.kill_cohort_run(os.path.join(self.folder, f"kept.{attempt}"))
+                self.kill_launcher(os.path.join(self.folder, f"kept.{attempt}"))
 
-    def kill_cohort_run(self, kept):
-        launcher = os.path.join(os.environ["COHORT_BUILD_DIR"], "examples", "cohort-run")
+    def kill_launcher(self, kept):
+        launcher = [program.COHORT, "run"]
         count = 3
         script = 'echo $$ > "pid.$COHORT_RANK"; exec "$@"'
-        command = [launcher, "-n", str(count), "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--epochs", "1000", "--checkpoints", kept]
+        command = [*launcher, "-n", str(count), "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--epochs", "1000", "--checkpoints", kept]
         with subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as job:
             while "epoch 2" not in (line := job.stdout.readline()):
                 self.assertNotEqual(line, "", "it has ended")
@@ -75,10 +75,10 @@ class processes(unittest.TestCase):
         self.assertEqual(left, [])
         self.assertEqual([os.path.exists(os.path.join(kept, step, "manifest.json")) for step in os.listdir(kept)], [True])
 
-    def test_cannot_join_a_job_of_cohort_run_without_its_secret(self):
-        launcher = os.path.join(os.environ["COHORT_BUILD_DIR"], "examples", "cohort-run")
+    def test_cannot_join_a_job_of_the_launcher_without_its_secret(self):
+        launcher = [program.COHORT, "run"]
         script = '[ "$COHORT_RANK" = 0 ] || unset COHORT_SECRET_FILE; exec "$@"'
-        done = subprocess.run([launcher, "-n", "2", "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--deadline", "4"],
+        done = subprocess.run([*launcher, "-n", "2", "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--deadline", "4"],
                               cwd=self.folder, text=True, capture_output=True, timeout=120)
         self.assertNotEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"and this process does not|a rendezvous that does not encrypt")

@@ -10,13 +10,15 @@ import tempfile
 import zlib
 
 os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # bits are compared, so the backend is the processor's
-EXAMPLES = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples"
+BUILD = pathlib.Path(os.environ["COHORT_BUILD_DIR"])
+EXAMPLES = BUILD / "examples"
+COHORT = BUILD / "tools/cohort/cohort"
 LONGEST = 300  # seconds that any command may take
 
 
 def run(name, *flags, before=(), expect=0, timeout=LONGEST, **more):
     """`before`: the command that starts the program, with its flags; `expect`: an exit status, or several."""
-    done = subprocess.run([*before, EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=timeout,
+    done = subprocess.run([*before, COHORT if name == "cohort" else EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=timeout,
                           **more)
     wanted = (expect,) if isinstance(expect, int) else expect
     assert done.returncode in wanted, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"

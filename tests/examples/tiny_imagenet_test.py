@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn image
 # label: slow
-"""File batches made by preprocess, and the program that trains from them."""
+"""File batches of cohort data pack, and the program that trains from them."""
 import unittest
 
 import reference_program as program
@@ -19,7 +19,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         program.write_images(cls.folder / "images/train", CLASSES, 10, 24)
         program.write_images(cls.folder / "images/test", CLASSES, 2, 24, seed=2)
         cls.packed = cls.folder / "packed"
-        program.run("preprocess", cls.folder / "images", cls.packed, 30)
+        program.run("cohort", "data", "pack", cls.folder / "images", cls.packed, 30)
         cls.few = ("--data", cls.packed, "--batch", "14", "--epochs", "1")
 
     def test_learns_and_reports_that_the_images_are_not_tiny_imagenet(self):
@@ -38,7 +38,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["top_accuracy"]), (more["checksum"], more["top_accuracy"]))
 
-    def test_preprocess_packs_the_distributed_folders_of_tiny_imagenet(self):
+    def test_pack_reads_the_distributed_folders_of_tiny_imagenet(self):
         source, packed = self.folder / "distributed", self.folder / "distributed_packed"
         program.write_images(source / "train", 2, 4, 64, part="images")
         val = source / "val"
@@ -49,9 +49,9 @@ class tiny_imagenet(program.cases, unittest.TestCase):
             "".join(f"val_{n}.png\tclass_{n % 2}\t0\t0\t62\t62\n" for n in range(6)), encoding="ascii")
         words = "class_0\tgoldfish, Carassius auratus\nclass_1\tEuropean fire salamander\nn00001740\tentity\n"
         (source / "words.txt").write_text("class_0 goldfish\n", encoding="utf-8")
-        self.assertIn("a line does not name a class", program.run("preprocess", source, packed, 3, expect=1).stderr)
+        self.assertIn("a line does not name a class", program.run("cohort", "data", "pack", source, packed, 3, expect=1).stderr)
         (source / "words.txt").write_text(words, encoding="utf-8")
-        done = program.run("preprocess", source, packed, 3)
+        done = program.run("cohort", "data", "pack", source, packed, 3)
         self.assertEqual(done.stdout, f"{packed}/train: 3 archives\n{packed}/test: 2 archives\n")
         self.assertEqual(sorted(path.name for path in packed.iterdir()), ["test", "train", "words.txt"])
         self.assertEqual((packed / "words.txt").read_text(encoding="utf-8"), words)
@@ -60,9 +60,9 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         self.assertIn("8 training and 6 test images", done.stdout)
         self.assertIn("but 2 classes of images of 64x64 pixels; ", done.stdout.splitlines()[0])
 
-    def test_preprocess_refuses_invalid_arguments(self):
+    def test_pack_refuses_invalid_arguments(self):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
-            self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
+            self.assertRegex(program.run("cohort", "data", "pack", *arguments, expect=code).stderr, "^cohort data: .*\n$")
 
     def test_a_master_address_is_refused_without_mpirun(self):
         flags = ("--dataPath", self.packed, "--batch", "14", "--epochs", "0")

@@ -47,7 +47,7 @@ expect("a prefix without one of its files" "${output}"
 
 # The same version is installed again, without a component.
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${source}" -B "${folder}/without" ${options} -DCOHORT_BUILD_TESTS=OFF
-    -DCOHORT_BUILD_EXAMPLES=OFF -DCOHORT_BUILD_BENCHMARKS=OFF -DCOHORT_XTENSOR=OFF
+    -DCOHORT_BUILD_EXAMPLES=OFF -DCOHORT_BUILD_TOOLS=OFF -DCOHORT_BUILD_BENCHMARKS=OFF -DCOHORT_XTENSOR=OFF
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(TOUCH "${prefix}/share/cmake/cohort/cohort-xtensor-targets.cmake")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${folder}/without" --prefix "${prefix}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

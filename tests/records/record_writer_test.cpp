@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// webdataset_python_test.py and examples/cohort_data_test.py read such files with Python.
+// webdataset_python_test.py and tools/cohort/data_test.py read such files with Python.
 #include <gtest/gtest.h>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/record_writer.hpp>

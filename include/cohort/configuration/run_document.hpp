@@ -62,7 +62,7 @@ struct output_settings {
   std::string html_report{};          ///< report for a browser, rewritten while the run trains
 };
 
-/// A training run as a value. cohort-train reads such a document from a file.
+/// A training run as a value. `cohort train` reads such a document from a file.
 ///
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits

@@ -228,7 +228,8 @@ TEST(rendezvous, is_retried_until_the_service_of_another_job_has_ended) {
   }
 }
 
-/// cohort-run names a restart "job 1". A further restart succeeds, because the service of "job" ends by then.
+/// `cohort run` names a restart "job 1". A further restart succeeds, because the service of "job" ends by
+/// then.
 TEST(rendezvous, throws_communicator_error_if_only_an_earlier_start_answers) {
   for (bool const encrypts : {false, true}) {
     detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();

@@ -15,7 +15,7 @@ foreach(component IN ITEMS image keras onednn tcp xtensor yaml zlib mpi)
 endforeach()
 
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
-  OPTIONS -DCOHORT_BUILD_TESTS=OFF -DCOHORT_BUILD_EXAMPLES=OFF -DCOHORT_BUILD_BENCHMARKS=OFF
+  OPTIONS -DCOHORT_BUILD_TESTS=OFF -DCOHORT_BUILD_EXAMPLES=OFF -DCOHORT_BUILD_TOOLS=OFF -DCOHORT_BUILD_BENCHMARKS=OFF
     -DCOHORT_CUDNN=OFF -DCOHORT_NCCL=OFF -DCOHORT_C=OFF -DCOHORT_PYTHON_MODULE=OFF ${options})
 vcpkg_cmake_install()
 # CMake files stay in share/cmake/cohort, because find_package also searches there.

@@ -9,7 +9,7 @@
 namespace cohort::detail {
 
 /// Handles the stop signals. Signals of the same number within 500 ms count once: launchers may signal both a
-/// process and its group, and processes of cohort-run get one signal from the kernel and one from the
+/// process and its group, and processes of `cohort run` get one signal from the kernel and one from the
 /// watchdog. A later signal of the same number ends the process.
 void record_stop_signal(int number) {
   constexpr std::int64_t most_ms = 500;                 // longest time between deliveries of one signal

@@ -547,7 +547,7 @@ bool rendezvous_service::advance() {
   return !waits;
 }
 
-/// Returns whether cohort-run has restarted the job: its name then ends with a space and a number.
+/// Returns whether `cohort run` has restarted the job: its name then ends with a space and a number.
 bool is_restart(std::string_view job) {
   std::size_t const last = job.find_last_not_of("0123456789");
   return last != job.npos && last + 1 < job.size() && job[last] == ' ';

@@ -57,7 +57,7 @@ void require_encryption(tcp_settings const& from, tls_identity const& identity,
       throw setting_error({.what = "connections between hosts are neither encrypted nor authenticated",
                            .where = one.host(),
                            .expected =
-                               "a secret (cohort-run --secret FILE, or COHORT_SECRET_FILE), certificates, or "
+                               "a secret (cohort run --secret FILE, or COHORT_SECRET_FILE), certificates, or "
                                "tcp_encryption::off in a network that only the job's processes can use",
                            .got = "none"});
 }
@@ -186,7 +186,7 @@ void join(tcp_start& start, tcp_settings const& from, communicator_settings cons
   if (is_open && start.members.rank == 0 && from.ranks > 1 && how.log)
     how.log(
         "the job has no secret: every user of this host can join it, and receive its data and model; "
-        "start it by cohort-run, or set COHORT_SECRET_FILE");
+        "start it by cohort run, or set COHORT_SECRET_FILE");
 }
 
 }  // namespace cohort::detail

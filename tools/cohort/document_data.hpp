@@ -9,6 +9,7 @@
 #include <cohort/data/idx.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/data/windows.hpp>
+#include <cohort/data/with_keys.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/text/tokenizer.hpp>
@@ -27,7 +28,7 @@
 #include "image_options.hpp"
 #include "record_data.hpp"
 
-namespace cohort_train {
+namespace cohort_program {
 
 /// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
 /// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that
@@ -264,6 +265,24 @@ inline document_data load(cohort::text_source const& from, std::uint64_t seed) {
   return made;
 }
 
+/// Reads fixed crops of a whole text.
+inline document_data load_to_apply(cohort::text_source const& from) {
+  bool const learns = std::holds_alternative<cohort::character_tokens>(from.tokens)
+                      || std::holds_alternative<cohort::byte_pair_tokens>(from.tokens);
+  if (learns)
+    throw cohort::setting_error({.what = "the tokens of a text to which a model is applied must be known",
+                                 .where = "data.text.tokens",
+                                 .expected = "bytes, gpt2 or saved",
+                                 .got = "tokens that are learned from the file"});
+  std::string const text = read_text(from.file);
+  cohort::tokenizer const tokens = tokenizer_of(from, text);
+  cohort::token_stream const all(tokens.encode(text));
+  cohort::crop_settings const crops{.length = from.length,
+                                    .vocabulary = from.vocabulary > 0 ? from.vocabulary : tokens.size(),
+                                    .fixed = true};
+  return {.train = cohort::token_crops(all, crops), .where = from.file};
+}
+
 inline document_data load(cohort::series_source const& from, std::uint64_t) {
   cohort::time_series const all = read_rows(from.file, from.format).series(from.columns);
   if (from.test_fraction == 0) return {.train = cohort::windows(all, from.window), .where = from.file};
@@ -274,8 +293,10 @@ inline document_data load(cohort::series_source const& from, std::uint64_t) {
 }
 
 #if HAS_IMAGE
-inline document_data load(cohort::images_source const& from, std::uint64_t seed) {
+/// `keyed`: the path of an image is the key of its example.
+inline document_data load(cohort::images_source const& from, std::uint64_t seed, bool keyed = false) {
   cohort::image_settings how = settings_of(from.options);
+  how.keyed = keyed;
   if (!from.words.empty()) how.words = cohort::class_words(from.words);
   cohort::image_folder const all(from.folder, how);
   auto const skipped = from.bad == cohort::bad_record::skip ? std::make_shared<std::atomic<std::int64_t>>(0)
@@ -301,7 +322,9 @@ inline document_data load(cohort::images_source const& from, std::uint64_t seed)
   return made;
 }
 #else
-inline document_data load(cohort::images_source const&, std::uint64_t) { refuse_images("data.images"); }
+inline document_data load(cohort::images_source const&, std::uint64_t, bool = false) {
+  refuse_images("data.images");
+}
 #endif
 
 inline document_data load(cohort::records_source const& from, std::uint64_t seed) {
@@ -332,4 +355,90 @@ inline document_data load(cohort::data_source const& from, std::uint64_t seed,
       from);
 }
 
-}  // namespace cohort_train
+/// Returns the columns of numbers that a model without an encoder reads.
+inline std::vector<std::string> inputs_of(cohort::encoder_settings const& settings,
+                                          cohort::data_table const& rows) {
+  if (!settings.inputs.empty()) return settings.inputs;
+  std::vector<std::string> columns = rows.columns();
+  std::erase(columns, settings.target);
+  return columns;
+}
+
+/// Reads the rows of a table to which a model is applied. The rows may lack the target; with a pipeline, only
+/// if its schema marks the column as optional. `key`: the column whose texts are the keys; empty: the keys
+/// are the numbers of the rows in the file, from 1.
+inline document_data load_to_apply(cohort::table_source const& from, table_preparation const& learned,
+                                   std::string const& key) {
+  require_same(from, learned);
+  cohort::table_settings format =
+      learned.pipeline ? format_of(learned.pipeline->description().schema, from.format) : from.format;
+  format.optional_columns.push_back(from.encode.target);
+  cohort::data_table const rows = read_rows(from.file, format);
+  std::optional<cohort::transform_report> report;
+  cohort::data_table prepared = rows;
+  if (learned.pipeline) {
+    prepared = learned.pipeline->apply(rows, {.bad = from.bad}, &report.emplace());
+    if (report->kept() == 0 && report->skipped > 0) refuse_skipped(*report, from.file);
+  }
+  cohort::dataset const examples = learned.encoder
+                                       ? learned.encoder->inputs(prepared)
+                                       : prepared.examples({.inputs = inputs_of(from.encode, prepared)});
+  std::vector<std::int64_t> numbers;
+  for (int row = 0; row < prepared.rows(); ++row) numbers.push_back(prepared.row_number(row));
+  document_data data{
+      .train = cohort::with_keys(examples, numbers), .where = from.file, .rows = std::move(report)};
+  if (key.empty()) return data;
+  cohort::table_settings only_key = from.format;
+  only_key.columns = only_key.text_columns = {key};
+  only_key.number_columns = only_key.optional_columns = {};
+  only_key.missing = cohort::missing_values::keep;
+  only_key.missing_texts = {};
+  cohort::data_table const column = read_rows(from.file, only_key);
+  std::vector<std::string> keys;
+  for (std::int64_t const number : numbers)
+    keys.emplace_back(column.texts(key)[static_cast<std::size_t>(number - 1)]);
+  data.train = cohort::with_keys(examples, std::move(keys));
+  return data;
+}
+
+/// Reads the examples to which a model is applied: those of the files that `from` names for training, without
+/// a division and without augmentation, in their order. The keys are those of load_to_apply for tables, the
+/// paths of images and the keys of records; other examples have none.
+///
+/// Errors    setting_error for a text whose tokens are learned from the file, and for `key` without a table.
+inline document_data load_to_apply(cohort::data_source const& from, table_preparation const& learned,
+                                   std::string const& key) {
+  if (auto const* const table = std::get_if<cohort::table_source>(&from))
+    return load_to_apply(*table, learned, key);
+  if (!key.empty())
+    throw cohort::setting_error({.what = "only tables have columns",
+                                 .where = "--key",
+                                 .expected = "no such flag, or data.table",
+                                 .got = key});
+  cohort::data_source whole = from;
+  auto const plain = [](cohort::image_options& options) {
+    options.padding = 0;
+    options.rotation = 0;
+    options.flip = false;
+  };
+  if (auto* const text = std::get_if<cohort::text_source>(&whole)) return load_to_apply(*text);
+  if (auto* const series = std::get_if<cohort::series_source>(&whole)) series->test_fraction = 0;
+  if (auto* const images = std::get_if<cohort::images_source>(&whole)) {
+    images->test_folder.clear();
+    images->test_fraction = 0;
+    plain(images->options);
+    return load(*images, 0, true);
+  }
+  if (auto* const records = std::get_if<cohort::records_source>(&whole)) {
+    records->test_files.clear();
+    if (auto* const content = std::get_if<cohort::image_content>(&records->content)) plain(content->options);
+    document_data data = load(*records, 0);
+    data.train = with_record_keys(data.train, *records);
+    return data;
+  }
+  document_data data = load(whole, 0);
+  data.test.reset();
+  return data;
+}
+
+}  // namespace cohort_program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib image
-// For cohort_train_records_test.py: trains the network of that test on images in records, and prints the
+// For train_records_test.py: trains the network of that test on images in records, and prints the
 // checksum of the parameters. Its arguments are the format and the file.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>

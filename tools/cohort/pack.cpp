@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
-// label: slow
-// Packs folders of images into file batches for tiny_imagenet:
-//     preprocess FROM TO [FILES]
-// FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed:
-// training images in train/CLASS/images, test images in val/images, and classes of test images in
-// val/val_annotations.txt. Writes archives of FILES images each (default 500) to TO/train/ and TO/test/, in
-// one random order. Copies FROM/words.txt, which contains the names of the classes, to TO.
-#include <charconv>
+#include "pack.hpp"
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/class_words.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 namespace {
 
@@ -73,23 +63,10 @@ void pack(files::path const& from, std::string const& to, int files_per_archive,
   std::printf("%s: %zu archives\n", to.c_str(), archives);
 }
 
-int files_of(std::string_view text) {
-  int value = 0;
-  auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size() ? value : 0;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) try {
-  int const each = argc == 4 ? files_of(argv[3]) : 500;
-  if (argc < 3 || argc > 4 || each < 1) {
-    std::fputs("preprocess: expected FROM TO [FILES]: two folders and the number of images per archive\n",
-               stderr);
-    return 2;
-  }
-  files::path const from = argv[1];
-  std::string const to = argv[2];
+void cohort_program::pack_images(std::string const& source, std::string const& target, int each) {
+  files::path const from = source;
   bool const tiny_imagenet = files::exists(from / "val" / "val_annotations.txt");
   files::path const test = from / (files::is_directory(from / "test") && !tiny_imagenet ? "test" : "val");
   for (files::path const& folder : {from / "train", test})
@@ -100,11 +77,8 @@ int main(int argc, char** argv) try {
                                 .got = {"no folder ", folder.filename().string()}});
   files::path const words = from / "words.txt";
   bool const has_words = files::exists(words);
-  if (has_words) cohort::class_words(words.string());  // reports errors in the file before the packing
-  pack(from / "train", to + "/train", each, tiny_imagenet ? sort_training : nullptr);
-  pack(test, to + "/test", each, tiny_imagenet ? sort_validation : nullptr);
-  if (has_words) cohort::io::write_file(to + "/words.txt", cohort::io::read_text(words.string()));
-} catch (std::exception const& problem) {
-  std::fprintf(stderr, "preprocess: %s\n", problem.what());
-  return 1;
+  if (has_words) cohort::class_words(words.string());  // an error before the packing
+  pack(from / "train", target + "/train", each, tiny_imagenet ? sort_training : nullptr);
+  pack(test, target + "/test", each, tiny_imagenet ? sort_validation : nullptr);
+  if (has_words) cohort::io::write_file(target + "/words.txt", cohort::io::read_text(words.string()));
 }

@@ -5,6 +5,7 @@
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/skip_damaged.hpp>
+#include <cohort/data/with_keys.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/records/caffe_datum.hpp>
@@ -27,7 +28,7 @@
 #include <vector>
 #include "image_options.hpp"
 
-namespace cohort_train {
+namespace cohort_program {
 
 /// Training and test set of records. `skipped` counts the reads of damaged records that were skipped,
 /// `ignored_orientations` the reads of images whose EXIF orientation was not applied; null without images.
@@ -295,4 +296,11 @@ inline record_sets load_records(cohort::records_source const& from, std::uint64_
   return made;
 }
 
-}  // namespace cohort_train
+/// Returns the records' examples with the records' keys, if the records have keys.
+inline cohort::dataset with_record_keys(cohort::dataset const& examples, cohort::records_source const& from) {
+  auto const records = std::make_shared<cohort::record_set>(open_records(from.files, from));
+  if (records->size() == 0 || records->key(0).empty()) return examples;
+  return cohort::with_keys(examples, [records](std::int64_t i) { return std::string(records->key(i)); });
+}
+
+}  // namespace cohort_program

@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: zlib keras
-"""cohort-data indexes, shows, verifies and converts files of each format. Python's tarfile reads the archives that it writes."""
+"""cohort data indexes, shows, verifies and converts files of each format. Python's tarfile reads the archives that it writes."""
 import io
 import os
 import pathlib
 import struct
+import sys
 import tarfile
 import tempfile
 import unittest
 
 import numpy
-import reference_program
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+import reference_program  # noqa: E402
 
 HDF5 = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "tests/golden/hdf5_rows.h5"
 GOLDEN = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "tests/golden/sequence_files"
 
 
-class cohort_data(unittest.TestCase):
+class data_command(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="cohort_")
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
 
     def run_it(self, *flags, expect=0):
-        return reference_program.run("cohort-data", *flags, expect=expect, cwd=self.folder, env=os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache")})
+        return reference_program.run("cohort", "data", *flags, expect=expect, cwd=self.folder, env=os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache")})
 
     def refused(self, *flags, expect=2):
         done = self.run_it(*flags, expect=expect)
@@ -103,13 +106,13 @@ class cohort_data(unittest.TestCase):
         content[-5] ^= 1  # in the last record, which has 39 * 39 % 97 bytes
         (self.folder / "bad.tfrecord").write_bytes(content)
         done = self.run_it("verify", "bad.tfrecord", expect=1)
-        self.assertTrue(done.stderr.startswith("cohort-data: a record is damaged (bad.tfrecord, record 39): expected checksum "), done.stderr)
+        self.assertTrue(done.stderr.startswith("cohort data: a record is damaged (bad.tfrecord, record 39): expected checksum "), done.stderr)
         self.assertEqual(done.stdout, "1 file (tfrecord), 40 records, 1753 bytes, 1 damaged\n")
         self.assertIn("record 39", self.refused("convert", "bad.tfrecord", "--to", "none.tar", expect=1))
         self.assertFalse((self.folder / "none.tar").exists())
         done = self.run_it("convert", "bad.tfrecord", "--to", "some.tar", "--skip")
         self.assertEqual(done.stdout, "39 records in 1 file, 1 skipped\n")
-        self.assertIn("cohort-data: skipped: a record is damaged (bad.tfrecord, record 39)", done.stderr)
+        self.assertIn("cohort data: skipped: a record is damaged (bad.tfrecord, record 39)", done.stderr)
         done = self.run_it("verify", "good.tfrecord", "--decode", "caffe", expect=1)
         self.assertIn("40 damaged", done.stdout)
         (self.folder / "short.tfrecord").write_bytes(content[:-1])
@@ -166,8 +169,8 @@ class cohort_data(unittest.TestCase):
         self.write_array("a.npy", [[1]])
         (self.folder / "t.csv").write_text("x\n1\n")
         for flags, sentence in (
-                ((), "expected index, inspect, verify or convert, got nothing; --help shows how to use this program"),
-                (("show",), "command: expected one of index, inspect, verify, convert; got 'show'"),
+                ((), "expected index, inspect, verify, convert or pack, got nothing; --help describes them"),
+                (("show",), "command: expected one of index, inspect, verify, convert, pack; got 'show'"),
                 (("verify",), "expected files, got none"),
                 (("verify", numbers, "--record", "1"), "the command verify has no flag --record; --help lists the flags"),
                 (("verify", numbers, "--epochs"), "unknown flag '--epochs'; --help lists the flags"),
@@ -188,10 +191,10 @@ class cohort_data(unittest.TestCase):
                 (("convert", numbers, "--to", "a.tfrecord"), "--field: expected one of the fields for a TFRecord file (key, value), got none")):
             with self.subTest(sentence):
                 done = self.run_it(*flags, expect=2)
-                self.assertEqual(done.stderr, f"cohort-data: {sentence}\n")
+                self.assertEqual(done.stderr, f"cohort data: {sentence}\n")
         self.assertIn("one of key, value, got no", self.refused("convert", numbers, "--to", "a.tar", "--field", "no"))
         self.assertIn("cannot open the file (none.tar)", self.refused("verify", "none.tar", expect=1))
-        self.assertIn("cohort-data convert FILE... --to OUT", self.run_it("--help").stdout)
+        self.assertIn("cohort data convert FILE... --to OUT", self.run_it("--help").stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib image
-"""cohort-train on records: the bits of the C++ program, for the same images in each format, and damaged records."""
+"""cohort train on records: the bits of the C++ program, for the same images in each format, and damaged records."""
 import io
 import json
 import os
@@ -14,9 +14,9 @@ import tempfile
 import unittest
 
 import lmdb
-import reference_program as program
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "records"))
+sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "records"))
+import reference_program as program  # noqa: E402
 from webdataset_python_test import crc32c  # noqa: E402
 
 LAYERS = [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]
@@ -115,7 +115,7 @@ class records(unittest.TestCase):
     def run_it(self, source, *flags, expect=0):
         path = self.folder / "run.json"
         path.write_text(json.dumps(self.document(source)), encoding="utf-8")
-        return program.run("cohort-train", path, *flags, expect=expect)
+        return program.run("cohort", "train", path, *flags, expect=expect)
 
     def report(self, source, *flags):
         path = self.folder / "report.json"

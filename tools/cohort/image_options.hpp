@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-namespace cohort_train {
+namespace cohort_program {
 
 #if HAS_IMAGE
 /// Returns settings with a counter of the images whose EXIF orientation is not applied.
@@ -50,4 +50,4 @@ cohort::dataset training_part(Images images, cohort::image_options const& from, 
 }
 #endif
 
-}  // namespace cohort_train
+}  // namespace cohort_program

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cohort-run starts processes with their numbers, passes signals on, restarts after lost ranks, and uses ssh for other hosts.
+"""cohort run starts processes with their numbers, passes signals on, restarts after lost ranks, and uses ssh for other hosts.
 A shell that ignores the name of the host takes the place of ssh."""
 import fcntl
 import os
@@ -14,11 +14,11 @@ import time
 import unittest
 import unittest.mock
 
-PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/cohort-run"
+PROGRAM = (pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "tools/cohort/cohort", "run")
 LONGEST = 60  # seconds that a command may take
 
 
-class cohort_run(unittest.TestCase):
+class run_command(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
@@ -28,7 +28,7 @@ class cohort_run(unittest.TestCase):
         self.ssh.chmod(0o700)
 
     def command(self, *flags, script):
-        return [PROGRAM, *map(str, flags), "sh", "-c", script]
+        return [*PROGRAM, *map(str, flags), "sh", "-c", script]
 
     def run_it(self, *flags, script, expect=0):
         done = subprocess.run(self.command(*flags, script=script), capture_output=True, text=True, timeout=LONGEST, cwd=self.folder)
@@ -46,7 +46,7 @@ class cohort_run(unittest.TestCase):
         return condition()
 
     def repeat(self, job, one, until):
-        """Sends a signal until `until` is true: cohort-run treats signals within half a second as the same interrupt."""
+        """Sends a signal until `until` is true: cohort run treats signals within half a second as the same interrupt."""
         for _ in range(LONGEST):
             job.send_signal(one)
             if self.becomes_true(until, 1):
@@ -84,12 +84,12 @@ class cohort_run(unittest.TestCase):
     def test_starts_no_rank_if_it_cannot_write_the_output(self):
         (self.folder / "logs/0.log").mkdir(parents=True)
         done = self.run_it("-n", 2, "--output", "logs", script="touch started", expect=1)
-        self.assertEqual(done.stderr, "cohort-run: --output: cannot write logs/0.log: Is a directory\n")
+        self.assertEqual(done.stderr, "cohort run: --output: cannot write logs/0.log: Is a directory\n")
         self.assertFalse((self.folder / "started").exists())
 
     def test_returns_the_status_of_a_failed_rank_rather_than_of_a_lost_rank(self):
         done = self.run_it("-n", 3, script="[ $COHORT_RANK = 1 ] && exit 3; exit 75", expect=3)
-        self.assertIn("cohort-run: rank 1 has exited with status 3", done.stderr)
+        self.assertIn("cohort run: rank 1 has exited with status 3", done.stderr)
         self.run_it("-n", 2, script="[ $COHORT_RANK = 1 ] || exit 75", expect=75)
         self.assertIn("rank 1 was ended by the signal Killed", self.run_it("-n", 2, script="[ $COHORT_RANK = 0 ] || kill -9 $$", expect=75).stderr)
 
@@ -208,7 +208,7 @@ class cohort_run(unittest.TestCase):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
-    def test_ranks_survive_printing_after_cohort_run_is_killed(self):
+    def test_ranks_survive_printing_after_the_launcher_is_killed(self):
         script = 'trap "echo more; echo \\$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
         for flags in ((), self.remote("--hosts", "a")):
             with subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
@@ -272,7 +272,7 @@ class cohort_run(unittest.TestCase):
         for flags in ((), self.remote("--hosts", "a")):
             with self.subTest(flags=flags), subprocess.Popen(self.command("-n", 1, *flags, script=script), cwd=self.folder) as job:
                 self.assertTrue(self.becomes_true(self.has_received(1)))
-                for one in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # cohort-run finds both when it continues
+                for one in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # cohort run finds both when it continues
                     job.send_signal(one)
                 self.assertTrue(self.becomes_true(self.has_received(1, "SIGINT")))
                 self.repeat(job, signal.SIGHUP, self.has_received(1, "SIGINT", "SIGHUP"))
@@ -354,17 +354,17 @@ class cohort_run(unittest.TestCase):
                 ((), "-n: expected the number of ranks, got nothing"),
                 (("-n", "0", "true"), "-n: expected a number from 1 to 4096, got '0'"),
                 (("-n", "2"), "expected a program, got nothing"),
-                (("-n", "2", "--host", "a", "true"), "--host: expected a flag of cohort-run, or the program"),
+                (("-n", "2", "--host", "a", "true"), "--host: expected a flag of cohort run, or the program"),
                 (("-n", "2", "--hosts", "a b", "true"), "--hosts: expected names such as a,b or a:2,b:2, got 'a b'"),
                 (("-n", "2", "--hosts", "-oX", "true"), "--hosts: expected names"),
                 (("-n", "2", "--hosts", "a:3", "true"), "--hosts: expected 2 ranks on all hosts together, got 3"),
                 (("-n", "2", "--hosts", "a:2,b", "true"), "got 2 and a host without ranks"),
                 (("-n",), "-n: expected a value, got nothing")):
-            done = subprocess.run([PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST)
+            done = subprocess.run([*PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
-        self.assertEqual(subprocess.run([PROGRAM, "-n", "1", "/no/such"], capture_output=True, timeout=LONGEST).returncode, 127)
-        self.assertIn("cohort-run -n RANKS", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=LONGEST).stdout)
+        self.assertEqual(subprocess.run([*PROGRAM, "-n", "1", "/no/such"], capture_output=True, timeout=LONGEST).returncode, 127)
+        self.assertIn("cohort run -n RANKS", subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, timeout=LONGEST).stdout)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ import json
 import os
 import pathlib
 import re
+import sys
 import tempfile
 import unittest
 
-import reference_program
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+import reference_program  # noqa: E402
 
 try:
     import jsonschema
@@ -109,7 +111,7 @@ class schema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        cls.schema = json.loads(reference_program.run("cohort-train", "--print-schema").stdout)
+        cls.schema = json.loads(reference_program.run("cohort", "train", "--print-schema").stdout)
         cls.documents = [cls.effective({"version": 1, "network": NETWORK, **part}) for part in PARTS]
 
     @classmethod
@@ -120,7 +122,7 @@ class schema(unittest.TestCase):
     def read(cls, document):
         path = pathlib.Path(cls.scratch.name) / "run.json"
         path.write_text(json.dumps(document), encoding="utf-8")
-        return reference_program.run("cohort-train", path, "--print-config", expect=(0, 2))
+        return reference_program.run("cohort", "train", path, "--print-config", expect=(0, 2))
 
     @classmethod
     def effective(cls, document):
@@ -233,7 +235,7 @@ class schema(unittest.TestCase):
             document = json.dumps({"version": 1, "network": NETWORK, "training": {"batch": "?"}}).replace('"?"', text)
             path = pathlib.Path(self.scratch.name) / "run.json"
             path.write_text(document, encoding="utf-8")
-            done = reference_program.run("cohort-train", path, "--print-config", expect=(0, 2))
+            done = reference_program.run("cohort", "train", path, "--print-config", expect=(0, 2))
             self.assertEqual(self.accepts(json.loads(document)), done.returncode == 0, text)
 
     def test_refuses_numbers_out_of_range(self):

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: interchange records
-// uses: zlib keras
-// Files of records, from the command line: cohort-data --help
+// Files of records, from the command line: cohort data --help
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/crc32c.hpp>
@@ -42,18 +40,27 @@
 #include <cohort/zlib.hpp>
 #define HAS_ZLIB 1
 #endif
+#include "commands.hpp"
+#include "names_in.hpp"
+#include "pack.hpp"
 
 namespace {
 
 constexpr char const* help =
     R"(Indexes, shows, verifies and converts files of records and tables.
 
-  cohort-data index FILE...                makes the index of each file and keeps it in the cache
-  cohort-data inspect FILE... [flags]      prints fields, sizes and one record
-  cohort-data verify FILE... [flags]       reads all records and reports the damaged ones
-  cohort-data convert FILE... --to OUT     writes the records to a .tar or .tfrecord file
+  cohort data index FILE...                makes the index of each file and keeps it in the cache
+  cohort data inspect FILE... [flags]      prints fields, sizes and one record
+  cohort data verify FILE... [flags]       reads all records and reports the damaged ones
+  cohort data convert FILE... --to OUT     writes the records to a .tar or .tfrecord file
+  cohort data pack FROM TO [FILES]         packs folders of images into archives of FILES images (500)
 
-FILE is the path of a file, the folder of an LMDB database, or a series: "train-{000000..000146}.tar".
+pack: FROM contains the folders train and test (or val) with one folder of images per class, or TinyImageNet as
+distributed: training images in train/CLASS/images, test images in val/images, and their classes in
+val/val_annotations.txt. The archives are in TO/train and TO/test, in one random order. FROM/words.txt, the names
+of the classes, is copied to TO.
+
+Other commands: FILE is the path of a file, the folder of an LMDB database, or a series: "train-{000000..000146}.tar".
 
   --format F     webdataset, tfrecord, lmdb, sequence_file, npy, npz, hdf5 or csv (a table of comma- or
                  tab-separated values); by default, what the name and the first bytes show
@@ -108,21 +115,10 @@ std::string one_of(std::string const& flag, std::string const& text, std::vector
   throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
 }
 
-/// Returns the names in a list that is separated by commas.
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  for (std::size_t end = 0; end != list.npos;) {
-    end = list.find(',');
-    names.emplace_back(list.substr(0, end));
-    list.remove_prefix(end == list.npos ? 0 : end + 1);
-  }
-  return names;
-}
-
 command parse(int argc, char** argv) {
   command made;
-  std::vector<std::string> const verbs{"index", "inspect", "verify", "convert"};
-  // The commands that accept each flag. Flags that are not listed are accepted by all commands.
+  std::vector<std::string> const verbs{"index", "inspect", "verify", "convert", "pack"};
+  // The commands that accept each flag. All commands accept the flags that are not listed.
   std::map<std::string, std::set<std::string>> const accepted{
       {"--record", {"inspect"}}, {"--decode", {"inspect", "verify"}},
       {"--to", {"convert"}},     {"--shard", {"convert"}},
@@ -140,7 +136,7 @@ command parse(int argc, char** argv) {
     } else if (given == "--format") {
       made.format = one_of(given, value(), formats);
     } else if (given == "--arrays") {
-      made.arrays = names_in(value());
+      made.arrays = cohort_program::names_in(value());
     } else if (given == "--cache") {
       made.cache = value();
     } else if (given == "--record") {
@@ -167,8 +163,7 @@ command parse(int argc, char** argv) {
   }
   if (made.prints_help) return made;
   if (made.verb.empty())
-    throw usage_error(
-        "expected index, inspect, verify or convert, got nothing; --help shows how to use this program");
+    throw usage_error("expected index, inspect, verify, convert or pack, got nothing; --help describes them");
   for (std::string const& flag : flags)
     if (auto const found = accepted.find(flag); found != accepted.end() && !found->second.contains(made.verb))
       throw usage_error("the command " + made.verb + " has no flag " + flag + "; --help lists the flags");
@@ -432,7 +427,7 @@ int verify(command& given) {
       if (!given.decode.empty()) decoded(records, record, given.decode);
     } catch (cohort::data_error const& problem) {
       ++damaged;
-      std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+      std::fprintf(stderr, "cohort data: %s\n", problem.what());
     }
     shown.show(record + 1);
   }
@@ -570,7 +565,7 @@ int convert(command& given) {
     } catch (cohort::data_error const& problem) {
       if (!given.skip) throw;
       ++skipped;
-      std::fprintf(stderr, "cohort-data: skipped: %s\n", problem.what());
+      std::fprintf(stderr, "cohort data: skipped: %s\n", problem.what());
     }
     if (has_field) {
       to->write(record);
@@ -639,7 +634,7 @@ int verify_table(command const& given) {
   tables.for_each_block([&](cohort::data_table const& rows) { shown.show(read += rows.rows()); },
                         [&](cohort::data_error const& problem) {
                           ++blocks;
-                          std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+                          std::fprintf(stderr, "cohort data: %s\n", problem.what());
                         });
   std::printf("%s, %lld rows, of which %lld in %lld damaged blocks\n", files_of(given).c_str(),
               static_cast<long long>(tables.size()), static_cast<long long>(tables.size() - read),
@@ -660,6 +655,22 @@ int run_table(command const& given) {
   return 0;
 }
 
+/// Packs images: FROM TO [FILES].
+int pack(int count, char** words) {
+  if (count == 2 && std::string_view(words[1]) == "--help") return std::fputs(help, stdout) < 0;
+  if (count < 3 || count > 4)
+    throw usage_error("pack: expected FROM TO [FILES]: two folders and the number of images per archive");
+  int const images = count == 4 ? static_cast<int>(whole_number("FILES", words[3], 1)) : 500;
+#if __has_include(<cohort/image.hpp>)
+  cohort_program::pack_images(words[1], words[2], images);
+  return 0;
+#else
+  throw usage_error(
+      "pack: expected a program that was built with the component image, got one without it: "
+      "install libturbojpeg0-dev, libpng-dev and zlib1g-dev, and build again");
+#endif
+}
+
 int run(command& given) {
   find_format(given);
   if (given.format == "csv") return run_table(given);
@@ -670,19 +681,20 @@ int run(command& given) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int cohort_program::data_command(int count, char** words) {
   try {
-    command given = parse(argc, argv);
+    if (count > 1 && std::string_view(words[1]) == "pack") return pack(count - 1, words + 1);
+    command given = parse(count, words);
     if (given.prints_help) return std::fputs(help, stdout) < 0;
     return run(given);
   } catch (usage_error const& mistake) {
-    std::fprintf(stderr, "cohort-data: %s\n", mistake.what());
+    std::fprintf(stderr, "cohort data: %s\n", mistake.what());
     return 2;
   } catch (cohort::setting_error const& mistake) {
-    std::fprintf(stderr, "cohort-data: %s\n", mistake.what());
+    std::fprintf(stderr, "cohort data: %s\n", mistake.what());
     return 2;
   } catch (std::exception const& problem) {
-    std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+    std::fprintf(stderr, "cohort data: %s\n", problem.what());
     return 1;
   }
 }

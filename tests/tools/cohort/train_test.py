@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib mpi
 # ranks: 2
-"""cohort-train trains as a document describes: the bits of the C++ program, tables, texts, and the precedence of overrides."""
+"""cohort train trains as a document describes: the bits of the C++ program, tables, texts, and the precedence of overrides."""
 import gzip
 import json
 import os
@@ -10,12 +10,14 @@ import random
 import re
 import shutil
 import struct
+import sys
 import tempfile
 import unittest
 import zlib
 
-import lenet_mnist_program as lenet
-import reference_program
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+import lenet_mnist_program as lenet  # noqa: E402
+import reference_program  # noqa: E402
 
 LAYERS = [{"input": [1, 28, 28]},
           {"conv2d": {"filters": 20, "kernel": 5}}, "relu", {"max_pool": {"window": 2}},
@@ -27,7 +29,7 @@ SMALL = {"version": 1, "network": {"layers": [{"input": [1, 28, 28]}, "flatten",
          "data": {"digits": {"train": 128, "test": 64}}}
 
 
-class cohort_train(unittest.TestCase):
+class train_command(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
@@ -46,7 +48,7 @@ class cohort_train(unittest.TestCase):
     def run_it(self, *flags, **how):
         how.setdefault("cwd", self.folder)
         environment = os.environ | how.pop("environment", {})
-        return reference_program.run("cohort-train", *flags, env=environment, **how)
+        return reference_program.run("cohort", "train", *flags, env=environment, **how)
 
     def report(self, document, *flags, **how):
         path = os.path.join(self.folder, "results.json")
@@ -144,7 +146,7 @@ class cohort_train(unittest.TestCase):
         refused = self.refused(document=self.table(table, network={"model": second}, **scaled), status=1)
         self.assertRegex(refused, r"own \(run\.json:\d+:\d+, normalise\): expected")
         refused = re.sub(r"run\.json:\d+:\d+, ", "", refused)
-        self.assertEqual(refused, "cohort-train: the document sets a normalisation, but the model's parameters were trained with the "
+        self.assertEqual(refused, "cohort train: the document sets a normalisation, but the model's parameters were trained with the "
                          "model's own (normalise): expected none, or network.parameters: false, got scaled.safetensors, which "
                          "contains a normalisation\n")
         fresh, _ = self.report(self.table(table, network={"model": second, "parameters": False}, **scaled))
@@ -161,7 +163,7 @@ class cohort_train(unittest.TestCase):
         self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))  # the saved model still has the encoder
         learned = lambda field, value: self.refused(f"--set=data.table.{field}={value}", document=further(known), status=1).replace(
             f"(--set data.table.{field}={value}, ", "(")
-        sentence = "cohort-train: the document's table settings differ from those of the model's encoder (data.table."
+        sentence = "cohort train: the document's table settings differ from those of the model's encoder (data.table."
         self.assertEqual(learned("target", "colour"), sentence + "target): expected kind, got colour\n")
         self.assertEqual(learned("regression", "true"), sentence + "regression): expected false, got true\n")
         self.assertEqual(learned("inputs", '["colour"]'), sentence + "inputs): expected x, colour, or no such field, got colour\n")
@@ -170,7 +172,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(learned("impute", "mean"), sentence + "impute): expected no such field, because the model replaces no missing "
                          "numbers, got a replacement\n")
         self.assertEqual(self.refused("--set", "data=digits", document=further(known), status=1),
-                         "cohort-train: the model was trained on the rows of a table (--set data=digits, data): expected table, or network.parameters: "
+                         "cohort train: the model was trained on the rows of a table (--set data=digits, data): expected table, or network.parameters: "
                          "false, got another data set\n")
         fresh, _ = self.report(further(other), "--set", "network.parameters=false")
         self.assertGreater(fresh["accuracy"], 0)
@@ -216,7 +218,7 @@ class cohort_train(unittest.TestCase):
         other = {**self.PIPELINE, "steps": self.PIPELINE["steps"][1:]}
         refused = lambda pipeline, started: self.refused(
             "--set", f"data.table.transform={json.dumps(pipeline)}", status=1, document=self.prepared(second, network={"model": started}))
-        self.assertEqual(refused(other, model), "cohort-train: the document's pipeline differs from the model's (--set data.table.transform=…, "
+        self.assertEqual(refused(other, model), "cohort train: the document's pipeline differs from the model's (--set data.table.transform=…, "
                          "data.table.transform): expected the pipeline of the model, or no such field, got another pipeline\n")
         plain = os.path.join(self.folder, "plain.safetensors")
         self.report(self.table(self.rows("plain.csv", ["blue", "red"]), output={"model": plain}), "--set", "training.epochs=0")
@@ -244,7 +246,7 @@ class cohort_train(unittest.TestCase):
         for fields in ((f"file={none}", "test_fraction=0"), (f"test_file={none}",)):
             flags = [one for field in (*fields, "bad=skip") for one in ("--set", f"data.table.{field}")]
             refused = self.refused(*flags, document=learned, status=1, cwd=self.folder)
-            self.assertIn(f"cohort-train: no row of the table can be used (none.csv): {sentence}", refused)
+            self.assertIn(f"cohort train: no row of the table can be used (none.csv): {sentence}", refused)
             self.assertIn("column age, row 1", refused)
         young = self.write("age,height,weight,city,answer\n" + "140,170,70,Oslo,no\n" + 2 * "4,90,20,Oslo,no\n", "young.csv")
         self.assertIn("expected at least 1 row, got 1 of 3 rows skipped and 2 removed by filters; the first: ", self.refused(
@@ -268,7 +270,7 @@ class cohort_train(unittest.TestCase):
             self.report(self.prepared(file), "--set", "training.epochs=2", "--resume", *flags)
             self.people("resumed_people.csv", seed=5)
             refused = self.refused("--resume", *flags, document=self.prepared(file), status=1).replace(kept, "KEPT")
-        self.assertEqual(refused, "cohort-train: the table's pipeline differs from the pipeline of the checkpoint (KEPT): expected the "
+        self.assertEqual(refused, "cohort train: the table's pipeline differs from the pipeline of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed_people.csv\n")
 
     def test_resuming_requires_the_normalisation_of_the_checkpoint(self):
@@ -282,7 +284,7 @@ class cohort_train(unittest.TestCase):
                 for other in {"none", "standardise", "min_max"} - {saved}:
                     refused = self.refused("--resume", *flags, document=scaled(other), status=1)
                     value = lambda how: "input 0: not rescaled" if how == "none" else r"input 0: scale \S+ and offset \S+ in channel 0"
-                    self.assertRegex(refused, rf"cohort-train: the document's normalise, or its data, differs from that of the checkpoint "
+                    self.assertRegex(refused, rf"cohort train: the document's normalise, or its data, differs from that of the checkpoint "
                                      rf"\({kept}\): expected {value(saved)}, got {value(other)}\n")
 
     def test_resuming_requires_the_table_of_the_checkpoint(self):
@@ -292,7 +294,7 @@ class cohort_train(unittest.TestCase):
             self.report(self.table(file), "--set", "training.epochs=1", *flags)
             self.rows("resumed.csv", ["blue", "green"])
             refused = self.refused("--resume", *flags, document=self.table(file), status=1).replace(kept, "KEPT")
-        self.assertEqual(refused, "cohort-train: the table's encoder differs from the encoder of the checkpoint (KEPT): expected the "
+        self.assertEqual(refused, "cohort train: the table's encoder differs from the encoder of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed.csv\n")
 
     def test_writes_tensorboard_events_and_an_html_report(self):
@@ -306,19 +308,19 @@ class cohort_train(unittest.TestCase):
                 "--set", "data.idx.test_labels=/no/such")  # the data is read later, otherwise it would be the error
         refused = lambda field, path: self.refused(*late, "--set", f"output.{field}={path}")
         sentence = "expected a folder that can be written, got "
-        self.assertEqual(refused("model", "/no/such/a.safetensors"), f"cohort-train: output.model: {sentence}'/no/such': No such file or "
+        self.assertEqual(refused("model", "/no/such/a.safetensors"), f"cohort train: output.model: {sentence}'/no/such': No such file or "
                          "directory\n")
-        self.assertEqual(refused("report", "/no/such/a.json"), f"cohort-train: output.report: {sentence}'/no/such': No such file or "
+        self.assertEqual(refused("report", "/no/such/a.json"), f"cohort train: output.report: {sentence}'/no/such': No such file or "
                          "directory\n")
         file = self.write("", "file")
         self.assertEqual(refused("checkpoints", f"{file}/kept").replace(self.folder + "/", ""),
-                         f"cohort-train: output.checkpoints: {sentence}'file': Not a directory\n")
+                         f"cohort train: output.checkpoints: {sentence}'file': Not a directory\n")
         link = os.path.join(self.folder, "link")
         os.symlink("/no/such", link)
         for path in (link, f"{link}/kept"):
-            self.assertEqual(refused("checkpoints", path), f"cohort-train: output.checkpoints: {sentence}'link': No such file or "
+            self.assertEqual(refused("checkpoints", path), f"cohort train: output.checkpoints: {sentence}'link': No such file or "
                              "directory\n")
-        self.assertEqual(refused("model", self.folder + "/"), "cohort-train: output.model: expected a file, got the folder ''\n")
+        self.assertEqual(refused("model", self.folder + "/"), "cohort train: output.model: expected a file, got the folder ''\n")
         self.assertIn("cannot open", self.refused(*late, "--set", f"output.checkpoints={self.folder}/new/folder", status=1))
 
     def test_preflight_checks_hosts_and_run(self):
@@ -328,9 +330,19 @@ class cohort_train(unittest.TestCase):
             for part in ("preflight: hosts of 2 ranks (threads)\n", "latency", "preflight: the run on 2 ranks (threads)\n"):
                 self.assertIn(part, done.stderr)
             self.assertNotIn("problem", done.stderr)
+            flags = ("--ranks", "2", "--preflight", "--set", f"output.checkpoints={folder}/new")
             full = self.run_it(self.write(SMALL), *flags, "--set", "output.keep=1000000000", expect=1)
             self.assertRegex(full.stderr, rf"problem: rank 0 \(.*\): {folder} has \d+ MB free, expected \d+ MB; delete files there\n")
             self.assertNotIn("epoch", full.stdout)
+
+    def test_check_checks_hosts_and_run_without_training(self):
+        path, board = self.write(SMALL), os.path.join(self.folder, "not_written")
+        done = reference_program.run("cohort", "check", path, "--ranks", "2", "--set", f"output.tensorboard={board}", cwd=self.folder)
+        for part in ("preflight: hosts of 2 ranks (threads)\n", "latency", "preflight: the run on 2 ranks (threads)\n"):
+            self.assertIn(part, done.stderr)
+        self.assertRegex(done.stdout, r"^data: synthetic digits, 128 training and 64 test examples\n$")
+        self.assertFalse(os.path.exists(board))
+        self.assertIn("$.training.batch", reference_program.run("cohort", "check", path, "--set", "training.batch=0", expect=2).stderr)
 
     def test_preflight_counts_the_files_of_all_ranks(self):
         def tensor_bytes(file):
@@ -376,7 +388,7 @@ class cohort_train(unittest.TestCase):
             flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
             begun, _ = self.report(SMALL, "--set", "training.epochs=2", *flags)
             refused = self.run_it(self.write(SMALL), *flags, expect=2)
-            self.assertEqual(refused.stderr, f"cohort-train: output.checkpoints: {kept} contains a checkpoint: expected --resume "
+            self.assertEqual(refused.stderr, f"cohort train: output.checkpoints: {kept} contains a checkpoint: expected --resume "
                              "to continue from it, or another folder\n")
             resumed, done = self.report(SMALL, "--set", "training.epochs=3", "--resume", *flags)
         self.assertIn("after 8 steps", done.stdout)
@@ -429,7 +441,7 @@ class cohort_train(unittest.TestCase):
             self.assertLess(made["rmse"], 1.5, odd)
         table = self.measured("odd.csv", '"1,234.5"')
         refused = self.refused(document=self.regression(table), status=1)
-        self.assertEqual(refused, "cohort-train: a column of numbers contains texts (odd.csv, column x): expected a number in every field; "
+        self.assertEqual(refused, "cohort train: a column of numbers contains texts (odd.csv, column x): expected a number in every field; "
                          "or the texts in data.table.format.missing_texts if they mean a missing value; or the column in text_columns if its "
                          'numbers are identifiers, got 399 numbers and 1 text, the first "1,234.5" at odd.csv:9:1\n')
         schema = {"schema": [{"name": name} for name in "xzy"]}
@@ -559,8 +571,8 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(limit(environment={**environment, "COHORT_SET_TRAINING__MAX_BYTES": "7"}), 7)
         self.assertEqual(limit(environment={"COHORT_MAX_BYTES": ""}), 0)
         expected = ("expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and T are powers of 1024), got")
-        self.assertEqual(self.refused("--max-bytes", "8GB"), f"cohort-train: --max-bytes: {expected} '8GB'\n")
-        self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort-train: COHORT_MAX_BYTES: {expected} 'much'\n")
+        self.assertEqual(self.refused("--max-bytes", "8GB"), f"cohort train: --max-bytes: {expected} '8GB'\n")
+        self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort train: COHORT_MAX_BYTES: {expected} 'much'\n")
         self.assertIn("more memory than allowed", self.refused("--max-bytes", "4K", status=1))
 
     def test_the_path_of_set_selects_an_alternative_of_a_choice(self):
@@ -602,37 +614,37 @@ class cohort_train(unittest.TestCase):
 
     def test_errors_report_the_position_and_the_expected_values(self):
         self.assertEqual(self.refused(document={**SMALL, "trainig": {}}),
-                         "cohort-train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
+                         "cohort train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
                          "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output, $schema; "
                          'the nearest name is training, got "trainig"\n')
         self.assertEqual(self.refused("--set", "training.batch=0"),
-                         "cohort-train: cannot set a field of the document (--set training.batch=0, $.training.batch): expected an "
+                         "cohort train: cannot set a field of the document (--set training.batch=0, $.training.batch): expected an "
                          "integer from 1 to 2147483647, got 0\n")
         self.assertEqual(self.refused(environment={"COHORT_SET_TRAINING__EPOCH": "3"}).split("; ")[-1],
                          'the nearest name is epochs, got "epoch"\n')
         self.assertIn("(COHORT_SET_TRAINING__EPOCH, $.training.epoch)", self.refused(environment={"COHORT_SET_TRAINING__EPOCH": "3"}))
-        self.assertEqual(self.refused("--set", "training.batch"), "cohort-train: --set training.batch: expected PATH=VALUE, got "
+        self.assertEqual(self.refused("--set", "training.batch"), "cohort train: --set training.batch: expected PATH=VALUE, got "
                          "'training.batch'\n")
-        self.assertEqual(self.refused("--epochs", "3"), "cohort-train: unknown flag '--epochs'; --help lists the flags\n")
-        self.assertEqual(self.refused(document=None), "cohort-train: expected a file, got none; --help shows how to use this program\n")
-        self.assertEqual(self.refused("other.json"), "cohort-train: expected one file, got 'run.json' and 'other.json'\n")
-        self.assertEqual(self.refused("--set", "data=table"), "cohort-train: a document does not describe a run (--set data=table, "
+        self.assertEqual(self.refused("--epochs", "3"), "cohort train: unknown flag '--epochs'; --help lists the flags\n")
+        self.assertEqual(self.refused(document=None), "cohort train: expected a file, got none; --help shows how to use this program\n")
+        self.assertEqual(self.refused("other.json"), "cohort train: expected one file, got 'run.json' and 'other.json'\n")
+        self.assertEqual(self.refused("--set", "data=table"), "cohort train: a document does not describe a run (--set data=table, "
                          "data.table.file): expected a file with a table, got none\n")
         self.assertEqual(self.refused("missing.json", document=None).split(":")[1].split("(")[0].strip(), "cannot open the file")
-        self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort-train: cannot")
-        self.assertEqual(self.refused("-"), "cohort-train: unknown flag '-'; --help lists the flags\n")
+        self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort train: cannot")
+        self.assertEqual(self.refused("-"), "cohort train: unknown flag '-'; --help lists the flags\n")
 
     def test_errors_report_fields_of_documents_instead_of_flags(self):
         self.assertEqual(self.refused("--set", "ranks.communicator=self", "--ranks", "2"),
-                         "cohort-train: a document does not describe a run (--ranks, ranks.count): expected 1 with communicator self, got 2\n")
+                         "cohort train: a document does not describe a run (--ranks, ranks.count): expected 1 with communicator self, got 2\n")
         self.assertEqual(self.refused("--set", "ranks.communicator=mpi", "--ranks", "2"),
-                         "cohort-train: ranks.count: expected 1 with ranks.communicator mpi; mpirun starts the ranks\n")
+                         "cohort train: ranks.count: expected 1 with ranks.communicator mpi; mpirun starts the ranks\n")
         refused = self.refused("--set", "strategy=none", "--ranks", "2")
-        self.assertEqual(refused.splitlines()[-1], "cohort-train: strategy: expected allreduce, averaging, sharing or top_k with "
+        self.assertEqual(refused.splitlines()[-1], "cohort train: strategy: expected allreduce, averaging, sharing or top_k with "
                          "several ranks, got 'none'")
         done = self.run_it(self.write(SMALL), "--set", "backend=cudnn", expect=(0, 1, 2))
         if done.returncode == 2:
-            self.assertEqual(done.stderr, "cohort-train: backend: this program was built without the component cudnn\n")
+            self.assertEqual(done.stderr, "cohort train: backend: this program was built without the component cudnn\n")
 
     def test_data_that_does_not_fit_the_network_gives_status_1(self):
         self.assertIn("28x28", self.refused("--set", 'network.layers=[{"input": [5]}, {"dense": 10}, "softmax_cross_entropy"]', status=1))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the ranks of a program on this host or, by ssh, on several: cohort-run --help
+// Starts the ranks of a program on this host or, by ssh, on several: cohort run --help
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -32,12 +32,13 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "commands.hpp"
 
 namespace {
 
-constexpr char const* help = R"(cohort-run -n RANKS [flags] PROGRAM [arguments]
+constexpr char const* help = R"(cohort run -n RANKS [flags] PROGRAM [arguments]
 
-Starts RANKS processes of a program that uses launch<tcp>, such as cohort-train and the example programs. Each process
+Starts RANKS processes of a program that uses launch<tcp>, such as cohort train and the example programs. Each process
 receives its number, the number of ranks and the address at which they meet as COHORT_RANK, COHORT_RANKS and
 COHORT_JOIN, its number on its host as COHORT_LOCAL_RANK, and the number of its processors' share as
 OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all variables COHORT_*.
@@ -58,14 +59,14 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
 
 The output of each rank is printed line by line, after its number in brackets. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
 SIGUSR2 are passed to all processes. After a second SIGINT, SIGTERM or SIGHUP they have 10 seconds to end; a third one
-kills them. If one process fails, the others have 15 seconds to end; then they are terminated. If cohort-run itself is
+kills them. If one process fails, the others have 15 seconds to end; then they are terminated. If cohort run itself is
 killed, its processes on all hosts receive SIGTERM, and SIGKILL 10 to 15 seconds later.
 The exit status is that of the first process that failed for a reason of its own, otherwise 75 if ranks were lost, or 0.
 A process is lost if it exits with status 75, if a signal ends it, or if ssh loses its connection (status 255).
 )";
 
 constexpr int lost = 75;                             // cohort::communicator_exit_status
-constexpr auto grace = std::chrono::seconds(15);     // limit after a failure or the end of cohort-run
+constexpr auto grace = std::chrono::seconds(15);     // limit after a failure or the end of cohort run
 constexpr auto patience = std::chrono::seconds(10);  // limit after SIGTERM or a second interrupt
 using clock_type = std::chrono::steady_clock;
 
@@ -160,8 +161,7 @@ command parse(int argc, char** argv) {
     } else if (flag == "--output") {
       made.output = value();
     } else {
-      throw usage_error(
-          flag + ": expected a flag of cohort-run, or the program; --help shows how to use this program");
+      throw usage_error(flag + ": expected a flag of cohort run, or the program; --help shows how to use it");
     }
   }
   made.program.assign(argv + at, argv + argc);
@@ -265,7 +265,7 @@ struct process {
   bool has_output() const { return output[0] >= 0 || output[1] >= 0; }
 };
 
-/// The signals that cohort-run forwards to the ranks, read from a descriptor.
+/// The signals that cohort run forwards to the ranks, read from a descriptor.
 class signal_source {
  public:
   signal_source() {
@@ -306,8 +306,8 @@ class signal_source {
   int descriptor_ = -1;
 };
 
-/// A process that ends the ranks' process groups on this host if cohort-run is killed. It reads the numbers
-/// of the groups from a pipe; the pipe is closed when cohort-run ends.
+/// A process that ends the ranks' process groups on this host if cohort run is killed. It reads the numbers
+/// of the groups from a pipe; the pipe is closed when cohort run ends.
 class watchdog {
  public:
   watchdog() {
@@ -321,7 +321,7 @@ class watchdog {
   watchdog(watchdog const&) = delete;
   ~watchdog() { ::close(pipe_); }
 
-  /// Called by the leader of a process group before it executes a program, because cohort-run may be killed
+  /// Called by the leader of a process group before it executes a program, because cohort run may be killed
   /// directly after the fork.
   void add(pid_t group) const { write(group); }
   void remove(pid_t group) const { write(-group); }
@@ -332,7 +332,7 @@ class watchdog {
   }
 
   [[noreturn]] static void watch(int const (&ends)[2]) {
-    // The user's signals to cohort-run's terminal, process group or name do not reach this process.
+    // The user's signals to cohort run's terminal, process group or name do not reach this process.
     ::setsid();
     ::prctl(PR_SET_NAME, "cohort-watchdog");
     sigset_t all;
@@ -347,7 +347,7 @@ class watchdog {
     std::vector<pid_t> groups;
     pid_t one = 0;
     while (::read(pipe, &one, sizeof one)
-           == static_cast<ssize_t>(sizeof one))  // bounded: until cohort-run ends
+           == static_cast<ssize_t>(sizeof one))  // bounded: until cohort run ends
       if (one > 0)
         groups.push_back(one);
       else
@@ -425,11 +425,11 @@ class run {
     one.id = ::fork();
     if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
     if (one.id == 0) {
-      ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which forwards them
+      ::setpgid(0, 0);  // the terminal's signals reach only cohort run, which forwards them
       guard_.add(::getpid());
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
-      // SIGPIPE remains ignored: if cohort-run is killed, a rank that prints to the closed pipe can still
+      // SIGPIPE remains ignored: if cohort run is killed, a rank that prints to the closed pipe can still
       // save a checkpoint.
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
@@ -490,7 +490,7 @@ class run {
     for (std::string const& one : words) all.push_back(const_cast<char*>(one.c_str()));
     all.push_back(nullptr);
     ::execvp(all[0], all.data());
-    std::fprintf(stderr, "cohort-run: cannot execute %s: %s\n", all[0], std::strerror(errno));
+    std::fprintf(stderr, "cohort run: cannot execute %s: %s\n", all[0], std::strerror(errno));
     ::_exit(127);
   }
 
@@ -572,7 +572,7 @@ class run {
       if (!one.has_output()) continue;
       ::kill(-one.id, SIGTERM);
       std::fprintf(stderr,
-                   "cohort-run: rank %d has ended, but a process that it started holds its output open; "
+                   "cohort run: rank %d has ended, but a process that it started holds its output open; "
                    "further output is discarded\n",
                    one.rank);
       for (std::size_t k = 0; k < 2; ++k)
@@ -670,15 +670,15 @@ class run {
       guard_.remove(one.id);
       if (one.input >= 0) ::close(std::exchange(one.input, -1));
       if (WIFSIGNALED(status))
-        std::fprintf(stderr, "cohort-run: rank %d%s was ended by the signal %s\n", one.rank, one.on.c_str(),
+        std::fprintf(stderr, "cohort run: rank %d%s was ended by the signal %s\n", one.rank, one.on.c_str(),
                      ::strsignal(WTERMSIG(status)));
       else if (one.remote && *one.status == 255)
         std::fprintf(
             stderr,
-            "cohort-run: rank %d%s: %s cannot reach the host, or has lost its connection (status 255)\n",
+            "cohort run: rank %d%s: %s cannot reach the host, or has lost its connection (status 255)\n",
             one.rank, one.on.c_str(), given_.ssh.front().c_str());
       else if (*one.status != 0)
-        std::fprintf(stderr, "cohort-run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
+        std::fprintf(stderr, "cohort run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
       if (*one.status != 0 && !failed_) {
         failed_ = true;
@@ -697,7 +697,7 @@ class run {
       at = never;
       for (process const& one : processes_) {
         if (one.status) continue;
-        std::fprintf(stderr, "cohort-run: rank %d%s has not ended: SIG%s\n", one.rank, one.on.c_str(),
+        std::fprintf(stderr, "cohort run: rank %d%s has not ended: SIG%s\n", one.rank, one.on.c_str(),
                      ::sigabbrev_np(signal));
         send(one, signal);
       }
@@ -743,7 +743,7 @@ int run_with_restarts(command given) {
     run job(given, restart, signals, guard);
     int const status = job.all();
     if (status != lost || restart == given.restarts || job.interrupted()) return status;
-    std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2,
+    std::fprintf(stderr, "cohort run: ranks were lost: start %d of %d in %lld s\n", restart + 2,
                  given.restarts + 1, static_cast<long long>(delay.count()));
     if (signals.interrupted_within(delay)) return status;
     delay = std::min(2 * delay, longest_delay);
@@ -752,12 +752,12 @@ int run_with_restarts(command given) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  return run_with_restarts(parse(argc, argv));
+int cohort_program::run_command(int count, char** words) try {
+  return run_with_restarts(parse(count, words));
 } catch (usage_error const& problem) {
-  std::fprintf(stderr, "cohort-run: %s\n", problem.what());
+  std::fprintf(stderr, "cohort run: %s\n", problem.what());
   return 2;
 } catch (std::exception const& problem) {
-  std::fprintf(stderr, "cohort-run: %s\n", problem.what());
+  std::fprintf(stderr, "cohort run: %s\n", problem.what());
   return 1;
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the outputs of a model for the data of a document: cohort predict --help, cohort features --help
+#include <cohort/interchange/write_predictions.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+#include "commands.hpp"
+#include "document_run.hpp"
+#include "names_in.hpp"
+
+namespace {
+
+using cohort::run_document;
+using cohort_program::command_flag;
+using cohort_program::document_call;
+using cohort_program::document_data;
+using cohort_program::usage_error;
+
+constexpr char const* help_of_predict =
+    R"(Computes the outputs of a model for the examples of a document's data, on all ranks, and writes them to a file:
+one row for each example, with its key. All examples of the data's files are used, without the test files, without
+a division and without augmentation; another file is set by --set, such as --set data.table.file=new.csv. Tables
+are prepared as for the training of the model; they need no target column.
+
+  cohort predict FILE --model MODEL --output OUT [flags]
+
+)";
+
+constexpr char const* help_of_features =
+    R"(Computes the outputs of inner layers of a model, as cohort predict computes the outputs of the network.
+
+  cohort features FILE --model MODEL --layers A,B --output OUT [flags]
+
+)";
+
+constexpr char const* help_of_output =
+    R"(  --output OUT       file that ends in .csv, or in .npy; with several outputs, the files are OUT.LAYER.npy
+                     and, with keys, OUT.key.npy
+  --layers A,B       names of the layers whose outputs are written, such as dense_1 (cohort describe prints them);
+                     cohort predict: by default the outputs of the network
+  --key COLUMN       tables: the column with the keys; by default the number of the row in the file, from 1.
+                     The keys of images are their paths, and those of records the records' keys; other examples
+                     have their index as key
+)";
+
+int write_outputs(document_call const& call, run_document const& run, cohort::communicator& world,
+                  document_data const& data) {
+  if (world.rank() == 0) {
+    if (!data.notice.empty()) std::puts(data.notice.c_str());
+    std::printf("data: %s, %lld examples\n", data.where.c_str(), static_cast<long long>(data.train.size()));
+    std::fflush(stdout);
+  }
+  cohort::training model = cohort_program::load_model(run, world);
+  std::string const output = call.value("--output");
+  std::string const layers = call.value("--layers");
+  cohort::prediction_file_settings settings{
+      .format = output.ends_with(".npy") ? cohort::prediction_format::npy : cohort::prediction_format::csv,
+      .batch = run.evaluation.batch,
+      .sharding = run.fit.sharding,
+      .readers = run.evaluation.readers};
+  if (!layers.empty()) settings.outputs = cohort_program::names_in(layers);
+  cohort::prediction_file_report const report = write_predictions(model, data.train, output, settings);
+  cohort_program::read_counts const reads = count_reads(data, world);
+  if (world.rank() != 0) return 0;
+  print(reads);
+  print_rows(data);
+  std::printf("%lld examples:", static_cast<long long>(report.examples));
+  for (std::string const& file : report.files) std::printf(" %s", file.c_str());
+  std::printf("\n");
+  return 0;
+}
+
+int apply_model(int count, char** words, char const* help, bool needs_layers) {
+  std::string const text = std::string(help) + help_of_output;
+  return cohort_program::run_document_command(
+      count, words,
+      {.help = text.c_str(),
+       .flags = {{"--output"}, {"--layers"}, {"--key"}},
+       .work = [&](document_call const& call, run_document const& run) {
+         cohort_program::require_model(run);
+         if (needs_layers) call.required("--layers", "names of layers, such as dense_1");
+         std::string const output = call.required("--output", "a file that ends in .csv or .npy");
+         if (!output.ends_with(".csv") && !output.ends_with(".npy"))
+           throw usage_error("--output: expected a file that ends in .csv or .npy, got '" + output + "'");
+         return cohort_program::run_on_ranks(
+             run, count, words,
+             {.begin =
+                  [&](cohort::communicator const& world) {
+                    if (world.rank() == 0) reference_program::require_writable({{output, "--output"}});
+                  },
+              .load =
+                  [&] {
+                    return load_to_apply(run.data, cohort_program::preparation_of(run.network),
+                                         call.value("--key"));
+                  },
+              .run_rank = [&](cohort::communicator& world,
+                              document_data const& data) { return write_outputs(call, run, world, data); }});
+       }});
+}
+
+}  // namespace
+
+int cohort_program::predict_command(int count, char** words) {
+  return apply_model(count, words, help_of_predict, false);
+}
+
+int cohort_program::features_command(int count, char** words) {
+  return apply_model(count, words, help_of_features, true);
+}

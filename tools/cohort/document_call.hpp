@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The words of the commands that read a run document.
+#include <cohort/configuration/run_document.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "reference_program/options.hpp"
+#include "reference_program/program.hpp"
+
+namespace cohort_program {
+
+using reference_program::usage_error;
+
+/// Names of settings in error messages.
+inline constexpr reference_program::setting_names document_fields{.backend = "backend",
+                                                                  .ranks = "ranks.count",
+                                                                  .communicator = "ranks.communicator",
+                                                                  .strategy = "strategy"};
+
+/// A flag of a command.
+struct command_flag {
+  std::string name;  ///< with dashes
+  bool has_value = true;
+};
+
+/// A flag that was given, and its value.
+struct given_flag {
+  std::string name, value;
+};
+
+/// The words of a command: flags, and one word that is not a flag, the file.
+///
+/// Errors    usage_error.
+class command_words {
+ public:
+  command_words(int count, char** words, std::vector<command_flag> const& flags);
+
+  /// The word that is not a flag; empty if there is none.
+  std::string const& file() const { return file_; }
+  /// The flags in the given order.
+  std::vector<given_flag> const& flags() const { return flags_; }
+  bool has(std::string_view flag) const;
+  /// Returns the last value of a flag; empty if the flag was not given.
+  std::string value(std::string_view flag) const;
+  /// Returns the value of a flag that the command needs. `contents`: what the flag contains, for the error.
+  std::string required(std::string_view flag, char const* contents) const;
+
+ private:
+  std::string file_;
+  std::vector<given_flag> flags_;
+};
+
+/// Returns whether the name of a file is that of a document.
+bool is_document(std::string_view path);
+
+/// The help text of the flags and variables that all commands on documents accept.
+extern char const* const document_flags_help;
+
+/// The words of a command on a document. Some flags set fields of the document.
+class document_call : public command_words {
+ public:
+  /// `flags`: those of this command only.
+  document_call(int count, char** words, std::vector<command_flag> flags);
+
+  /// Returns the file's document, overridden by the environment, then by the flags.
+  ///
+  /// Errors    usage_error, and those of run_document.
+  cohort::run_document document() const;
+};
+
+/// Calls `work`, and prints its errors after "cohort NAME: ". Returns its exit status, or that of the error:
+/// 2 for usage_error, that of a communicator_error, or 1. `explain`: changes the texts of errors other than
+/// usage_error; null: nothing.
+int guarded(std::string_view name, std::function<int()> const& work,
+            std::function<std::string(std::string_view)> const& explain = {});
+
+/// A command that reads a document.
+struct document_command {
+  char const* help;                   ///< without document_flags_help, which follows it
+  std::vector<command_flag> flags{};  ///< of this command only
+  std::function<int(document_call const&, cohort::run_document const&)> work;
+};
+
+/// Reads the flags and the document, and calls the command's work. Prints errors. Returns the exit status: 2
+/// for an invalid document or flag, otherwise that of guarded.
+int run_document_command(int count, char** words, document_command const& command);
+
+}  // namespace cohort_program

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that train or apply networks, in a program that was built without the components they need.
+#include <cstdio>
+#include "commands.hpp"
+
+namespace cohort_program {
+
+namespace {
+
+int refuse(char const* name) {
+  std::fprintf(stderr,
+               "cohort %s: expected a program that was built with the components onednn and zlib, got one "
+               "without them: run cmake/setup.sh and build again\n",
+               name);
+  return 1;
+}
+
+}  // namespace
+
+int train_command(int, char** words) { return refuse(words[0]); }
+int check_command(int, char** words) { return refuse(words[0]); }
+int evaluate_command(int, char** words) { return refuse(words[0]); }
+int predict_command(int, char** words) { return refuse(words[0]); }
+int features_command(int, char** words) { return refuse(words[0]); }
+int describe_command(int, char** words) { return refuse(words[0]); }
+int import_command(int, char** words) { return refuse(words[0]); }
+int export_command(int, char** words) { return refuse(words[0]); }
+
+}  // namespace cohort_program
