@@ -42,8 +42,8 @@ struct read_counts {
   std::optional<std::uint64_t> ignored_orientations{};  ///< of images whose EXIF orientation was not applied
 };
 
-/// Returns the numbers of reads since the last call. Collective. Each read counts once, even if ranks that are
-/// threads share a counter.
+/// Returns the numbers of reads since the last call. Collective. Each read counts once, even if ranks that
+/// are threads share a counter.
 read_counts count_reads(document_data const& data, cohort::communicator& world);
 /// Prints the numbers that are not 0.
 void print(read_counts const& reads);
