@@ -5,8 +5,8 @@
 //   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [FLAGS]
 //   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
 // `table` prints Markdown tables of 64 to 4,096 ranks. `predict` prints the seconds per step of one case.
-// `live` is one rank over TCP (`cohort run` starts several): it runs STEPS steps, in which it sleeps instead of
-// computing, and also prints the seconds per step.
+// `live` is one rank over TCP (`cohort run` starts several): it runs STEPS steps, in which it sleeps instead
+// of computing, and also prints the seconds per step.
 // STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
 // BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds.
 // FLAGS: see docs/scaling.md.
