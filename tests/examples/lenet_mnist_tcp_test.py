@@ -10,6 +10,7 @@ import time
 import unittest
 
 import lenet_mnist_program as program
+import reference_program
 
 
 def free_port():
@@ -57,7 +58,7 @@ class processes(unittest.TestCase):
                 self.kill_launcher(os.path.join(self.folder, f"kept.{attempt}"))
 
     def kill_launcher(self, kept):
-        launcher = [program.COHORT, "run"]
+        launcher = [reference_program.COHORT, "run"]
         count = 3
         script = 'echo $$ > "pid.$COHORT_RANK"; exec "$@"'
         command = [*launcher, "-n", str(count), "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--epochs", "1000", "--checkpoints", kept]
@@ -76,7 +77,7 @@ class processes(unittest.TestCase):
         self.assertEqual([os.path.exists(os.path.join(kept, step, "manifest.json")) for step in os.listdir(kept)], [True])
 
     def test_cannot_join_a_job_of_the_launcher_without_its_secret(self):
-        launcher = [program.COHORT, "run"]
+        launcher = [reference_program.COHORT, "run"]
         script = '[ "$COHORT_RANK" = 0 ] || unset COHORT_SECRET_FILE; exec "$@"'
         done = subprocess.run([*launcher, "-n", "2", "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--deadline", "4"],
                               cwd=self.folder, text=True, capture_output=True, timeout=120)
