@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joined constants, slices with steps, Einsum and masks of padding in ONNX files.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
+#include <iterator>
 #include <limits>
 
 #include "onnx_models.hpp"
@@ -50,6 +53,56 @@ TEST(onnx_concat, adds_constants_of_each_example_before_and_after_a_value) {
     EXPECT_EQ(kinds_of(model), "input reshape zero_padding reshape learned_positions ");
     ASSERT_EQ(made.settings.optimizer.layers.size(), 0U);  // a run refuses a network without trained layers
   }
+}
+
+/// A recurrent network whose initial state is zeros, made as tf2onnx makes it: an expanded constant that gets
+/// an axis. `second`: the constant of the second unit.
+onnx_model with_initial_state(float second, std::vector<std::int64_t> const& axes = {0}) {
+  return model_of(
+      {2, 1},
+      {op("Transpose", {"x"}, {"t"}, {list("perm", {1, 0, 2})}), op("Shape", {"x"}, {"n"}, {whole("end", 1)}),
+       op("Concat", {"n", "one"}, {"e"}, {whole("axis", 0)}), op("Expand", {"first", "e"}, {"a"}),
+       op("Expand", {"second", "e"}, {"b"}), op("Unsqueeze", {"a", "axes"}, {"c"}),
+       op("Unsqueeze", {"b", "axes"}, {"d"}), op("Squeeze", {"d", "axes"}, {"f"}),
+       op("Unsqueeze", {"f", "axes"}, {"g"}), op("Concat", {"c", "g"}, {"h"}, {whole("axis", 2)}),
+       op("RNN", {"t", "W", "R", "", "", "h"}, {"Y"}, {whole("hidden_size", 2)}),
+       op("Squeeze", {"Y", "one"}, {"q"}), op("Transpose", {"q"}, {"y"}, {list("perm", {1, 0, 2})})},
+      {ints("one", {1}), ints("axes", axes), onnx_tensor::of("first", {1, 1}, {0}),
+       onnx_tensor::of("second", {1, 1}, {second}), onnx_tensor::of("W", {1, 2, 1}, {1, -1}),
+       onnx_tensor::of("R", {1, 2, 2}, {0.5F, 0, 0, 0.5F})});
+}
+
+TEST(onnx_filled_batches, get_and_lose_axes_and_are_joined) {
+  numbers const x{1, 2, -0.5F, 0.25F};
+  numbers const y = output_of(with_initial_state(0), x, 2);
+  ASSERT_EQ(y.size(), 8U);
+  for (std::size_t n = 0; n < 2; ++n)
+    for (std::size_t unit = 0; unit < 2; ++unit) {
+      float const sign = unit == 0 ? 1 : -1, first = std::tanh(sign * x[2 * n]);
+      EXPECT_NEAR(y[4 * n + unit], first, 1e-6F);
+      EXPECT_NEAR(y[4 * n + 2 + unit], std::tanh(sign * x[2 * n + 1] + 0.5F * first), 1e-6F);
+    }
+  EXPECT_NE(refused(with_initial_state(1)), "");          // two numbers
+  EXPECT_NE(refused(with_initial_state(0, {0, 0})), "");  // one axis twice
+}
+
+TEST(onnx_shapes, are_multiplied_by_reduce_prod) {
+  auto const flattened = [](std::vector<detail::onnx_node> product) {
+    std::vector<detail::onnx_node> nodes{op("Shape", {"x"}, {"n"}, {whole("end", 1)}),
+                                         op("Shape", {"x"}, {"rest"}, {whole("start", 1)})};
+    std::ranges::copy(product, std::back_inserter(nodes));
+    nodes.push_back(op("Concat", {"n", "p"}, {"wanted"}, {whole("axis", 0)}));
+    nodes.push_back(op("Reshape", {"x", "wanted"}, {"y"}));
+    return model_of({2, 3}, nodes, {ints("front", {0})});
+  };
+  numbers const x{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(output_of(flattened({op("ReduceProd", {"rest"}, {"p"})}), x), x);
+  EXPECT_EQ(
+      output_of(flattened({op("ReduceProd", {"rest"}, {"s"}, {list("axes", {-1}), whole("keepdims", 0)}),
+                           op("Unsqueeze", {"s", "front"}, {"p"})}),
+                x),
+      x);
+  EXPECT_NE(refused(flattened({op("ReduceProd", {"rest"}, {"p"}, {list("axes", {1})})})), "");
 }
 
 TEST(onnx_concat, refuses_constants_of_another_batch) {

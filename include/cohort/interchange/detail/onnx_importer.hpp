@@ -278,6 +278,9 @@ class onnx_importer {
   bool fold_scatter();
   bool fold_slice();
   bool slice_filled();
+  bool fold_axes_of_filled();
+  bool fold_concat_of_filled();
+  bool fold_product();
   bool fold_concat();
   bool fold_axes();
   bool fold_filled();

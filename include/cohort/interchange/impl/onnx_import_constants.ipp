@@ -353,6 +353,66 @@ bool onnx_importer::slice_filled() {
   return true;
 }
 
+/// Squeeze and Unsqueeze of a batch that is filled with one number.
+bool onnx_importer::fold_axes_of_filled() {
+  onnx_value result = any(0);
+  auto const axes = list(1, "axes");
+  bool const inserts = node_->op == "Unsqueeze";
+  if (!axes || (!inserts && node_->op != "Squeeze")) return false;
+  std::vector<char> is_named(result.dims.size() + (inserts ? axes->size() : 0));
+  for (std::int64_t const axis : *axes)
+    is_named[static_cast<std::size_t>(axis_of(axis, is_named.size()))] = 1;
+  if (static_cast<std::size_t>(std::ranges::count(is_named, 1)) != axes->size())
+    return false;  // an axis twice
+  extents dims;
+  auto from = result.dims.begin();
+  for (char const named : is_named) {
+    if (!named)
+      dims.push_back(*from++);
+    else if (inserts)
+      dims.push_back(1);
+    else if (*from++ != 1)
+      return false;
+  }
+  result.dims = std::move(dims);
+  set(std::move(result));
+  return true;
+}
+
+/// Concat of batches that are filled with the same number, along an axis after the batch or before it.
+bool onnx_importer::fold_concat_of_filled() {
+  onnx_value result = any(0);
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), result.dims.size()));
+  if (result.dims[axis] < 0) return false;  // the axis of the batch
+  for (std::size_t i = 1; i < node_->inputs.size(); ++i) {
+    onnx_value const& part = any(i);
+    if (part.fill != result.fill || part.dims.size() != result.dims.size()) return false;
+    for (std::size_t a = 0; a < part.dims.size(); ++a)
+      if (a != axis && part.dims[a] != result.dims[a]) return false;
+    result.dims[axis] += part.dims[axis];
+  }
+  set(std::move(result));
+  return true;
+}
+
+/// ReduceProd of a vector, as of a shape.
+bool onnx_importer::fold_product() {
+  auto const from = known(0);
+  auto const axes = list(1, "axes");
+  integer("noop_with_empty_axes", 0);
+  if (!from || from->dims.size() != 1 || (axes && *axes != extents{0} && *axes != extents{-1})) return false;
+  onnx_known product{.type = from->type, .dims = {}, .values = {1}, .of_batch = {0}};
+  if (integer("keepdims", 1) != 0) product.dims = {1};
+  for (std::size_t i = 0; i < from->values.size(); ++i) {
+    product.values[0] *= from->values[i];
+    product.of_batch[0] += from->of_batch[i];
+  }
+  if (product.of_batch[0] > 1 || !(std::abs(product.values[0]) <= static_cast<double>(max_onnx_extent)))
+    return false;
+  set_known(std::move(product));
+  return true;
+}
+
 /// Slice of a vector.
 bool onnx_importer::fold_slice() {
   if (any(0).fill) return slice_filled();
@@ -394,6 +454,7 @@ bool onnx_importer::fold_slice() {
 
 /// Concat along an axis.
 bool onnx_importer::fold_concat() {
+  if (any(0).fill) return fold_concat_of_filled();
   std::vector<onnx_known> from;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
@@ -427,6 +488,7 @@ bool onnx_importer::fold_concat() {
 
 /// Squeeze, Unsqueeze and Reshape of a shape with the batch; constants have their own imports.
 bool onnx_importer::fold_axes() {
+  if (any(0).fill) return fold_axes_of_filled();
   if (!any(0).known) return false;
   onnx_known result = *any(0).known;
   std::string const& op = node_->op;
@@ -536,6 +598,7 @@ bool onnx_importer::fold() {
       {"Not", &self::fold_each},
       {"Pow", &self::fold_elements},
       {"Range", &self::fold_range},
+      {"ReduceProd", &self::fold_product},
       {"Reshape", &self::fold_axes},
       {"ScatterND", &self::fold_scatter},
       {"Slice", &self::fold_slice},
