@@ -37,7 +37,7 @@ def found():
 class local_names(unittest.TestCase):
     maxDiff = None
 
-    def test_have_a_meaning_except_for_the_accepted_ones(self):
+    def test_vague_names_occur_only_as_often_as_accepted(self):
         known, now_there = accepted(), found()
         more = [f"{path}: {count} declarations of `{name}`, at most {known.get((path, name), 0)} are accepted: choose a name that "
                 "describes the value" for (path, name), count in now_there.items() if count > known.get((path, name), 0)]

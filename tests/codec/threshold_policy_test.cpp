@@ -31,7 +31,7 @@ TEST(threshold_policy, adaptive_moves_if_the_density_is_outside_the_band) {
   EXPECT_NEAR(t, 2e-3, 1e-12);
 }
 
-TEST(threshold_policy, target_density_moves_towards_the_requested_density) {
+TEST(threshold_policy, target_density_moves_the_threshold_towards_the_requested_density) {
   threshold_policy const policy = threshold::target_density{.density = 1e-2, .initial = 1, .factor = 0.5};
   EXPECT_EQ(policy.next(1, 0.9e-2), 0.5);
   EXPECT_EQ(policy.next(1, 1.1e-2), 2);

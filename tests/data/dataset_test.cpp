@@ -275,7 +275,7 @@ TEST(example_view, refuses_a_part_that_the_data_set_does_not_have) {
   EXPECT_THROW(one.edit<float>(4), cohort::shape_error);
 }
 
-TEST(example_view, edits_a_copy_of_elements_in_the_data_sets_memory) {
+TEST(example_view, edit_copies_elements_and_does_not_change_the_data_set) {
   made_up const data(3);
   cohort::example_view one;
   one.allocate(data.describe());

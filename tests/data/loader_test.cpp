@@ -260,7 +260,7 @@ TEST(loader, passes_the_epoch_of_an_example_to_the_data_set) {
   }
 }
 
-TEST(loader, restarts_in_the_middle_of_an_epoch) {
+TEST(loader, starts_an_epoch_before_the_previous_one_has_ended) {
   for (int prefetch : {0, 1, 3}) {
     cohort::loader loader(numbers(60), {.batch = 4, .seed = 2, .prefetch = prefetch});
     for (int round = 0; round < 30; ++round) {

@@ -87,7 +87,7 @@ TEST(tensorboard_listener, writes_the_mean_loss_of_each_period_and_of_each_epoch
     EXPECT_TRUE(tag.find("parameters/") == tag.npos && tag.find("update") == tag.npos) << tag;
 }
 
-TEST(tensorboard_listener, writes_update_ratios_of_single_steps) {
+TEST(tensorboard_listener, writes_update_ratios_every_histograms_every_steps) {
   for (std::int64_t const every : {1, 3}) {
     scratch_folder const folder;
     tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = every});

@@ -85,7 +85,7 @@ TEST(targets, that_are_ignored_contribute_nothing) {
 
 tensor body(builder& net) { return net.input({4}) | dense{.units = 3}; }
 
-TEST(targets, of_several_losses_sum_their_weighted_gradients) {
+TEST(losses, add_their_weighted_values_and_gradients) {
   graph const both = graph::build([](builder& net) {
     tensor const x = body(net);
     x | mean_squared_error{.weight = 0.25};

@@ -283,7 +283,7 @@ TEST(output_gradients, are_added_to_those_of_the_losses_that_are_named) {
   EXPECT_GT(largest, 1e-3) << "the shared layer has both gradients";
 }
 
-TEST(output_gradients, of_one_output_that_another_output_reads_are_added) {
+TEST(output_gradients, of_an_output_and_of_its_consumer_are_added) {
   graph const deep = graph::build([](builder& net) {
     return net.input({5}, "x") | dense{.units = 4, .name = "inner"} | tanh_activation{.name = "bounded"}
            | dense{.units = 2, .name = "outer"};

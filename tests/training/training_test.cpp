@@ -506,7 +506,7 @@ TEST(training, predicts_any_number_of_examples_from_many_threads) {
   EXPECT_EQ(made.predict(all.rows(0, 0)).count(), 0);
 }
 
-TEST(training, returns_the_output_of_each_key) {
+TEST(training, predict_returns_each_output_with_its_key) {
   bright_thirds const examples(3);
   training const made = trainer<fast>(small, with(1));
   std::vector<std::string> const keys{"x", "y", "z"};

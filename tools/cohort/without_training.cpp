@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that train or apply networks, in a program that was built without the components they need.
+// Stubs for a program without the components onednn and zlib: each command that trains or applies networks
+// prints an error and fails.
 #include <cstdio>
 #include "commands.hpp"
 

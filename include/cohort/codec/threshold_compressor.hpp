@@ -24,7 +24,7 @@ struct threshold_compression {
 /// Sends ±t for every element of r + x whose magnitude is at least the threshold t, and keeps the rest in r.
 ///
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's
-///           memory, or all in the memory of `device_passes`.
+///           memory, or all in the memory of the device on which `device_passes` runs.
 /// Before    within_range(x) is true. r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. If the residual policy acts
 ///           after this message, the policy is then applied to r. merge: the same with y = fl(r + lower +

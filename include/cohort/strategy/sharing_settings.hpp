@@ -35,7 +35,7 @@ struct sharing_settings {
   sharing_group group = sharing_group::process;
   /// s, from 0 to 99: a message sent in step i is applied in step i + s; with `unbounded`, when it arrives.
   int max_staleness = 0;
-  /// Whether a message applied s steps late is divided by s or, with `unbounded`, by the message's age.
+  /// If true, each message is divided by its staleness: s or, with `unbounded`, its age in steps; at least 1.
   bool slower_if_stale = false;
 
   /// Errors    setting_error for a value out of its range, `unbounded` with share::gradient, and

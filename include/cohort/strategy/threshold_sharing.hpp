@@ -24,8 +24,8 @@ namespace cohort {
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, 2 per threshold, and about n·H(d) + d·n bits at
 ///           density d, where H is the binary entropy. If the parameters are f32 and their device supports
 ///           threshold_device, gradients and residuals stay on the device, and only messages are copied to
-///           the processor. Exceptions: the dense steps of `warm_up`, several ranks of a process that send
-///           one message, and `unbounded`.
+///           the processor. Gradients and residuals are also copied in the dense steps of `warm_up`, with
+///           `unbounded`, and if several ranks of a process send one message.
 /// Errors    setting_error for an invalid policy. Otherwise as sharing_by.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing.
 struct threshold_sharing {

@@ -73,8 +73,9 @@ class keyed_sequences {
 
   /// Returns a data set of the sequences, with masks.
   ///
-  /// Shapes    input "input" T×C, f32; mask T. The target is named as its column: an i32 class label, or f32
-  ///           (1) for regression; with `per_step` T class labels, or T×1 numbers. T is `length`. A category
+  /// Shapes    input "input" T×C, f32; mask T. The target has the name of its column. Without `per_step`, it
+  ///           is an i32 class label, or f32 (1) for regression; with `per_step`, T class labels, or T×1
+  ///           numbers. T is `length`. A category
   ///           has its values as label names, sorted by bytes.
   /// Errors    setting_error for a column that does not exist or occurs twice, or without target; data_error,
   ///           with file, column, row and rank, for a missing value, a value out of the range of f32 or an

@@ -141,7 +141,7 @@ TEST(pack_files, removes_partial_files_if_the_disk_is_full) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3, 1).size(), 1U);
 }
 
-TEST(pack_files, refuses_to_pack_into_the_packed_folder) {
+TEST(pack_files, refuses_an_output_folder_inside_the_input_folder) {
   scratch_folder const at;
   fill(at / "in");
   std::filesystem::create_directory_symlink(at / "in", at / "link");

@@ -68,7 +68,7 @@ TEST_F(bf16_backend, runs_no_reference_implementation) {
 }
 
 /// A NaN in the lower half of a pair would be invisible to code that reads f32.
-TEST_F(bf16_backend, reports_the_first_step_that_is_not_finite) {
+TEST_F(bf16_backend, reports_the_first_layer_with_a_non_finite_output) {
   for (int const filter : {0, 1, 7}) {
     trial<onednn_bf16> t(normed, {.batch = 3});
     int p = 0;

@@ -72,8 +72,9 @@ struct onnx_known {
 /// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `view`: the extents by which the
 ///           layer's output is read; empty: the output's own extents. `axes`: for each extent of `dims`, the
 ///           axis of the view, or `batch`, or `unit` for an extent of 1 that the view does not have. Axes of
-///           the view with extent 1 may be missing. In the file, the `joined` axes from `first_joined` on,
-///           which include the batch, are one axis. Most operators do not accept such a value.
+///           the view with extent 1 may be missing. If `joined` is above 1, the file has one axis in place
+///           of the `joined` axes from `first_joined` on, of which one is the batch: their product. Most
+///           operators do not accept such a value.
 struct onnx_value {
   static constexpr int batch = -1, unit = -2;
 

@@ -75,7 +75,7 @@ void onnx_importer::set_known(onnx_known result) {
   set_constant(std::move(tensor));
 }
 
-/// The shape of a value, of which one extent may be the batch.
+/// Imports Shape. The result is known, except that one extent may be a multiple of the batch.
 void onnx_importer::shape_of_value() {
   onnx_value const& x = any(0);
   extents const dims = file_extents(x);

@@ -216,7 +216,7 @@ std::string line_of(T const& value) {
 /// null may be missing.
 void expect_fields_of(std::string const& written, io::json_value value);
 
-/// Reads an object that has every field that line_of writes, in nested objects too.
+/// Reads an object with expect_fields_of: throws data_error if a field that line_of writes is missing.
 template <class T>
 T read_complete(io::json_value value) {
   T result;

@@ -43,8 +43,8 @@ class process_group {
   /// Returns whether any group has more than one rank.
   bool is_grouped() const { return members_ != nullptr; }
 
-  /// Replaces x with the group's Σ m_r·x_r / Σ m_r, or with Σ x_r if `unweighted`. Sums examples, weights and
-  /// votes.
+  /// Replaces x with the group's Σ m_r·x_r / Σ m_r, where m_r is now.weight of rank r; if `unweighted`, with
+  /// Σ x_r. Replaces the examples, weight and votes in `now` with those of the group.
   ///
   /// After     if a rank's numbers are not finite, votes::not_finite is set, and the sum does not include
   ///           that rank.

@@ -19,8 +19,8 @@ concept summing_kernel = requires(Kernel const& k) {
   { k.term(0ULL) } -> std::same_as<double>;
 };
 
-/// A kernel that computes two bits per element and receives the bits of 32 elements together; zeros pad the
-/// last word.
+/// A kernel whose marks(i) returns two bits of element i. Its finish receives the bits of 32 elements as two
+/// words; in the last word, missing elements have zero bits.
 template <class Kernel>
 concept marking_kernel = requires(Kernel const& k) {
   { k.marks(0ULL) } -> std::same_as<unsigned>;

@@ -80,9 +80,9 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 
 /// Prepares a norm that uses the statistics of the batch: of this part or, if step_scalars::sums is set for a
 /// synchronised norm, of all parts. Forward stores means and variances in the workspace. Backward recomputes
-/// the mask of a fused rectifier from the input; with a fused sum, a separate kernel computes the rectifier's
-/// backward first. Backward also copies the statistics to the gradients of the running statistics:
-/// plan/batch_statistics.hpp.
+/// the mask of a fused rectifier from the input. If a residual sum is fused too, a separate kernel computes
+/// the rectifier's backward before the norm's. Backward also copies the statistics to the gradients of the
+/// running statistics: plan/batch_statistics.hpp.
 ///
 /// Order     if step_scalars::sums is set, forward waits twice (means, variances) and backward once, each
 ///           time first for the GPU, then for the other parts.

@@ -26,7 +26,8 @@ class stored_zip {
   bool has(std::string_view name) const { return directory_.find(name) != nullptr; }
   /// Returns the bytes of one entry. They are valid as long as this object.
   ///
-  /// Errors    data_error if it does not exist, is compressed, or has another CRC-32.
+  /// Errors    data_error if the entry does not exist or is compressed, or if its bytes do not match the
+  ///           archive's CRC-32.
   std::span<std::byte const> read(std::string_view name) const;
 
  private:
