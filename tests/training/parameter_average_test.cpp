@@ -11,6 +11,8 @@
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/training/checkpoints.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
+#include <cohort/training/load.hpp>
+#include <cohort/training/load_parameters.hpp>
 #include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -79,6 +81,12 @@ void expect_average(training_settings const& settings, double tolerance) {
   EXPECT_EQ(run.evaluate(examples.data()).log_loss(), saved.evaluate(examples.data()).log_loss());
   EXPECT_EQ(run.predict(images).values, saved.predict(images).values);
   EXPECT_EQ(run.checksum(), before);
+  run.save(file, true);  // contains parameters and average
+  training const loaded = load_trained<B>(file);
+  EXPECT_EQ(loaded.predict(images).values, saved.predict(images).values);
+  training started = trainer<B>(net, with(0, settings.workers));
+  load_parameters(started, model_file::open(file));
+  EXPECT_EQ(started.predict(images).values, saved.predict(images).values);
   run.train_on({images, labels});
   saved.train_on({images, labels});
   EXPECT_NE(run.predict(images).values, saved.predict(images).values) << "predictions follow the training";

@@ -34,6 +34,7 @@ namespace detail {
 inline constexpr std::string_view model_format = "cohort model";
 inline constexpr std::string_view model_format_version = "3";
 inline constexpr std::string_view state_prefix = "state/";
+inline constexpr std::string_view average_prefix = "state/average/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
 
 /// Name of a tensor in a model file and the location of its values in this process: parameter `p` of an

@@ -86,6 +86,9 @@ class model_file {
   /// parameter names and shapes.
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
+  /// The same, but trained parameters are those that the saved run predicted with: their moving average, if
+  /// the file has one.
+  void read_averaged_parameters(graph_view net, parameter_set& into) const;
 
   /// Reads the optimizers' state into `arrays`, arenas with the layouts of `parameters`, and the moving
   /// average of the parameters into `average`, unless it is null. Returns the saved training position. The

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -57,7 +58,7 @@ struct own_update {
 ///     };
 ///
 /// `kind_name`  the name in files and messages; not that of a built-in optimizer.
-/// `states`     names of the state arrays, at most 3. They start at 0.
+/// `states`     names of the state arrays, at most 3, other than "average". They start at 0.
 /// `fields`     names and members of all fields but the learning rate, at most 5, of type double. A field
 ///              `decay` is 0 for parameters that settings exclude from weight decay.
 /// `constants`  at most 8 numbers, computed once per step in double, then converted to T.
@@ -113,6 +114,9 @@ void run_own(double const* constants, T const* __restrict g, T* __restrict w, T*
 template <class Own>
 constexpr update_row row_of() {
   static_assert(std::size(Own::states) <= 3, "cohort: an optimizer has at most 3 state arrays");
+  static_assert(
+      std::ranges::find(Own::states, std::string_view("average")) == std::end(Own::states),
+      "cohort: a state is not named average, because files store the moving average of the parameters");
   static_assert(std::ranges::find(update_rows, std::string_view(Own::kind_name), &update_row::name)
                     == update_rows.end(),
                 "cohort: a built-in optimizer has this kind_name");

@@ -6,9 +6,9 @@
 
 namespace cohort {
 
-/// Loads the parameters, the normalisation, the encoder, the pipeline and the names of classes of a model
-/// file, to continue training with other settings. They replace those of the run; if the file has none, the
-/// run has none.
+/// Loads the parameters (or their moving average, if the file has one), the normalisation, the encoder, the
+/// pipeline and the names of classes of a model file, to continue training with other settings. They replace
+/// those of the run; if the file has none, the run has none.
 ///
 /// Order     not collective: every rank makes the same call.
 /// After     optimizers' state, step and epoch are unchanged, unlike after training::load.

@@ -38,7 +38,7 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
     for (int k = 0; k < count; ++k)
       list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
                       arrays[static_cast<std::size_t>(k)]});
-    if (average) list.push_back({std::string(state_prefix) + "average/" + one.name, p, average});
+    if (average) list.push_back({std::string(average_prefix) + one.name, p, average});
   }
   return list;
 }

@@ -92,6 +92,19 @@ void model_file::read_parameters(parameter_set& into) const {
   into.mark_changed();
 }
 
+void model_file::read_averaged_parameters(graph_view net, parameter_set& into) const {
+  check_network(net, into);
+  std::vector<detail::model_tensor> list = detail::parameter_tensors(into);
+  bool const has_average = std::ranges::any_of(
+      file_.tensors(), [](stored_tensor const& one) { return one.name.starts_with(detail::average_prefix); });
+  if (has_average)
+    for (detail::model_tensor& tensor : list)
+      if (is_trained(into.table()[static_cast<std::size_t>(tensor.p)].spec.role))
+        tensor.name.insert(0, detail::average_prefix);
+  read_all(into, list, !has_average);
+  into.mark_changed();
+}
+
 training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                          std::span<std::byte* const> arrays, std::byte* average) const {
   if (!optimizer_)

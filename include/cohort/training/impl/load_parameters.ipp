@@ -9,7 +9,7 @@ void load_parameters(training& into, model_file const& from) {
   detail::training_state& run = into.state();
   from.check_network(run.net, run.parameters());  // before the normalisation of the file's network
   detail::data_preparation preparation = detail::preparation_in(from, run.net);
-  from.read_parameters(run.net, run.parameters());
+  from.read_averaged_parameters(run.net, run.parameters());
   run.restart_average();
   run.preparation = std::move(preparation);
 }
