@@ -172,6 +172,21 @@ TEST(onnx_gather, of_all_elements_in_their_order_is_a_reshape) {
   EXPECT_NE(refused(strided({0, 1, 2, 3}, 3)), "");
 }
 
+TEST(onnx_gather, refuses_indices_that_depend_on_themselves) {
+  auto const gathered = [](std::vector<detail::onnx_node> sums) {
+    std::vector<detail::onnx_node> nodes{op("Reshape", {"x", "all"}, {"flat"})};
+    std::ranges::copy(sums, std::back_inserter(nodes));
+    nodes.push_back(op("Gather", {"flat", "a"}, {"y"}));
+    return model_of({2}, std::move(nodes), {ints("all", {-1}), ints("zero", {0})});
+  };
+  EXPECT_NE(refused(gathered({op("Add", {"a", "zero"}, {"a"})})), "");
+  EXPECT_NE(refused(gathered({op("Add", {"b", "zero"}, {"a"}), op("Add", {"a", "zero"}, {"b"})})), "");
+  EXPECT_NE(refused(gathered({op("Add", {"b", "zero"}, {"a"}), op("Add", {"c", "zero"}, {"b"}),
+                              op("Add", {"b", "zero"}, {"c"})})),
+            "");
+  EXPECT_NE(refused(gathered({op("Add", {"", "zero"}, {""}), op("Add", {"", "zero"}, {"a"})})), "");
+}
+
 /// A sequence N×3×2 whose steps exist below `lengths`, and Where(mask, value, 0).
 onnx_model masked(std::string const& lengths, std::string const& value) {
   onnx_tensor steps{"steps", onnx_type::i32, {1, 3}, {}};

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <initializer_list>
+#include <set>
 
 namespace cohort::detail {
 
-/// Finds producers, readers and constants, for patterns of several nodes that become one layer.
+/// Finds producers, readers and constants, for patterns of several nodes that become one layer. A node that
+/// reads its own output or that of a later node is not found as a producer, so each walk along producers ends.
 ///
 /// Before    the nodes and the constants outlive this object. Names of values are found as they were when the
 ///           object was made.
@@ -18,8 +20,18 @@ class onnx_patterns {
 
   onnx_patterns(std::vector<onnx_node>& nodes, std::map<std::string, onnx_value, std::less<>> const& values)
       : values_(values) {
+    std::set<std::string_view> pending;  // values of this node and of later ones
+    for (onnx_node const& node : nodes)
+      for (std::string const& output : node.outputs)
+        if (!constant(output)) pending.insert(output);
     for (onnx_node& node : nodes) {
-      for (std::string const& output : node.outputs) producers_.try_emplace(output, &node);
+      bool const is_sorted = std::ranges::none_of(node.inputs, [&](std::string const& input) {
+        return !input.empty() && pending.contains(input);
+      });
+      for (std::string const& output : node.outputs) {
+        if (is_sorted && !output.empty()) producers_.try_emplace(output, &node);
+        pending.erase(output);
+      }
       for (std::string const& input : node.inputs) readers_[input].push_back(&node);
     }
   }
