@@ -281,6 +281,8 @@ void onnx_importer::einsum() {
   std::string const a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1),
                     c = equation.substr(arrow + 2);
   onnx_value x = viewed(0), y = viewed(1);
+  for (std::string const& labels : {a, b, c})
+    if (std::set(labels.begin(), labels.end()).size() != labels.size()) refuse_equation();  // a diagonal
   std::size_t const rank = a.size();
   if (rank < 3 || b.size() != rank || c.size() != rank || x.dims.size() != rank || y.dims.size() != rank
       || a.substr(0, rank - 2) != c.substr(0, rank - 2) || b.substr(0, rank - 2) != c.substr(0, rank - 2))
