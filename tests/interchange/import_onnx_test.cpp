@@ -75,6 +75,37 @@ TEST(import_onnx, recognises_rotary_positions_and_masks_of_attention) {
   }
 }
 
+TEST(import_onnx, refuses_rotary_positions_of_other_steps) {
+  auto const model_with = [](int steps) {
+    training run = trainer<reference<float>>(graph::build([&](builder& b) {
+      return b.input({steps, 24}, "x") | attention{.heads = 2, .rotary = 500, .name = "y"};
+    }));
+    return detail::read_onnx_model(exported(run), "a.onnx");
+  };
+  // Replaces the cosines and sines by those of another number of steps.
+  auto const rotated_as = [&](int steps) {
+    onnx_model model = model_with(5);
+    int replaced = 0;
+    onnx_model const other = model_with(steps);
+    for (onnx_tensor const& table : other.initializers) {
+      if (table.name.find("sines") == std::string::npos) continue;
+      *std::ranges::find(model.initializers, table.name, &onnx_tensor::name) = table;
+      ++replaced;
+    }
+    EXPECT_EQ(replaced, 4);
+    return model;
+  };
+  EXPECT_EQ(refused(rotated_as(5)), "");
+  std::string const refusal = refused(rotated_as(6));
+  EXPECT_NE(refusal.find("the rotary positions do not have the steps of queries and keys"), std::string::npos)
+      << refusal;
+  EXPECT_NE(refusal.find("expected 5 x 5, got 6 x 6"), std::string::npos) << refusal;
+  // The first step is not rotated. Its cosines and sines for all steps rotate nothing.
+  imported_model const unrotated = imported(write_onnx_model(rotated_as(1)));
+  ASSERT_EQ(unrotated.network().view().size(), 2);
+  EXPECT_EQ(detail::decode<attention>(unrotated.network().view().fields(1)).rotary, 0);
+}
+
 TEST(import_onnx, keeps_names_kinds_and_parameters) {
   training run = trainer<reference<float>>(graph::build([](builder& b) {
     return b.input({1, 28, 28}, "pixels") | conv2d{.filters = 2, .kernel = 5} | batch_norm{} | relu{}

@@ -147,7 +147,7 @@ TEST(onnx_einsum, computes_products_of_matrices_in_any_order_of_their_axes) {
   EXPECT_EQ(output_of(product("nij,njk->nki"), x), (numbers{1, 3, 12, 28}));
   EXPECT_EQ(output_of(product("nji,njk->nik"), x), (numbers{1, 16, 2, 24}));
   for (char const* const equation : {"nij,nij->nij", "nij,njk", "nij,njk->n", "nij,mjk->nik", "ij,jk->ik",
-                                    "nij,njj->nij", "jij,jjk->jik", "nii,nik->nik", "nij,njk->nii"})
+                                     "nij,njj->nij", "jij,jjk->jik", "nii,nik->nik", "nij,njk->nii"})
     EXPECT_NE(refused(product(equation)).find("the equation is not a product of matrices"), std::string::npos)
         << equation;
 }

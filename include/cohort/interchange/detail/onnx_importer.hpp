@@ -139,6 +139,7 @@ class onnx_importer {
     extents joined{};              // Attention: target shape that joins the heads of the result
     extents mask{};                // Attention: extents of the causal mask; empty: there is none
     double rotary = 0;             // Attention: base of the rotary positions; 0: there are none
+    extents rotated{};             // Attention: numbers of steps of the rotary positions of queries and keys
     std::string masked_by{};       // input of the graph whose mask the operator reads; empty: no mask
     std::size_t masked_rank = 0;   // Where: the number of axes of the value whose padding becomes 0
     extents result{};              // GroupNormalization, Reshape: target shape; empty: the input's, input 1

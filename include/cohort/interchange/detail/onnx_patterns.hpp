@@ -25,9 +25,8 @@ class onnx_patterns {
       for (std::string const& output : node.outputs)
         if (!constant(output)) pending.insert(output);
     for (onnx_node& node : nodes) {
-      bool const is_sorted = std::ranges::none_of(node.inputs, [&](std::string const& input) {
-        return !input.empty() && pending.contains(input);
-      });
+      bool const is_sorted = std::ranges::none_of(
+          node.inputs, [&](std::string const& input) { return !input.empty() && pending.contains(input); });
       for (std::string const& output : node.outputs) {
         if (is_sorted && !output.empty()) producers_.try_emplace(output, &node);
         pending.erase(output);

@@ -205,7 +205,7 @@ void onnx_importer::fuse_group_norm() {
 namespace {
 
 /// Returns the base of the rotary positions with these cosines and sines of T×d angles, where the sines of
-/// the first half of the columns are negative; nullopt for other numbers.
+/// the first half of the columns are negative; 0 for T = 1: no rotation; nullopt for other numbers.
 std::optional<double> rotary_base(onnx_tensor const& cosines, onnx_tensor const& sines) {
   auto const c = cosines.floats(), s = sines.floats();
   if (!c || !s || cosines.dims.size() != 2 || cosines.dims != sines.dims || cosines.dims[1] % 2 != 0
@@ -230,12 +230,12 @@ std::optional<double> rotary_base(onnx_tensor const& cosines, onnx_tensor const&
         || std::abs(static_cast<double>((*s)[i]) - sine) > most)
       return std::nullopt;
   }
-  return base;
+  return steps > 1 ? base : 0;
 }
 
-/// Returns the value before rotary positions as export_onnx writes them, and sets their base; another value
-/// is returned unchanged.
-std::string unrotated(onnx_patterns const& find, std::string const& name, double& base) {
+/// Returns the value before rotary positions as export_onnx writes them, and sets their base and their number
+/// of steps; another value is returned unchanged.
+std::string unrotated(onnx_patterns const& find, std::string const& name, double& base, std::int64_t& steps) {
   onnx_node const* const sum = find.producer(name, "Add", 2);
   onnx_node const* const kept = sum ? find.producer(sum->inputs[0], "Mul", 2) : nullptr;
   onnx_node const* const turned = sum ? find.producer(sum->inputs[1], "Mul", 2) : nullptr;
@@ -257,6 +257,7 @@ std::string unrotated(onnx_patterns const& find, std::string const& name, double
   auto const found = rotary_base(*cosines, *sines);
   if (!found) return name;
   base = *found;
+  steps = cosines->dims[0];
   return kept->inputs[0];
 }
 
@@ -336,15 +337,17 @@ void onnx_importer::fuse_attention() {
     if (!scores) continue;
     std::string query_name = scores->inputs[0], key_name = scores->inputs[1];
     double query_rotary = 0, key_rotary = 0;
-    query_name = unrotated(find, query_name, query_rotary);
+    extents rotated{0, 0};
+    query_name = unrotated(find, query_name, query_rotary, rotated[0]);
     onnx_node const* keys = transposed(key_name, {0, 2, 3, 1});
     if (onnx_node const* const twice = transposed(key_name, {0, 1, 3, 2}))
-      keys = transposed(unrotated(find, twice->inputs[0], key_rotary), {0, 2, 1, 3});
+      keys = transposed(unrotated(find, twice->inputs[0], key_rotary, rotated[1]), {0, 2, 1, 3});
     if (query_rotary != key_rotary) continue;
     onnx_node const* const heads[]{transposed(query_name, {0, 2, 1, 3}), keys,
                                    transposed(product.inputs[1], {0, 2, 1, 3})};
     match made{.last = nullptr, .sources = {}, .scale = 0, .with = {}};
     made.with.rotary = query_rotary;
+    made.with.rotated = rotated;
     for (onnx_node const* const one : heads) {
       onnx_node const* const split =
           one ? find.producer(one->inputs[0], "Reshape", 2, {"allowzero"}) : nullptr;

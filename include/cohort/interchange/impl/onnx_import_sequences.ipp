@@ -266,6 +266,9 @@ void onnx_importer::check_heads(fusion const& of) {
   if (!of.mask.empty() && of.mask != steps)
     refuse("the mask does not have the extents of the scores", extents_text(steps), extents_text(of.mask),
            onnx_remedy::replace);
+  if (of.rotary > 0 && of.rotated != steps)
+    refuse("the rotary positions do not have the steps of queries and keys", extents_text(steps),
+           extents_text(of.rotated), onnx_remedy::replace);
 }
 
 void onnx_importer::attention() {
