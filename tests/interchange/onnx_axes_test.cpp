@@ -86,6 +86,20 @@ TEST(onnx_filled_batches, get_and_lose_axes_and_are_joined) {
   EXPECT_NE(refused(with_initial_state(0, {0, 0})), "");  // one axis twice
 }
 
+TEST(onnx_concat, of_constants_and_filled_batches_has_the_default_axis_1) {
+  EXPECT_EQ(
+      output_of(model_of({2}, {op("Concat", {"a", "b"}, {"w"}), op("MatMul", {"x", "w"}, {"y"})},
+                         {onnx_tensor::of("a", {2, 1}, {1, 3}), onnx_tensor::of("b", {2, 1}, {2, 4})}, 3),
+                {1, 2}),
+      (numbers{7, 10}));
+  onnx_model state = with_initial_state(0);  // joins N×1 and N×1 before the other axis is inserted
+  state.nodes[5] = op("Concat", {"a", "b"}, {"j"});
+  state.nodes[6] = op("Unsqueeze", {"j", "axes"}, {"h"});
+  state.nodes.erase(state.nodes.begin() + 7, state.nodes.begin() + 10);
+  numbers const x{1, 2, -0.5F, 0.25F};
+  EXPECT_EQ(output_of(state, x, 2), output_of(with_initial_state(0), x, 2));
+}
+
 TEST(onnx_shapes, are_multiplied_by_reduce_prod) {
   auto const flattened = [](std::vector<detail::onnx_node> product) {
     std::vector<detail::onnx_node> nodes{op("Shape", {"x"}, {"n"}, {whole("end", 1)}),

@@ -9,7 +9,7 @@
 namespace cohort::detail {
 
 /// Finds producers, readers and constants, for patterns of several nodes that become one layer. A node that
-/// reads its own output or that of a later node is not found as a producer, so each walk along producers ends.
+/// reads its own output or that of a later node is no producer, so each walk along producers ends.
 ///
 /// Before    the nodes and the constants outlive this object. Names of values are found as they were when the
 ///           object was made.

@@ -382,7 +382,7 @@ bool onnx_importer::fold_axes_of_filled() {
 /// Concat of batches that are filled with the same number, along an axis after the batch or before it.
 bool onnx_importer::fold_concat_of_filled() {
   onnx_value result = any(0);
-  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), result.dims.size()));
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 1), result.dims.size()));
   if (result.dims[axis] < 0) return false;  // the axis of the batch
   for (std::size_t i = 1; i < node_->inputs.size(); ++i) {
     onnx_value const& part = any(i);
@@ -452,7 +452,7 @@ bool onnx_importer::fold_slice() {
   });
 }
 
-/// Concat along an axis.
+/// Concat along an axis: 1 if the node does not name it, as in operator sets 1 to 3.
 bool onnx_importer::fold_concat() {
   if (any(0).fill) return fold_concat_of_filled();
   std::vector<onnx_known> from;
@@ -464,7 +464,7 @@ bool onnx_importer::fold_concat() {
     from.push_back(std::move(*operand));
   }
   std::size_t const rank = from[0].dims.size();
-  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), rank));
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 1), rank));
   onnx_known all{.type = from[0].type, .dims = from[0].dims, .values = {}, .of_batch = {}};
   all.dims[axis] = 0;
   std::int64_t outer = 1, inner = 1;
