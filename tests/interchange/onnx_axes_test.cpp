@@ -227,6 +227,14 @@ TEST(onnx_masks, belong_to_the_input_that_the_lengths_name) {
       << refused(masked("sizes", "t"));
 }
 
+TEST(onnx_masks, require_all_steps_in_their_order) {
+  onnx_model model = masked("z.lengths", "t");
+  onnx_tensor& steps = model.initializers[0];
+  std::swap_ranges(steps.raw.begin(), steps.raw.begin() + sizeof(std::int32_t),
+                   steps.raw.begin() + sizeof(std::int32_t));
+  EXPECT_NE(refused(model).find("got \"Less\""), std::string::npos) << refused(model);
+}
+
 TEST(onnx_masks, are_refused_if_an_input_has_two) {
   auto const padded = [](float first, float second) {
     std::vector<detail::onnx_node> nodes;

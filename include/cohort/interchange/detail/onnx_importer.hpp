@@ -158,7 +158,7 @@ class onnx_importer {
   void check_names();
   void resolve_identities();
   void fuse_patterns();
-  void find_masks(onnx_patterns const& find);
+  void find_masks(onnx_patterns& find);
   void fuse_masks();
   void fuse_masked_means(onnx_patterns const& find);
   void fuse_masked_maxima(onnx_patterns const& find);

@@ -78,6 +78,17 @@ class onnx_patterns {
     if (!found || found->elements() > 16) return {};
     return found->integers().value_or(list{});
   }
+  /// Returns whether a constant has the integers 0, 1, …, n − 1 as elements, for n > 0.
+  bool is_range(std::string const& name) {
+    auto const [known, is_new] = ranges_.try_emplace(name, false);
+    if (!is_new) return known->second;
+    onnx_tensor const* const found = constant(name);
+    auto const numbers = found ? found->integers() : std::nullopt;
+    if (!numbers || numbers->empty()) return false;
+    for (std::size_t i = 0; i < numbers->size(); ++i)
+      if ((*numbers)[i] != static_cast<std::int64_t>(i)) return false;
+    return known->second = true;
+  }
   /// Returns whether a constant is a lower triangular matrix of S×T booleans, with any leading extents of 1.
   bool is_lower_triangle(std::string const& name) {
     auto const [known, is_new] = triangles_.try_emplace(name, false);
@@ -96,7 +107,7 @@ class onnx_patterns {
   std::map<std::string, onnx_value, std::less<>> const& values_;
   std::map<std::string, onnx_node*, std::less<>> producers_{};
   std::map<std::string, std::vector<onnx_node*>, std::less<>> readers_{};
-  std::map<std::string, bool> triangles_{};
+  std::map<std::string, bool> triangles_{}, ranges_{};  // results of is_lower_triangle and is_range
 };
 
 }  // namespace cohort::detail

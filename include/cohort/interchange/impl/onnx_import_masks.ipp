@@ -3,7 +3,6 @@
 #include <cohort/detail/json_string.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/interchange/detail/onnx_patterns.hpp>
-#include <numeric>
 
 /// Masks of padding, as export_onnx writes them: nodes that compute which steps exist, and the operators that
 /// read them.
@@ -38,7 +37,7 @@ std::string before_column(onnx_patterns const& find, std::string const& name) {
 }  // namespace
 
 /// Finds the values that are masks: t < lengths, and x ≠ value.
-void onnx_importer::find_masks(onnx_patterns const& find) {
+void onnx_importer::find_masks(onnx_patterns& find) {
   auto const rank_of = [&](std::string const& name) {
     auto const found = std::ranges::find(model_.inputs, name, &onnx_value_info::name);
     return found == model_.inputs.end() || values_.contains(name) ? std::size_t{0} : found->dims.size();
@@ -76,12 +75,9 @@ void onnx_importer::find_masks(onnx_patterns const& find) {
     std::string const& lengths = column->inputs[0];
     std::string const input = lengths.substr(0, lengths.rfind('.'));
     onnx_tensor const* const steps = find.constant(node.inputs[0]);
-    auto const numbers = steps ? steps->integers() : std::nullopt;
-    if (rank_of(lengths) != 1 || lengths != input + ".lengths" || rank_of(input) < 2 || !numbers) continue;
-    std::vector<std::int64_t> range(numbers->size());
-    std::iota(range.begin(), range.end(), 0);
-    if (*numbers == range && !steps->dims.empty() && steps->dims.back() == steps->elements())
-      masks_.emplace(name, onnx_mask{.input = input, .lengths = lengths});
+    bool const is_row = steps && !steps->dims.empty() && steps->dims.back() == steps->elements();
+    if (!is_row || lengths != input + ".lengths" || rank_of(lengths) != 1 || rank_of(input) < 2) continue;
+    if (find.is_range(node.inputs[0])) masks_.emplace(name, onnx_mask{.input = input, .lengths = lengths});
   }
 }
 
@@ -98,7 +94,7 @@ std::string onnx_importer::use_mask(std::string const& mask) {
 }
 
 void onnx_importer::fuse_masks() {
-  onnx_patterns const find(model_.nodes, values_);
+  onnx_patterns find(model_.nodes, values_);
   find_masks(find);
   if (masks_.empty()) return;
   fuse_masked_means(find);

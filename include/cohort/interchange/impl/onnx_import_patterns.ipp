@@ -400,17 +400,8 @@ void onnx_importer::fuse_attention() {
 /// Fuses Reshape to one axis, and Gather of its elements in their order, into one Reshape: as_strided of
 /// PyTorch's exporter. With a batch of any size the indices are n·C + c, for Range(0, N).
 void onnx_importer::fuse_strides() {
-  onnx_patterns const find(model_.nodes, values_);
-  auto const is_range = [&](onnx_tensor const& indices) {
-    auto const numbers = indices.integers();
-    for (std::size_t i = 0; numbers && i < numbers->size(); ++i)
-      if ((*numbers)[i] != static_cast<std::int64_t>(i)) return false;
-    return numbers && !numbers->empty();
-  };
-  auto const is_zero = [&](std::string const& name) {
-    onnx_tensor const* const found = find.constant(name);
-    return found && found->integers() == onnx_patterns::list{0};
-  };
+  onnx_patterns find(model_.nodes, values_);
+  auto const is_zero = [&](std::string const& name) { return find.integers(name) == extents{0}; };
   // Returns whether a value is the batch size: the first extent of an input of the graph.
   auto const is_batch = [&](std::string const& name) {
     onnx_node const* const squeezed = find.producer(name, "Squeeze", 1);
@@ -425,9 +416,10 @@ void onnx_importer::fuse_strides() {
   // Returns the extents of the indices, −1 for the batch; an empty list for other indices.
   auto const extents_of_indices = [&](std::string name) -> extents {
     if (onnx_tensor const* const known = find.constant(name))
-      return is_range(*known) ? known->dims : extents{};
+      return known->dims.size() > 1 && find.is_range(name) ? known->dims : extents{};
     onnx_node const* sum = find.producer(name, "Add", 2);
-    while (sum && is_zero(sum->inputs[1])) {
+    constexpr int most_zeros = 16;  // as_strided adds at most an offset and a term for each axis
+    for (int zeros = 0; zeros < most_zeros && sum && is_zero(sum->inputs[1]); ++zeros) {
       name = sum->inputs[0];
       sum = find.producer(name, "Add", 2);
     }
@@ -435,9 +427,9 @@ void onnx_importer::fuse_strides() {
     onnx_node const* const rows = each ? find.producer(sum->inputs[0], "Unsqueeze", 2) : nullptr;
     onnx_node const* const product = rows ? find.producer(rows->inputs[0], "Mul", 2) : nullptr;
     onnx_node const* const range = product ? find.producer(product->inputs[0], "Range", 3) : nullptr;
-    if (!range || each->dims.empty() || each->dims[0] != 1 || !is_range(*each) || !is_zero(range->inputs[0])
+    if (!range || each->dims.empty() || each->dims[0] != 1 || !is_zero(range->inputs[0])
         || !is_batch(range->inputs[1]) || find.integers(range->inputs[2]) != extents{1}
-        || find.integers(product->inputs[1]) != extents{each->elements()})
+        || find.integers(product->inputs[1]) != extents{each->elements()} || !find.is_range(sum->inputs[1]))
       return {};
     extents axes, dims = each->dims;
     for (std::size_t axis = 1; axis < dims.size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
