@@ -15,7 +15,9 @@ namespace cohort {
 /// Shapes    the first axis of inputs and outputs is the batch, both in the file and in Cohort. Exception: an
 ///           input X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents
 ///           are given by the file or by `settings`.
-/// Before    the file may be untrusted.
+/// Before    the file may be untrusted. If recurrent operators read the number of steps that differ from a
+///           padding value, padding only occurs after the last step of a sequence: the network skips the
+///           padding itself, wherever it occurs.
 /// After     layers that compute outputs of the graph have the names of the outputs. Other layers have the
 ///           names of their nodes, or of the nodes' outputs if the nodes have no names. Reshaped and
 ///           transposed constants are computed at import. Convolutions that implement arithmetic with
