@@ -45,7 +45,9 @@ array_row npy_row_of(std::string const& path);
 ///           numpy.savez_compressed wrote, such as gzip::inflate of cohort/zlib.hpp.
 /// Cost      reading a row of a compressed array decompresses the whole array, which stays in the
 ///           record_set's cache of blocks. The compressed arrays of a file must fit into this cache
-///           (record_settings::max_block_bytes).
+///           (record_settings::max_block_bytes). All files share the cache: if the arrays of all files
+///           together exceed it, shuffle with `.blocks`, because reading rows of many files in random order
+///           would decompress a whole array for almost every row.
 /// Errors    those of npy_rows; setting_error for a duplicate name. data_error for a file that is no zip
 ///           archive, an array that is missing, damaged, or compressed without `inflate`, or arrays with
 ///           different numbers of rows. Other arrays of the file are not read, so their types do not matter.

@@ -28,7 +28,7 @@ struct record_settings {
 /// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
 ///           index of more than 16 GiB is not cached.
 ///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
-///           each key, and 56 bytes for each block (compressed, or a chunk of an HDF5 array); nothing for
+///           each key, and 48 bytes for each block (compressed, or a chunk of an HDF5 array); nothing for
 ///           rows of other arrays (NPY, NPZ, HDF5).
 ///           At most 128 unused files stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -9,6 +10,8 @@
 #include <cohort/zlib.hpp>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +105,67 @@ TEST(npz_rows, of_compressed_arrays_fit_into_the_cache_of_blocks) {
   expect_parts(refused<data_error>([&] { open(3000 * 16 + 255); }),
                {"the compressed arrays of a file do not fit", path.c_str(), "at most 48255 bytes",
                 "record_settings::max_block_bytes", "numpy.savez", "got 48256 bytes"});
+}
+
+/// gzip::inflate with counters.
+struct counted_inflation {
+  int calls = 0;
+  std::size_t most_stored = 0;
+
+  io::inflater inflater() {
+    return [this](std::span<std::byte const> packed, std::span<std::byte> to, std::uint64_t max_bytes,
+                  std::function<std::string()> const& where) {
+      ++calls;
+      most_stored = std::max(most_stored, to.size());
+      return gzip::inflate(packed, to, max_bytes, where);
+    };
+  }
+};
+
+TEST(npz_rows, of_large_compressed_arrays_are_indexed_and_refused_without_their_memory) {
+  std::string const path = saved("larger.npz", 20'000, 20'000, npz_compression::deflate);
+  constexpr std::size_t header = 12 + 65'536;  // the longest one
+  counted_inflation counted;
+  EXPECT_EQ(npz_row_of(path, "image", counted.inflater()), (array_row{element_type::f32, {2}}));
+  expect_parts(refused<data_error>([&] {
+                 record_set({path}, npz_rows({}, counted.inflater()),
+                            {.cache = "", .max_block_bytes = 300'000});
+               }),
+               {"the compressed arrays of a file do not fit", "at most 300000 bytes", "got 320256 bytes"});
+  EXPECT_EQ(counted.calls, 3);
+  EXPECT_EQ(counted.most_stored, header);
+  // The whole array is verified nevertheless.
+  std::string text = io::read_text(path);
+  std::size_t const middle = text.size() / 4;
+  text[middle] = static_cast<char>(text[middle] ^ 0x55);
+  io::write_file(path, text);
+  expect_parts(refused<data_error>([&] { record_set({path}, npz_rows({}, gzip::inflate), {.cache = ""}); }),
+               {"larger.npz, array "});
+}
+
+TEST(npz_rows, of_several_compressed_files_share_the_cache_of_blocks) {
+  std::vector<std::string> paths;
+  for (int file = 0; file < 3; ++file)
+    paths.push_back(saved("shared-" + std::to_string(file) + ".npz", 3000, 3000, npz_compression::deflate,
+                          static_cast<float>(10'000 * file)));
+  counted_inflation counted;
+  record_set const records(paths, npz_rows({"image", "label"}, counted.inflater()),
+                           {.cache = "", .max_block_bytes = 3000 * 16 + 2048});  // the arrays of one file
+  ASSERT_EQ(records.size(), 9000);
+  std::vector<std::byte> memory;
+  auto const expect_row = [&](std::int64_t record) {
+    float first = 0;
+    std::int64_t label = 0;
+    std::memcpy(&first, records.read(record, 0, memory).data(), sizeof first);
+    std::memcpy(&label, records.read(record, 1, memory).data(), sizeof label);
+    ASSERT_EQ(first, static_cast<float>(10'000 * (record / 3000) + 2 * (record % 3000)));
+    ASSERT_EQ(label, 100 + record % 3000);
+  };
+  counted.calls = 0;
+  for (std::int64_t record = 0; record < 9000; ++record) expect_row(record);
+  EXPECT_EQ(counted.calls, 6);  // in order, each array once
+  for (std::int64_t const record : {0, 3000, 6000, 1}) expect_row(record);
+  EXPECT_EQ(counted.calls, 14);  // files in turn, each array again
 }
 
 TEST(npz_rows, of_damaged_compressed_arrays_are_refused) {

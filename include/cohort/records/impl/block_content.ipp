@@ -65,7 +65,8 @@ std::vector<std::byte> with_gzip_frame(std::span<std::byte const> deflated, std:
 }
 
 std::vector<std::byte> unpack(packed_block const& block, std::vector<std::byte> stored,
-                              io::inflater const& inflate, std::function<std::string()> const& where) {
+                              io::inflater const& inflate, std::function<std::string()> const& where,
+                              std::uint64_t most) {
   if (block.has_fletcher32) {
     std::uint32_t wanted = 0;
     if (stored.size() >= sizeof wanted) {
@@ -82,7 +83,7 @@ std::vector<std::byte> unpack(packed_block const& block, std::vector<std::byte> 
   if (block.packing != packed_block::compression::none) {
     if (block.packing == packed_block::compression::deflate)
       stored = with_gzip_frame(stored, block.crc, block.bytes);
-    std::vector<std::byte> inflated(block.bytes);
+    std::vector<std::byte> inflated(static_cast<std::size_t>(std::min(block.bytes, most)));
     bytes = block.packing == packed_block::compression::lzf ? expand_lzf(stored, inflated).value_or(0)
                                                             : inflate(stored, inflated, block.bytes, where);
     stored = std::move(inflated);

@@ -33,7 +33,7 @@ struct npz_array {
 };
 
 /// Returns the location and layout of an array in a .npz file. A compressed array is decompressed, which
-/// verifies its checksum.
+/// verifies its checksum, but only its header is stored.
 npz_array find_npz_array(zip_directory const& archive, std::string const& array, std::string const& path,
                          io::inflater const& inflate) {
   zip_entry const* const entry = archive.find(array + ".npy");
@@ -64,7 +64,9 @@ npz_array find_npz_array(zip_directory const& archive, std::string const& array,
                            .packed = entry->packed,
                            .packing = packed_block::compression::deflate,
                            .crc = entry->crc};
-  return {layout_of(unpack(block, {bytes.begin(), bytes.end()}, inflate, [&] { return where; })), block};
+  std::vector<std::byte> const begin = unpack(
+      block, {bytes.begin(), bytes.end()}, inflate, [&] { return where; }, longest_npy_prefix);
+  return {layout_of(begin), block};
 }
 
 }  // namespace cohort::detail

@@ -12,6 +12,8 @@
 
 namespace cohort {
 
+static_assert(sizeof(packed_block) <= 48);  // the documented memory of an index
+
 struct record_set::content {
   struct file {
     std::uint64_t bytes = 0;
