@@ -114,6 +114,15 @@ TEST(hdf5_chunks, are_refused_with_the_reason) {
   expect_parts(says("undefined"),
                {"chunks of the array were never written", "undefined",
                 "expected 4 chunks, or a fill value, got 0 written chunks; write all rows"});
+  auto const too_many = [] {
+    detail::hdf5_file const file(path, path);
+    detail::hdf5_array array = file.array("plain");
+    array.extents[0] = 7'000'000'000;
+    file.chunks("plain", array);
+  };
+  expect_parts(refused<data_error>(too_many),
+               {"the array has more chunks than the file can contain", "plain", "expected at most ",
+                " chunks, got more; write all rows, or shorten the array"});
   auto const weights = [] { detail::hdf5_file(path, path).read("plain", {7, 5, 3}); };
   expect_parts(refused<data_error>(weights), {"chunked or compressed", "plain", "as Keras writes it"});
 }

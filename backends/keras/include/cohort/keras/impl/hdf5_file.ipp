@@ -708,13 +708,12 @@ std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array co
     total = along[axis] > 0 && total > most / along[axis] ? most + 1 : total * along[axis];
     content *= of.chunk[axis];
   }
-  auto const refuse_missing = [&](std::string expected, std::uint64_t entries) {
-    refuse(path, "chunks of the array were never written", std::move(expected),
-           text_of({entries, " written chunks"}), "write all rows, or shorten the array (resize)");
-  };
+  constexpr char const* remedy = "write all rows, or shorten the array (resize)";
   std::vector<hdf5_chunk> found;
   if (total == 0) return found;
-  if (total > most) refuse_missing(text_of({"at most ", most, " chunks"}), 0);
+  if (total > most)
+    refuse(path, "the array has more chunks than the file can contain",
+           text_of({"at most ", most, " chunks"}), "more", remedy);
   found.resize(static_cast<std::size_t>(total));
   std::uint64_t entries = 0, stored = 0;
   auto const add = [&](block& entry) {
@@ -748,7 +747,9 @@ std::vector<hdf5_chunk> hdf5_file::chunks(std::string const& path, hdf5_array co
     ++entries;
   };
   if (of.first != ~std::uint64_t{0}) for_each_entry(of.first, 1, entry_bytes, add);
-  if (entries < total && !of.fill) refuse_missing(text_of({total, " chunks, or a fill value"}), entries);
+  if (entries < total && !of.fill)
+    refuse(path, "chunks of the array were never written", text_of({total, " chunks, or a fill value"}),
+           text_of({entries, " written chunks"}), remedy);
   return found;
 }
 
