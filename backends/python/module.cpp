@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -274,9 +275,15 @@ struct model {
   }
 
   /// Returns the `count` most probable classes of each example as pairs of name and probability. Of equal
-  /// probabilities, the first is more probable.
+  /// probabilities, the first is more probable; NaN is less probable than any number.
   nb::object top_classes(nb::handle probabilities, std::int64_t count, nb::handle output) const {
-    tensor_info const& of = outputs[static_cast<std::size_t>(output.is_none() ? 0 : selected(output).at(0))];
+    std::vector<std::int32_t> const indices =
+        output.is_none() ? std::vector<std::int32_t>{0} : selected(output);
+    if (indices.size() != 1)
+      raise(cohort_argument_error,
+            "an argument is out of range (output): expected the name of one output, got "
+                + std::to_string(indices.size()) + " names");
+    tensor_info const& of = outputs[static_cast<std::size_t>(indices[0])];
     auto const classes = static_cast<std::int64_t>(of.classes.size());
     if (classes == 0)
       raise(cohort_data_error,
@@ -299,8 +306,9 @@ struct model {
     std::vector<std::size_t> order(of.classes.size());
     for (std::int64_t i = 0; i < examples; ++i, row += classes) {
       std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return row[a] > row[b] || (!std::isnan(row[a]) && std::isnan(row[b]));
+      });
       nb::list best;
       for (std::int64_t k = 0; k < count; ++k) {
         std::size_t const which = order[static_cast<std::size_t>(k)];

@@ -102,6 +102,13 @@ class module(unittest.TestCase):
         some = numpy.array([[0.25, 0.5, 0.25], [0, 0, 1]], "float32")
         self.assertEqual(model.top_classes(some, count=2), [[("eins", 0.5), ("null", 0.25)], [("zwölf", 1.0), ("null", 0.0)]])
         self.assertEqual(model.top_classes(some[:0]), [])
+        self.assertEqual(model.top_classes(some, output=["digit"]), model.top_classes(some))
+        for names, count in (([], 0), (["digit", "even"], 2)):
+            self.refused("argument_error", f"an argument is out of range (output): expected the name of one output, got {count} names",
+                         model.top_classes, some, output=names)
+        unknown = numpy.array([[numpy.nan, 0.25, 0.5], [0.5, numpy.nan, numpy.nan], [numpy.nan] * 3], "float32")
+        self.assertEqual([[name for name, _ in best] for best in model.top_classes(unknown, count=3)],
+                         [["zwölf", "eins", "null"], ["null", "eins", "zwölf"], ["null", "eins", "zwölf"]])
         self.refused("argument_error", "an argument is out of range (count): expected 1 to 3, got 4", model.top_classes, some, 4)
         self.refused("shape_error", "the array has another shape (probabilities): expected nx3, got 2x2", model.top_classes,
                      numpy.ones((2, 2), "float32"))
