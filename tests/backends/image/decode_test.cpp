@@ -137,6 +137,9 @@ TEST(decode, reports_the_format_of_other_files_and_how_to_convert_them) {
                                                             {"WebP", "RIFF\x24\0\0\0WEBPVP8 "sv},
                                                             {"AVIF", "\0\0\0 ftypavif"sv},
                                                             {"HEIF", "\0\0\0 ftypheic"sv},
+                                                            {"HEIF", "\0\0\0 ftyphevc"sv},
+                                                            {"HEIF", "\0\0\0 ftypmif1"sv},
+                                                            {"HEIF", "\0\0\0 ftypmsf1"sv},
                                                             {"JPEG 2000", "\0\0\0 jP  "sv},
                                                             {"JPEG XL", "\0\0\0 JXL "sv},
                                                             {"JPEG XL", "\xff\x0a"sv},
@@ -145,6 +148,8 @@ TEST(decode, reports_the_format_of_other_files_and_how_to_convert_them) {
   for (auto const& [kind, first] : kinds)
     expect_parts(refusal_of(file_of(first)),
                  {("format is " + kind + ": convert it").c_str(), "mogrify -format png"});
+  std::string const video = refusal_of(file_of("\0\0\0 ftypisom"sv));
+  EXPECT_EQ(video.find("convert it"), std::string::npos) << video;
   for (auto first : {"<!DOCTYPE html>"sv, "<!doctype html>"sv, "<html>"sv})
     expect_parts(refusal_of(file_of(first)), {"a web page", "get the image again"});
   expect_parts(refusal_of(file_of("version https://git-lfs.github.com")), {"`git lfs pull`"});

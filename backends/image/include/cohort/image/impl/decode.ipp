@@ -47,9 +47,10 @@ struct other_kind {
 };
 
 inline constexpr other_kind other_kinds[] = {
-    {"GIF", 0, "GIF8"},     {"BMP", 0, "BM"},           {"TIFF", 0, {"II*\0", 4}}, {"TIFF", 0, {"MM\0*", 4}},
-    {"WebP", 8, "WEBP"},    {"AVIF", 4, "ftypavi"},     {"HEIF", 4, "ftyp"},       {"JPEG 2000", 4, "jP  "},
-    {"JPEG XL", 4, "JXL "}, {"JPEG XL", 0, "\xff\x0a"}, {"SVG", 0, "<svg"},        {"PDF", 0, "%PDF"}};
+    {"GIF", 0, "GIF8"},         {"BMP", 0, "BM"},       {"TIFF", 0, {"II*\0", 4}}, {"TIFF", 0, {"MM\0*", 4}},
+    {"WebP", 8, "WEBP"},        {"AVIF", 4, "ftypavi"}, {"HEIF", 4, "ftyphei"},    {"HEIF", 4, "ftyphev"},
+    {"HEIF", 4, "ftypmif"},     {"HEIF", 4, "ftypmsf"}, {"JPEG 2000", 4, "jP  "},  {"JPEG XL", 4, "JXL "},
+    {"JPEG XL", 0, "\xff\x0a"}, {"SVG", 0, "<svg"},     {"PDF", 0, "%PDF"}};
 
 /// Returns what to do with a file that is neither a JPEG nor a PNG; empty for an unknown kind.
 ///
