@@ -509,6 +509,37 @@ TEST(fitted_pipeline, refuses_numbers_that_may_be_dates) {
                 "the settings format_of(schema)", "got 20241231"});
 }
 
+TEST(fitted_pipeline, refuses_dates_only_if_all_training_rows_are_dates) {
+  table_schema const plain{{{.name = "day", .type = column_type::time}}};
+  std::vector<data_table> const dates{parsed("day\n20010203\nNA\n", "a.csv", plain),
+                                      parsed("day\nNA\n20010204\n", "b.csv", plain)};
+  std::vector<data_table> seconds = dates;
+  seconds.push_back(parsed("day\n20019999\n", "c.csv", plain));
+  auto const pieces = [](std::vector<data_table> const& of) -> table_pieces {
+    return [&of](auto const& use) {
+      for (data_table const& one : of) use(one);
+    };
+  };
+  fitted_pipeline const p({plain, {}}, pieces(seconds));
+  EXPECT_EQ(p.apply(table_row{20010203.0})->at(0), row_value(20010203.0));
+  EXPECT_EQ(numbers(p.apply(dates[0]), "day"), (values{20010203, -1}));
+  expect_parts(refused<data_error>([&] {
+                 fitted_pipeline({plain, {}}, pieces(dates));
+               }),
+               {"a column of times contains numbers that are dates (a.csv, column day, row 1): expected "
+                "seconds since 1970",
+                "got 20010203"});
+  launch<threads>(3, [&](communicator& world) {
+    auto const rank = static_cast<std::size_t>(world.rank());
+    fitted_pipeline const of_seconds({plain, {}}, seconds[rank], world);
+    EXPECT_EQ(of_seconds.report().rows, 5);
+    expect_parts(refused<data_error>([&] {
+                   fitted_pipeline({plain, {}}, dates[rank % 2], world);
+                 }),
+                 {"numbers that are dates (a.csv, column day, row 1, rank 0)", "got 20010203"});
+  });
+}
+
 TEST(fitted_pipeline, skips_and_counts_rows_that_do_not_match_the_schema) {
   table_schema strict = schema;
   strict.columns[1].required = true;

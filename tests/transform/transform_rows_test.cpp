@@ -40,6 +40,16 @@ TEST(transform_rows, contain_times_in_the_format_of_the_column) {
   EXPECT_EQ(fitted.apply(table_row{"31/12/2024"})->at(0), row_value(1735603200.0));
 }
 
+TEST(transform_rows, contain_times_with_blanks_around_them_as_rows_of_files) {
+  data_table const table = table_of(schema, {{{}, " Rome", " 1970-01-01T00:00:09Z\t"}});
+  EXPECT_EQ(table.numbers<double>("when")[0], 9);
+  EXPECT_EQ(table.texts("city")[0], " Rome");
+  table_schema const days{{{.name = "day", .type = column_type::time, .format = "%d/%m/%Y"}}};
+  fitted_pipeline const fitted({.schema = days}, table_of(days, {}));
+  EXPECT_EQ(fitted.apply(table_row{"\t31/12/2024 "})->at(0), row_value(1735603200.0));
+  expect_parts(refused<data_error>([&] { table_of(days, {{"31/12/2024 10"}}); }), {"got \"31/12/2024 10\""});
+}
+
 TEST(transform_rows, with_values_of_another_type_are_refused) {
   expect_parts(refused<shape_error>([] {
                  table_of(schema, {{1.0, "a"}});

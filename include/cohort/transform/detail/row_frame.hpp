@@ -99,6 +99,31 @@ transform_report read_report(byte_reader& in);
 /// Counts a row that does not match the schema.  Errors: with bad_record::stop data_error.
 void refuse_row(transform_settings const& how, transform_report& report, refusal why);
 
+/// Finds columns of times whose numbers may be dates of eight digits, such as 20241231, in place of seconds:
+/// all numbers in the training rows of all ranks are such dates. A single row, or a piece of the rows, may
+/// contain seconds that look like a date.
+class date_check {
+ public:
+  explicit date_check(table_schema const& schema);
+
+  /// Adds rows of this rank; `rank`: as transform_settings::rank.
+  void add(data_table const& rows, int rank);
+  void write(byte_writer& out) const;
+  /// Adds the rows of another rank, as `write` wrote them.
+  void merge(byte_reader& in);
+  /// Throws data_error with the place of the first number of such a column.
+  void check() const;
+
+ private:
+  struct column {
+    std::string name{};
+    bool has_seconds = false;      // a number is no date
+    std::string where{}, first{};  // place and text of the first number; empty: none
+  };
+
+  std::vector<column> columns_{};
+};
+
 /// Returns a frame with the columns of `schema` in a table.
 ///
 /// Errors    data_error naming the table if it lacks a column; with bad_record::stop for a row that does not

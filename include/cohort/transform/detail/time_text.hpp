@@ -9,6 +9,9 @@
 
 namespace cohort::detail {
 
+/// Returns a text without the blanks and tabs around it.
+std::string_view trimmed(std::string_view text);
+
 /// Parses a time as ISO 8601: a date, optionally followed by T or a space and hh:mm, hh:mm:ss or
 /// hh:mm:ss.fraction, and Z or an offset ±hh:mm. Returns seconds since 1970-01-01T00:00:00 UTC; nullopt for
 /// any other text. Years are 0000 to 9999 in the Gregorian calendar; a leap second counts as the next second.

@@ -17,12 +17,13 @@
 
 namespace cohort::detail {
 
-/// Runs one pass over this rank's training rows, and adds them to the statistics.
+/// Runs one pass over this rank's training rows, and adds them to the statistics and the check of dates.
 void gather_statistics(pipeline_program const& program, pass_plan const& plan, table_pieces const& training,
                        transform_settings const& how, std::vector<step_statistics>& statistics,
-                       transform_report& report) {
+                       date_check& dates, transform_report& report) {
   training([&](data_table const& piece) {
     row_frame frame = frame_of(piece, program.how.schema, how, report);
+    dates.add(piece, how.rank);
     auto next = statistics.begin();
     for (std::size_t i = 0; i < plan.steps.size() && next != statistics.end(); ++i) {
       if (plan.steps[i].action == step_action::apply) apply_step(program, i, frame, how, report);
@@ -47,10 +48,11 @@ std::vector<step_statistics> statistics_of(pipeline_program const& program, pass
   return all;
 }
 
-std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statistics,
+std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statistics, date_check const& dates,
                                      transform_report const& report) {
   byte_writer out;
   write_report(out, report);
+  dates.write(out);
   for (step_statistics const& one : statistics) one.write(out);
   return out.release();
 }
@@ -69,9 +71,10 @@ std::shared_ptr<pipeline_program> same_program(transform_pipeline how, communica
 }
 
 void merge_pass(std::span<std::byte const> bytes, int rank, std::vector<step_statistics>& statistics,
-                transform_report& report) {
+                date_check& dates, transform_report& report) {
   byte_reader in(bytes, text_of({"statistics of rank ", rank}));
   report.add(read_report(in));
+  dates.merge(in);
   for (step_statistics& one : statistics) one.merge(in);
   in.end();
 }
@@ -201,20 +204,24 @@ void fitted_pipeline::fit(table_pieces const& training, communicator* world, tra
     detail::pass_plan const plan = detail::plan_of(*program_, detail::plan_purpose::pass);
     std::vector<detail::step_statistics> mine = detail::statistics_of(*program_, plan, how.max_distinct);
     std::vector<detail::step_statistics> whole = mine;
+    detail::date_check read_dates(program_->how.schema), dates = read_dates;
     transform_report read;
-    auto const pass = [&] { detail::gather_statistics(*program_, plan, training, how, mine, read); };
+    auto const pass = [&] {
+      detail::gather_statistics(*program_, plan, training, how, mine, read_dates, read);
+    };
     program_->report = {};
     auto const merge = [&](std::span<std::byte const> bytes, int rank) {
-      detail::merge_pass(bytes, rank, whole, program_->report);
+      detail::merge_pass(bytes, rank, whole, dates, program_->report);
     };
     if (world) {
       all_or_none(*world, "fitted_pipeline", "cannot fit the pipeline", pass);
-      gathered const all = world->allgatherv(detail::bytes_of_pass(mine, read));
+      gathered const all = world->allgatherv(detail::bytes_of_pass(mine, read_dates, read));
       for (int rank = 0; rank < world->size(); ++rank) merge(all.of(rank), rank);
     } else {
       pass();
-      merge(detail::bytes_of_pass(mine, read), 0);
+      merge(detail::bytes_of_pass(mine, read_dates, read), 0);
     }
+    dates.check();
     for (detail::step_statistics const& one : whole) {
       program_->fitted[one.step()] = one.result();
       one.check(notices);

@@ -183,9 +183,7 @@ inline bool accepts_number(column_schema const& column, double value) {
 /// Parses a text in a column of numbers. `signs`: those of the table's numbers.
 std::optional<double> parse_number(column_schema const& column, number_format const& signs,
                                    std::string_view text) {
-  auto const is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  text = trimmed(text);
   if (!column.format.empty()) return parse_time(text, column.format);
   if (column.type == column_type::time)
     if (auto const time = parse_time(text)) return time;
@@ -194,22 +192,62 @@ std::optional<double> parse_number(column_schema const& column, number_format co
   return value;
 }
 
-/// Refuses numbers in a column of times whose meaning is open: numbers in place of texts with a format, and
-/// seconds all of which are also dates of eight digits.
+/// Refuses numbers in place of texts in a column of times with a format.
 template <class T>
-void check_times(data_table const& table, column_schema const& column, std::span<T const> values) {
+void check_format(data_table const& table, column_schema const& column, std::span<T const> values) {
+  if (column.format.empty()) return;
   auto const first = std::ranges::find_if(values, [](T value) { return is_finite(value); });
-  if (column.type != column_type::time || first == values.end()) return;
-  std::string const got = text_of({static_cast<double>(*first)});
-  auto const row = static_cast<std::size_t>(first - values.begin());
-  if (!column.format.empty())
-    refuse_value(table, "a column of times with a format contains numbers", column.name, row,
-                 "texts: read the table with the settings format_of(schema)", got);
-  if (std::ranges::all_of(values, [](T value) { return !is_finite(value) || is_date_of_digits(value); }))
-    refuse_value(table, "a column of times contains numbers that are dates", column.name, row,
-                 "seconds since 1970; or in the column's schema the format \"%Y%m%d\"; or the type number if "
-                 "the numbers are no times",
-                 got);
+  if (first != values.end())
+    refuse_value(table, "a column of times with a format contains numbers", column.name,
+                 static_cast<std::size_t>(first - values.begin()),
+                 "texts: read the table with the settings format_of(schema)",
+                 text_of({static_cast<double>(*first)}));
+}
+
+date_check::date_check(table_schema const& schema) {
+  for (column_schema const& column : schema.columns)
+    if (column.type == column_type::time && column.format.empty()) columns_.push_back({.name = column.name});
+}
+
+void date_check::add(data_table const& rows, int rank) {
+  with_real(rows.number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    for (column& to : columns_) {
+      if (to.has_seconds || !rows.has(to.name) || rows.has_texts(to.name)) continue;
+      std::span<real const> const values = rows.numbers<real>(to.name);
+      for (std::size_t row = 0; row < values.size() && !to.has_seconds; ++row) {
+        if (!is_finite(values[row])) continue;
+        to.has_seconds = !is_date_of_digits(values[row]);
+        if (!to.first.empty()) continue;
+        to.first = text_of({static_cast<double>(values[row])});
+        to.where = place_of_row(rows.name(), to.name, rows.row_number(static_cast<int>(row)), rank);
+      }
+    }
+  });
+}
+
+void date_check::write(byte_writer& out) const {
+  for (column const& from : columns_) out.word(from.has_seconds ? 1 : 0).text(from.where).text(from.first);
+}
+
+void date_check::merge(byte_reader& in) {
+  for (column& to : columns_) {
+    to.has_seconds = in.word() != 0 || to.has_seconds;
+    std::string_view const where = in.text(), first = in.text();
+    if (!to.first.empty()) continue;
+    to.where = where;
+    to.first = first;
+  }
+}
+
+void date_check::check() const {
+  for (column const& one : columns_)
+    if (!one.has_seconds && !one.first.empty())
+      throw data_error({.what = "a column of times contains numbers that are dates",
+                        .where = one.where,
+                        .expected = "seconds since 1970; or in the column's schema the format \"%Y%m%d\"; or "
+                                    "the type number if the numbers are no times",
+                        .got = one.first});
 }
 
 /// Reads a column of numbers.
@@ -226,12 +264,13 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
   };
   if (!table.has_texts(column.name)) {
     std::span<T const> const from = table.numbers<T>(column.name);
-    check_times(table, column, from);
+    check_format(table, column, from);
     for (std::size_t row = 0; row < rows; ++row) add(row, static_cast<double>(from[row]));
     return made;
   }
   text_column const texts = table.texts(column.name);
   std::vector<std::optional<double>> parsed;
+  std::vector<std::string> accepted(texts.vocabulary.size());  // for messages; empty: not needed yet
   for (std::string const& text : texts.vocabulary)
     parsed.push_back(parse_number(column, number_format_of(table), text));
   for (std::size_t row = 0; row < rows; ++row) {
@@ -243,8 +282,9 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
       continue;
     }
     made.f64.push_back(missing);
-    bad.refuse(row, schema_mismatch, column.name, accepted_by(column, texts[row]),
-               quote_for_error(texts[row]));
+    std::string& expected = accepted[static_cast<std::size_t>(code)];
+    if (expected.empty()) expected = accepted_by(column, texts[row]);
+    bad.refuse(row, schema_mismatch, column.name, expected, quote_for_error(texts[row]));
   }
   return made;
 }

@@ -27,6 +27,14 @@ constexpr int days_of_month(int year, int month) {
   return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 /// Reads the parts of a time.
 struct time_parser {
   std::string_view rest;
@@ -163,8 +171,6 @@ inline time_directive const* directive_at(std::string_view format) {
   auto const found = std::ranges::find(time_directives, format[1], &time_directive::letter);
   return found == time_directives.end() ? nullptr : &*found;
 }
-
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// Reads a time in a format.
 class format_parser {

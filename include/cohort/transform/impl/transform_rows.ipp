@@ -25,12 +25,13 @@ class column_of_rows {
     auto const* const text = std::get_if<std::string>(&value);
     auto const* const number = std::get_if<double>(&value);
     if (to_.is_text) {
-      if (number || (text && !schema_.format.empty() && !parse_time(*text, schema_.format))) return false;
+      if (number || (text && !schema_.format.empty() && !parse_time(trimmed(*text), schema_.format)))
+        return false;
       to_.codes.push_back(text ? texts_.code_of(texts_.key_of(*text)) : -1);
       return true;
     }
     std::optional<double> const time =
-        text && schema_.type == column_type::time ? parse_time(*text) : std::nullopt;
+        text && schema_.type == column_type::time ? parse_time(trimmed(*text)) : std::nullopt;
     if (text && !time) return false;
     to_.f64.push_back(number ? *number : time ? *time : std::numeric_limits<double>::quiet_NaN());
     return true;
