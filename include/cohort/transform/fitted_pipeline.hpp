@@ -37,8 +37,9 @@ struct pipeline_program;
 ///           plus the text for each distinct text.
 /// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error if a
 ///           table in memory lacks a column (setting_error for a file); if a row does not match the schema,
-///           with file, column, row and rank, unless rows are skipped; if a step has no values to learn from;
-///           for more than max_distinct different values. If one rank throws, all ranks throw.
+///           with file, column, row and rank, unless rows are skipped; if all numbers of a column of times
+///           are dates such as 20241231; if a step has no values to learn from; for more than max_distinct
+///           different values. If one rank throws, all ranks throw.
 /// Exact     the results are bitwise equal for the same training rows in any order, in any pieces and on any
 ///           ranks; all ranks get equal results.
 class fitted_pipeline {
