@@ -616,6 +616,17 @@ TEST(run_document, explains_errors_in_the_terms_of_documents) {
   run.set("data", R"({"series": {"file": "s.csv", "length": 3}})", "--set data");
   EXPECT_EQ(run.explain("see table_settings::missing"), "see data.series.format.missing");
   EXPECT_EQ(run.explain("a (window_settings::length): b"), "a (--set data, data.series.length): b");
+  run.set("optimizer.average_decay", "1", "--set o");
+  EXPECT_EQ(run.explain("a (training_settings::average_decay): b"),
+            "a (--set o, optimizer.average_decay): b");
+  EXPECT_EQ(run.explain("see training_settings::workers"), "see training.workers");
+  std::string const notice = "a (b.png): orientation 6; .apply_exif_orientation = true shows it";
+  run.set("data", R"({"images": {"folder": "photos"}})", "--set data");
+  EXPECT_EQ(run.explain(notice),
+            "a (b.png): orientation 6; data.images.apply_exif_orientation: true shows it");
+  run.set("data", R"({"records": {"files": ["a.tar"], "classes": 2}})", "--set data");
+  EXPECT_EQ(run.explain(notice),
+            "a (b.png): orientation 6; data.records.content.images.apply_exif_orientation: true shows it");
 }
 
 // ---- every field with a wrong value ---------------------------------------------------------------------

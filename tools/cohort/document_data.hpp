@@ -295,7 +295,7 @@ inline document_data load(cohort::series_source const& from, std::uint64_t) {
 #if HAS_IMAGE
 /// `keyed`: the path of an image is the key of its example.
 inline document_data load(cohort::images_source const& from, std::uint64_t seed, bool keyed = false) {
-  cohort::image_settings how = settings_of(from.options);
+  cohort::image_settings how = settings_of(from.options, from);
   how.keyed = keyed;
   if (!from.words.empty()) how.words = cohort::class_words(from.words);
   cohort::image_folder const all(from.folder, how);

@@ -2,7 +2,9 @@
 #pragma once
 // The images of a run document: HAS_IMAGE is 1 if this program is built with the component image.
 #include <cohort/configuration/data_source.hpp>
+#include <cohort/configuration/run_document.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/sink.hpp>
 #if __has_include(<cohort/image.hpp>)
 #include <cohort/image.hpp>
 #define HAS_IMAGE 1
@@ -10,19 +12,27 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace cohort_program {
 
 #if HAS_IMAGE
-/// Returns settings with a counter of the images whose EXIF orientation is not applied.
-inline cohort::image_settings settings_of(cohort::image_options const& from) {
+/// Returns settings with a counter of the images whose EXIF orientation is not applied, and a log in the terms
+/// of documents. `data`: the source of the images.
+inline cohort::image_settings settings_of(cohort::image_options const& from,
+                                          cohort::data_source const& data) {
   using fit = cohort::image_options::fit;
   cohort::image_settings how{.channels = from.channels, .height = from.height, .width = from.width};
   if (from.other_sizes == fit::stretch) how.other_sizes = cohort::fitting::stretch;
   if (from.other_sizes == fit::cover) how.other_sizes = cohort::fitting::cover;
   how.salvage = from.salvage;
   how.apply_exif_orientation = from.apply_exif_orientation;
+  cohort::run_document run;
+  run.data = data;
+  how.log = [run = std::move(run), print = cohort::stderr_sink()](std::string_view line) {
+    print(run.explain(line));
+  };
   how.ignored_orientations = std::make_shared<std::atomic<std::int64_t>>(0);
   how.normalise.mean = from.mean;
   how.normalise.deviation = from.deviation;

@@ -259,7 +259,7 @@ inline cohort::dataset decoded(cohort::image_records const& images, cohort::reco
 inline record_sets load_content(cohort::image_content const& content, cohort::records_source const& from,
                                 named_class_list const& classes, cohort::record_decoding const& decoding,
                                 std::uint64_t seed) {
-  cohort::image_settings how = settings_of(content.options);
+  cohort::image_settings how = settings_of(content.options, from);
   how.labels = classes.names;
   if (how.labels.empty())
     for (int number = 0; number < classes.count; ++number) how.labels.push_back(std::to_string(number));

@@ -246,10 +246,11 @@ TEST(image_folder, reports_once_that_orientations_are_not_applied_and_counts_the
   for (int epoch = 0; epoch < 2; ++epoch)
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(example_of(stored, i).pixels, cohort::decoded(plain, "x"));
   EXPECT_EQ(*count, 4);
-  EXPECT_EQ(lines, (std::vector<std::string>{
-                       "the EXIF orientation of an image is not applied (" + (at / "a/2.jpg")
-                       + "): orientation 3; apply_exif_orientation = true shows such images upright; further "
-                         "images are not listed"}));
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{
+                "the EXIF orientation of an image is not applied (" + (at / "a/2.jpg")
+                + "): orientation 3; .apply_exif_orientation = true shows such images upright; further "
+                  "images are not listed"}));
   how.log = {};
   how.ignored_orientations = nullptr;
   example_of(image_folder(at.path(), how), 2);

@@ -523,6 +523,7 @@ class train_command(unittest.TestCase):
             return
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr.count("the EXIF orientation of an image is not applied ("), 1)
+        self.assertIn("; data.images.apply_exif_orientation: true shows such images upright", done.stderr)
         self.assertRegex(done.stdout, r"EXIF orientations: not applied in ([6-9]|1\d) reads of images\n")
         applied = self.run_it(self.write(document), "--set", "data.images.apply_exif_orientation=true")
         self.assertNotIn("EXIF", applied.stdout + applied.stderr)

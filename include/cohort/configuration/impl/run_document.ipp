@@ -426,17 +426,19 @@ std::vector<std::string_view> names_in_table(Table part) {
 
 std::vector<document_term> terms_of(run_document run) {
   std::string const data = text_of({"data.", data_names[run.data.index()]});
+  bool const is_records = std::holds_alternative<records_source>(run.data);
   std::vector<document_term> terms{
       {"table_settings", data + ".format", names_in_table(table_settings())},
       {"encoder_settings", data, names_in_table(encoder_settings())},
       {"window_settings", data, names_in_table(window_settings())},
-      {"image_settings", data, names_in_table(image_options())},
+      {"image_settings", is_records ? data + ".content.images" : data, names_in_table(image_options())},
       {"split_settings", data, names_in_table(table_source())},
       {"normalisation_settings", "normalise", names_in_table(normalisation_settings())},
       {"evaluation_settings", "evaluation", names_in_table(evaluation_settings())},
       {"optimizer_settings", "optimizer", names_in_table(optimizer_part{run.training})}};
   for (std::string_view const type : {"fit_settings", "loader_settings", "training_settings"})
     terms.push_back({type, "training", names_in_table(training_part{run})});
+  terms.push_back({"training_settings", "optimizer", names_in_table(optimizer_part{run.training})});
   return terms;
 }
 

@@ -122,7 +122,7 @@ void image_reader::report_orientation(std::span<std::byte const> file, std::stri
   if (orientation == 1 || (*settings_.ignored_orientations)++ > 0 || !settings_.log) return;
   settings_.log(
       text_of({"the EXIF orientation of an image is not applied (", where, "): orientation ", orientation,
-               "; apply_exif_orientation = true shows such images upright; further images are not "
+               "; .apply_exif_orientation = true shows such images upright; further images are not "
                "listed"}));
 }
 
