@@ -67,7 +67,8 @@ struct fixture {
       for (int phase = 0; phase < updates.phases(workers); ++phase)
         for (int w = 0; w < workers; ++w) updates.measure(phase, {w, workers, parts, step});
       for (int w = 0; w < workers; ++w) updates.apply({w, workers, parts, step});
-      for (int w = 0; updates.constrains(workers) && w < workers; ++w) updates.constrain(w, workers);
+      for (int w = 0; updates.constrains(workers) && w < workers; ++w)
+        updates.constrain({w, workers, parts, step});
     }
   }
 };
@@ -273,6 +274,32 @@ TYPED_TEST(any_parameter_update, fulfils_the_constraints) {
     held.update(settings, workers);
     EXPECT_EQ(held.parameters(), expected) << workers;
     EXPECT_NE(held.parameters(), free.parameters());
+  }
+}
+
+TYPED_TEST(any_parameter_update, averages_a_constrained_parameter_once_per_step) {
+  using T = TypeParam;
+  optimizer_settings const settings{.rule = sgd{.learning_rate = 0.5}, .constraint = constraint::max_norm{1}};
+  for (int const workers : {1, 3}) {
+    fixture<T> held;
+    parameter_update updates(held.store, settings, 0.5);
+    std::vector<std::vector<T>> expected;
+    for (int step = 0; step < 3; ++step) {
+      for (int w = 0; w < workers; ++w) updates.apply({w, workers, held.parts, step});
+      for (int w = 0; updates.constrains(workers) && w < workers; ++w)
+        updates.constrain({w, workers, held.parts, step});
+      updates.constrain(0, 1);  // not an update
+      auto const now = held.parameters();
+      if (step == 0) expected = now;
+      for (std::size_t p = 0; p < now.size(); ++p)
+        for (std::size_t i = 0; i < now[p].size(); ++i) expected[p][i] = (expected[p][i] + now[p][i]) / 2;
+    }
+    for (std::size_t p = 0; p < expected.size(); ++p) {
+      std::vector<T> const found = held.run.dense(static_cast<int>(p), updates.average());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], expected[p][i], sizeof(T) == 4 ? 1e-5 : 1e-13)
+            << "parameter " << p << " element " << i << ", workers " << workers;
+    }
   }
 }
 

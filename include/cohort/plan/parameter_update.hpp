@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <atomic>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
@@ -32,7 +31,7 @@ struct update_request {
 ///           one is the moving average of the trained parameters; for the formula, see training_settings.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
-///           constrains(workers), all wait again and call constrain.
+///           constrains(workers), all wait again and call constrain with the request.
 /// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
 ///           parameter_set::freeze has not frozen; for an optimizer of the program on a device.
 /// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker, so
@@ -70,7 +69,7 @@ class parameter_update {
     apply(request);
     if (!constrains(request.workers)) return;
     wait();
-    constrain(request.worker, request.workers);
+    constrain(request);
   }
 
   /// Returns whether ranges of parameters can be updated at different times: no norm of whole tensors is
@@ -92,7 +91,10 @@ class parameter_update {
   /// constrain.
   bool constrains(int workers) const { return workers > 1 && has_constraints(); }
 
-  /// Performs a worker's share of the constraints.
+  /// Performs a worker's share of the constraints, and updates the average of the constrained parameters.
+  void constrain(update_request const& request);
+  /// Performs a worker's share of the constraints after a change that is not an update. The average is
+  /// unchanged.
   void constrain(int worker, int workers);
   /// Applies the constraints to dense canonical elements of all parameters, for example a mean that has not
   /// been written to the master yet.
@@ -156,7 +158,6 @@ class parameter_update {
   detail::parameter_rules rules_;
   double rate_factor_ = 1;
   double average_decay_;
-  std::atomic<std::int64_t> step_{0};  // of the last apply
   std::vector<buffer> arrays_;
   std::vector<std::byte*> state_;  // addresses of arrays_
   std::optional<detail::arena_sums> gradient_squares_;

@@ -74,18 +74,23 @@ void parameter_update::measure(int phase, update_request const& request) {
 void parameter_update::apply(update_request const& request) {
   for (int phase = 0; request.workers == 1 && phase < norm_phases(); ++phase) measure(phase, request);
   double const whole = network_factor();
-  step_.store(request.step, std::memory_order_relaxed);
   passes_.in_parallel([&](int thread, int threads) { apply_rules(request, whole, thread, threads); });
-  if (request.workers == 1) constrain(0, 1);
+  if (request.workers == 1) constrain(request);
+}
+
+void parameter_update::constrain(update_request const& request) {
+  constrain(request.worker, request.workers);
+  for (std::size_t c = static_cast<std::size_t>(request.worker); average() && c < constrained_.size();
+       c += static_cast<std::size_t>(request.workers)) {
+    parameter const& p = parameters_.table()[static_cast<std::size_t>(constrained_[c].p)];
+    update_average(request.step, p.offset, p.room);
+  }
 }
 
 void parameter_update::constrain(int worker, int workers) {
   for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
-       c += static_cast<std::size_t>(workers)) {
+       c += static_cast<std::size_t>(workers))
     detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_tensor<T>(constrained_[c]); });
-    parameter const& p = parameters_.table()[static_cast<std::size_t>(constrained_[c].p)];
-    if (average()) update_average(step_.load(std::memory_order_relaxed), p.offset, p.room);
-  }
 }
 
 void parameter_update::constrain(std::byte* dense) const {
