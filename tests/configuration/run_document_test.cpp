@@ -195,6 +195,15 @@ TEST(run_document, reports_file_line_path_and_the_nearest_field) {
       "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
+TEST(run_document, reads_a_decay_of_the_average_below_1) {
+  run_document const run = run_document::from_json(with(R"("optimizer": {"average_decay": 0.999})"));
+  EXPECT_EQ(run.training.average_decay, 0.999);
+  std::string const message = refused(with(R"("optimizer": {"average_decay": 1})"));
+  EXPECT_NE(message.find("$.optimizer.average_decay): expected a number of at least 0 and below 1, got 1"),
+            std::string::npos)
+      << message;
+}
+
 /// Schedules compute with doubles.
 TEST(run_document, refuses_steps_of_a_schedule_that_a_double_does_not_represent) {
   for (std::string const schedule :

@@ -46,7 +46,7 @@ template <class Visitor>
 void field_table(Visitor& v, optimizer_part part) {
   field_table(v, part.of.optimizer);
   v.field("plateau", part.of.plateau, nullable_codec<object_codec<reduce_on_plateau>>{});
-  v.field("average_decay", part.of.average_decay, sparse<real_codec>{{.most = 1}});
+  v.field("average_decay", part.of.average_decay, sparse<real_codec>{{.most = 1, .is_below = true}});
 }
 
 template <class Visitor>
