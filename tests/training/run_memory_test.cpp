@@ -98,6 +98,20 @@ TEST_F(run_memory_forecast, includes_the_memory_of_a_strategy) {
   });
 }
 
+TEST_F(run_memory_forecast, includes_the_average_and_the_parameters_of_predictions) {
+  examples const some;
+  training made = trainer<reference<float>>(net(), {.optimizer = {sgd{}}, .average_decay = 0.9});
+  run_memory const all = made.memory_of(some.data());
+  std::size_t const arena = made.parameters().arena_bytes();
+  EXPECT_EQ(all.parameters, 2 * arena);
+  EXPECT_EQ(all.optimizer_state, arena);
+  auto const limited = [](std::size_t most) {
+    trainer<reference<float>>(net(), {.optimizer = {sgd{}}, .average_decay = 0.9, .max_bytes = most});
+  };
+  EXPECT_NO_THROW(limited(4 * arena)) << "parameters, average, parameters of predictions, gradients";
+  EXPECT_THROW(limited(4 * arena - 1), memory_error);
+}
+
 TEST_F(run_memory_forecast, equals_the_sum_of_its_parts) {
   examples const some;
   training made = trainer<reference<float>>(net(), {.optimizer = {adam{}}, .workers = 2});

@@ -10,10 +10,11 @@ namespace cohort {
 
 /// The memory of a training run on this rank, known before it is allocated.
 ///
-/// Units     bytes. `gradients`, `activations`, `accumulation` and `staging` are sums over all workers.
-///           `accumulation`: only with several micro-batches. `staging`: copies of a batch for the kernels,
-///           if its element type is not the backend's or the arenas are in device memory. `batches`: the
-///           current batch and the prefetched batches. `exchange`: see strategy::bytes.
+/// Units     bytes. `parameters`: with average_decay, also the copy for predictions. `gradients`,
+///           `activations`, `accumulation` and `staging` are sums over all workers. `accumulation`: only with
+///           several micro-batches. `staging`: copies of a batch for the kernels, if its element type is not
+///           the backend's or the arenas are in device memory. `batches`: the current batch and the
+///           prefetched batches. `exchange`: see strategy::bytes.
 /// Exact     within 5 % of Cohort's peak for tensors. Not included: kernels' code, descriptors and threads'
 ///           stacks (15 to 26 MB on oneDNN); the data set; listeners; plans for evaluation and prediction;
 ///           messages of gradient sharing; rounding to pages (at most one page of 2 MiB per arena).

@@ -12,10 +12,10 @@
 
 namespace cohort::detail {
 
-/// A type-erased backend. `state_arrays`: number of the optimizers' state arrays. `make_plan_of` makes plans
-/// of another network, whose nodes have the same ids and parameters. `twin` makes a handle of the same
-/// network with separate parameters. `threads` sets the number of threads of the calling thread's kernels,
-/// and returns the former number.
+/// A type-erased backend. `state_arrays`: number of arenas of the optimizers' state; with average_decay, also
+/// the average and the parameters of the twin. `make_plan_of` makes plans of another network, whose nodes
+/// have the same ids and parameters. `twin` makes a handle of the same network with separate parameters.
+/// `threads` sets the number of threads of the calling thread's kernels, and returns the former number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;

@@ -38,7 +38,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
           .training = !graph_view(*owned).with_role(layer_role::loss).empty(),
           .max_bytes = std::numeric_limits<std::size_t>::max()});
   }
-  int const arrays = rules.state_arrays() + (settings.average_decay > 0 ? 1 : 0);
+  int const arrays = rules.state_arrays() + (settings.average_decay > 0 ? 2 : 0);
   std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + arrays + settings.workers);
   if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(

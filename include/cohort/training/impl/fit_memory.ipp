@@ -23,6 +23,7 @@ run_memory memory_of_fit(training_state& run, dataset const& data, fit_settings 
   bool const accumulates = how.accumulate > 1;
   auto const made = workers.plan_for({.examples = micro_batch, .accumulates = accumulates});
   run_memory all = memory_of_workers(*made, workers.size(), accumulates);
+  if (run.averaged) all.parameters += run.averaged->parameters->arena_bytes();
   all.optimizer_state = run.update().bytes();
   all.exchange = run.exchange_strategy->bytes(run.current_replica());
   add_examples(all, data.describe(), run.parameters(), how.batch, how.prefetch + 1, workers.size(),
