@@ -6,6 +6,7 @@
 #include <cohort/detail/text_table.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
 #include <utility>
@@ -35,11 +36,13 @@ void early_stopping_listener::on_epoch(training& run, epoch_report const& done) 
     best_epoch_ = done.epoch;
     checks_without_improvement_ = 0;
     if (how_.restore_best) {
+      detail::training_state& state = run.state();
+      detail::scoped_consensus const evaluated(*state.exchange_strategy, state.current_replica(), 1, true);
       parameter_set const& all = run.parameters();
       std::size_t const bytes = static_cast<std::size_t>(all.elements()) * bytes_of(all.type());
       if (best_parameters_.bytes() != bytes) best_parameters_ = buffer(bytes);
       type_ = all.type();
-      run.state().read_evaluated(best_parameters_.data());
+      all.read_all(all.master(), best_parameters_.data());
     }
     if (how_.on_best) how_.on_best(run);
   } else if (++checks_without_improvement_ >= how_.patience) {
