@@ -9,6 +9,8 @@
 #include <cohort/onednn.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/training/checkpoints.hpp>
 #include <cohort/training/early_stopping_listener.hpp>
 #include <cohort/training/load.hpp>
@@ -117,18 +119,20 @@ TEST(parameter_average, does_not_change_the_training) {
 TEST(parameter_average, is_the_same_on_all_ranks_and_resumes_with_the_same_bits) {
   bright_thirds const examples(64);
   std::string const folder = testing::TempDir() + "parameter_average_checkpoints";
-  auto const check = [&](auto const& how) {
+  training_settings constrained = with(0.9, 2);
+  constrained.optimizer.constraint = constraint::max_norm{0.5};
+  auto const check = [&](auto const& how, training_settings const& settings) {
     std::filesystem::remove_all(folder);
     std::vector<float> expected[2], resumed[2];
     tensor_view const images(examples.pixels.data(), shape{64, 1, 8, 8});
     launch<threads>(2, [&](communicator& world) {
       auto const rank = static_cast<std::size_t>(world.rank());
-      training run = trainer<reference<float>>(net, world, how, with(0.9, 2));
+      training run = trainer<reference<float>>(net, world, how, settings);
       run.fit(examples.data(), {.batch = 8, .epochs = 1});
       save_checkpoint(run, folder);
       run.fit(examples.data(), {.batch = 8, .epochs = 1});
       expected[rank] = run.predict(images).values;
-      training second = trainer<reference<float>>(net, world, how, with(0.9, 2));
+      training second = trainer<reference<float>>(net, world, how, settings);
       resume(second, folder);
       second.fit(examples.data(), {.batch = 8, .epochs = 1});
       EXPECT_EQ(second.checksum(), run.checksum());
@@ -138,8 +142,35 @@ TEST(parameter_average, is_the_same_on_all_ranks_and_resumes_with_the_same_bits)
     EXPECT_EQ(resumed[0], expected[0]);
     EXPECT_EQ(resumed[1], expected[1]);
   };
-  check(allreduce{});
-  check(parameter_averaging{.every = 4});
+  for (training_settings const& settings : {with(0.9, 2), constrained}) {
+    check(allreduce{}, settings);
+    check(parameter_averaging{.every = 4}, settings);
+    check(threshold_sharing{}, settings);
+  }
+}
+
+TEST(parameter_average, is_refused_by_strategies_that_replace_updated_parameters) {
+  auto const refusal = [](auto const& how, double decay = 0.9) {
+    std::string messages[2];
+    launch<threads>(2, [&](communicator& world) {
+      messages[world.rank()] =
+          refusal_of<setting_error>([&] { trainer<reference<float>>(net, world, how, with(decay)); });
+    });
+    EXPECT_EQ(messages[0], messages[1]);
+    return messages[0];
+  };
+  sharing_settings const updates{.share = share::update};
+  sharing_settings const asynchronous{.share = share::update, .max_staleness = unbounded};
+  for (std::string const& message :
+       {refusal(threshold_sharing{.settings = updates}), refusal(threshold_sharing{.settings = asynchronous}),
+        refusal(top_k_sharing{.settings = updates}),
+        refusal(parameter_averaging{.average_optimizer_state = false}),
+        refusal(parameter_averaging{.outer = outer::diloco{}}),
+        refusal(parameter_averaging{.overlap = true})})
+    EXPECT_NE(message.find("training_settings::average_decay"), std::string::npos) << message;
+  EXPECT_NE(refusal(parameter_averaging{.every = 7, .overlap = true}).find("parameter averaging every 7"),
+            std::string::npos);
+  EXPECT_EQ(refusal(threshold_sharing{.settings = updates}, 0), "");
 }
 
 TEST(parameter_average, begins_anew_with_loaded_parameters) {
@@ -168,6 +199,27 @@ TEST(parameter_average, is_kept_by_early_stopping) {
   EXPECT_NEAR(run.loss_of({tensor_view(held.pixels.data(), shape{16, 1, 8, 8}),
                            tensor_view(held.labels.data(), shape{16})}),
               best, 1e-6);
+}
+
+TEST(parameter_average, is_restored_by_early_stopping_on_all_ranks) {
+  bright_thirds const examples(32), held(16, 2);
+  tensor_view const images(held.pixels.data(), shape{16, 1, 8, 8}), labels(held.labels.data(), shape{16});
+  auto const check = [&](auto const& how) {
+    std::vector<float> found[2];
+    launch<threads>(2, [&](communicator& world) {
+      training run = trainer<reference<float>>(net, world, how, with(0.8));
+      early_stopping_listener stopping(metrics::loss, {.patience = 3, .restore_best = true, .lines = {}});
+      fit_report const done = run.fit(
+          examples.data(), {.batch = 4, .epochs = 6, .validation = held.data(), .listeners = {&stopping}});
+      double best = 1e9;
+      for (double const loss : done.history["validation loss"]) best = std::min(best, loss);
+      EXPECT_NEAR(run.loss_of({images, labels}), best, 1e-5);
+      found[world.rank()] = run.predict(images).values;
+    });
+    EXPECT_EQ(found[0], found[1]);
+  };
+  check(allreduce{});
+  check(parameter_averaging{.every = 3});
 }
 
 TEST(parameter_average, has_a_decay_below_1) {

@@ -159,6 +159,10 @@ class strategy {
   /// called.
   virtual bool diverged() const { return false; }
   virtual void consensus(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
+  /// Returns whether runs may have a moving average of the parameters (training_settings::average_decay). The
+  /// average follows the optimizers' update, so the strategy must not replace the updated parameters, unless
+  /// it averages all arrays of the replica over the ranks.
+  virtual bool supports_average_decay() const { return what() != exchanged::parameters; }
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}

@@ -43,8 +43,11 @@ enum class when_not_finite { stop, skip };
 ///           becomes d'·a + (1 − d')·w with d' = min(d, t/(t + 1)). 0: no average. Evaluation, validation,
 ///           loss_of, predictions and models saved without optimizer state use a instead of w; running
 ///           statistics are those of the last step. Training, features(), checksum() and parameters() use w.
-///           Checkpoints and models with optimizer state contain both. Costs two arenas of parameters, and
-///           one pass over the parameters in each step.
+///           Checkpoints and models with optimizer state contain both. Loaded or restored parameters become
+///           a; after a change through parameters(), a stays unchanged until the next step. Strategies that
+///           replace w after the update are refused (strategy::supports_average_decay). parameter_averaging
+///           averages a over the ranks as it averages w; between two meetings, predictions use the rank's a.
+///           Costs two arenas of parameters, and one pass over the parameters in each step.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {

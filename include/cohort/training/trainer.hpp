@@ -29,8 +29,9 @@ std::string unsupported_layer(graph_view net) {
   return {};
 }
 
-/// Errors    setting_error for values out of range.
-void check_training_settings(training_settings const& settings);
+/// Errors    setting_error for values out of range, and for average_decay with a strategy that does not
+///           support it.
+void check_training_settings(training_settings const& settings, strategy const& exchange_strategy);
 
 /// Records that the run was made without a communicator.
 void mark_without_world(training& made);
@@ -47,7 +48,7 @@ void mark_without_world(training& made);
 template <class Choice>
 training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr<strategy> exchange_strategy,
                  training_settings settings = {}) {
-  detail::check_training_settings(settings);
+  detail::check_training_settings(settings, *exchange_strategy);
   if (world->rank() != 0) settings.log = {};
   auto handle = with_backend<Choice>(
       settings.log, [&]<class B>() { return detail::unsupported_layer<B>(net); },

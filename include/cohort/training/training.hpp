@@ -44,8 +44,8 @@ struct loss_report {
 /// A network in training, on a backend that is known only at run time. Made by `trainer<B>(…)`.
 ///
 /// Order     one thread at a time, with these exceptions: request is thread-safe; predict and outputs_of are
-///           thread-safe while no other thread trains or loads. With several ranks, fit, evaluate, save and
-///           checkpoints are collective: all ranks call them in the same order.
+///           thread-safe while no other thread trains or loads, or with average_decay evaluates or saves.
+///           With several ranks, fit, evaluate, save and checkpoints are collective, in the same order.
 /// Errors    of calls with a data set: setting_error for rows that the kept pipeline has not prepared;
 ///           data_error for a table unless its columns and their order equal those of the encoder or of the
 ///           last fit.

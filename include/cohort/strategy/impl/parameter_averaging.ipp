@@ -73,6 +73,9 @@ class averaging_strategy final : public strategy {
   }
 
   bool diverged() const override { return steps_ > 0 || unsynced_ || !how_.average_optimizer_state; }
+  bool supports_average_decay() const override {
+    return how_.average_optimizer_state && how_.outer.is_plain() && !how_.overlap;
+  }
   void consensus(replica const& mine, std::span<std::byte* const> dense) override {
     prepare(mine);
     outer_optimizer outer = outer_.copy();

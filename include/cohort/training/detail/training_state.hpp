@@ -65,7 +65,7 @@ struct training_state {
   /// The optimizers, made at the first call, with the current factor of the plateau schedule.
   parameter_update& update();
   /// The backend for predictions. With average_decay, its parameters are the averages so far. Thread-safe
-  /// while no other thread trains or loads.
+  /// while no other thread trains, loads, evaluates or saves.
   backend_handle const& inference_backend();
   /// Copies the parameters to their average, if there is one, after the parameters were loaded.
   void restart_average();

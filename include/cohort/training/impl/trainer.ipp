@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 void mark_without_world(training& made) { made.state().has_given_world = false; }
 
-void check_training_settings(training_settings const& settings) {
+void check_training_settings(training_settings const& settings, strategy const& exchange_strategy) {
   settings.optimizer.check();
   if (settings.plateau) settings.plateau->check();
   if (!(settings.average_decay >= 0 && settings.average_decay < 1))
@@ -16,6 +16,13 @@ void check_training_settings(training_settings const& settings) {
                          .where = "training_settings::average_decay",
                          .expected = "at least 0 and below 1, for example 0.999; 0: no average",
                          .got = {settings.average_decay}});
+  if (settings.average_decay > 0 && !exchange_strategy.supports_average_decay())
+    throw setting_error(
+        {.what = "the strategy replaces updated parameters, which their moving average would not follow",
+         .where = "training_settings::average_decay",
+         .expected = "0; or a strategy that exchanges gradients; or parameter_averaging with "
+                     "average_optimizer_state, without outer step and overlap",
+         .got = {settings.average_decay, " with ", exchange_strategy.describe()}});
   bool const calibrates = settings.tune && settings.workers == 0;
   if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
     throw setting_error(
