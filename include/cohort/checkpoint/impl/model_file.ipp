@@ -95,8 +95,9 @@ void model_file::read_parameters(parameter_set& into) const {
 void model_file::read_averaged_parameters(graph_view net, parameter_set& into) const {
   check_network(net, into);
   std::vector<detail::model_tensor> list = detail::parameter_tensors(into);
-  bool const has_average = std::ranges::any_of(
-      file_.tensors(), [](stored_tensor const& one) { return one.name.starts_with(detail::average_prefix); });
+  bool const has_average = std::ranges::any_of(file_.tensors(), [](stored_tensor const& tensor) {
+    return tensor.name.starts_with(detail::average_prefix);
+  });
   if (has_average)
     for (detail::model_tensor& tensor : list)
       if (is_trained(into.table()[static_cast<std::size_t>(tensor.p)].spec.role))
