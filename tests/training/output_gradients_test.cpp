@@ -283,6 +283,27 @@ TEST(output_gradients, are_added_to_those_of_the_losses_that_are_named) {
   EXPECT_GT(largest, 1e-3) << "the shared layer has both gradients";
 }
 
+TEST(output_gradients, of_a_step_without_examples_are_not_exchanged_in_later_steps) {
+  std::vector<float> const states = numbers(8 * 5, 6), values = numbers(8, 7), slopes = numbers(8 * 3, 17);
+  tensor_view const inputs(states.data(), {8, 5}), targets(values.data(), {8, 1}),
+      given(slopes.data(), {8, 3});
+  for (int workers : {1, 2})
+    launch<threads>(2, [&](communicator& world) {
+      training run =
+          trainer<reference<double>>(two_heads, world, allreduce{}, {.optimizer = {sgd{}}, .workers = workers});
+      training_loop policy(run, {.outputs = {"policy"}}), value(run);
+      int const count = world.rank() == 0 ? 8 : 0;
+      policy.forward(count == 0 ? batch_view() : batch_view({inputs}, {}));
+      policy.backward(given.rows(0, count));
+      EXPECT_NE(policy.gradient<double>("policy")[0], 0) << "the exchanged gradient, on both ranks";
+      policy.step();
+      value.forward({inputs, targets});
+      value.backward();
+      for (double const g : value.gradient<double>("policy")) EXPECT_EQ(g, 0) << world.rank() << workers;
+      value.step();
+    });
+}
+
 TEST(output_gradients, of_an_output_and_of_its_consumer_are_added) {
   graph const deep = graph::build([](builder& net) {
     return net.input({5}, "x") | dense{.units = 4, .name = "inner"} | tanh_activation{.name = "bounded"}

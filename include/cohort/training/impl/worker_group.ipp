@@ -125,6 +125,8 @@ step_outcome worker_group::step(batch_view const& b, step_info const& now, strat
 void worker_group::begin_step(work_kind kind, step_info const& now, strategy& exchange_strategy,
                               parameter_update& update) {
   batch_ = {};
+  if (kind.output_gradients)  // the exchange writes to a worker's arena even if the worker has no examples
+    for (worker_state& one : worker_states_) one.has_other_gradients = true;
   begin({.kind = std::move(kind),
          .in_parts = true,
          .now = now,
