@@ -289,8 +289,8 @@ TEST(output_gradients, of_a_step_without_examples_are_not_exchanged_in_later_ste
       given(slopes.data(), {8, 3});
   for (int workers : {1, 2})
     launch<threads>(2, [&](communicator& world) {
-      training run =
-          trainer<reference<double>>(two_heads, world, allreduce{}, {.optimizer = {sgd{}}, .workers = workers});
+      training run = trainer<reference<double>>(two_heads, world, allreduce{},
+                                                {.optimizer = {sgd{}}, .workers = workers});
       training_loop policy(run, {.outputs = {"policy"}}), value(run);
       int const count = world.rank() == 0 ? 8 : 0;
       policy.forward(count == 0 ? batch_view() : batch_view({inputs}, {}));
@@ -467,6 +467,39 @@ TEST(output_gradients, that_are_not_finite_are_reported_like_those_of_a_loss) {
   loop.backward(tensor_view(given.data(), {rows, width}));
   EXPECT_NE(refusal_of<numeric_error>([&] { loop.step(); }), "");
   EXPECT_EQ(run.checksum(), before);
+}
+
+TEST(output_gradients, without_a_loss_do_not_count_in_the_loss_of_the_epoch) {
+  examples const all;
+  std::vector<float> const given = numbers(rows * width, 18);
+  tensor_view const slopes(given.data(), {rows, width});
+  std::vector<std::string> lines;
+  training_settings const settings{.optimizer = {sgd{}},
+                                   .plateau = reduce_on_plateau{.patience = 0},
+                                   .log = [&](std::string_view line) { lines.emplace_back(line); }};
+  training open = trainer<reference<float>>(without_loss, settings);
+  training_loop loop(open);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    loop.forward({{all.images}, {}});
+    loop.backward(slopes);
+    EXPECT_EQ(loop.step().loss, 0);
+    epoch_report const done = open.end_epoch();
+    EXPECT_TRUE(std::isnan(done.loss));
+    EXPECT_EQ(done.weight, 0);
+    EXPECT_EQ(done.examples, rows);
+  }
+  for (std::string const& line : lines) EXPECT_EQ(line.find("plateau"), std::string::npos) << line;
+
+  training both = trainer<reference<float>>(with_loss, {.optimizer = {sgd{}}});
+  training_loop whole(both), part(both, {.outputs = {"numbers"}});
+  whole.forward({all.images, all.targets});
+  whole.backward();
+  double const loss = whole.step().loss;
+  part.forward({{all.images}, {}});
+  part.backward(slopes);
+  part.step();
+  EXPECT_GT(loss, 0);
+  EXPECT_DOUBLE_EQ(both.end_epoch().loss, loss);
 }
 
 TEST(output_gradients, are_refused_if_only_some_synchronised_layers_are_computed) {

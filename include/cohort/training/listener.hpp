@@ -57,10 +57,11 @@ struct metric_value {
 /// Units     `examples`, `ignored`, `weight` and `loss` are those of all ranks; the seconds are those of this
 ///           rank. `ignored`: examples of weight 0, such as damaged records that are skipped, and those of
 ///           steps that were not finite. `weight`: sum of step_info::weight over the steps that
-///           were finite. `loss`: weighted mean; NaN if the weight is 0. If the run resumed within the epoch,
-///           `weight` and `loss` cover the whole epoch; steps, examples, ignored and seconds cover only the
-///           resumed part. `epochs`: number of epochs that all calls of fit will have completed when this
-///           call ends. `validation`: the numbers of fit_settings::validation, with "validation loss" first.
+///           were finite and computed a loss. `loss`: weighted mean; NaN if the weight is 0. If the run
+///           resumed within the epoch, `weight` and `loss` cover the whole epoch; steps, examples, ignored
+///           and seconds cover only the resumed part. `epochs`: number of epochs that all calls of fit will
+///           have completed when this call ends. `validation`: the numbers of fit_settings::validation, with
+///           "validation loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;

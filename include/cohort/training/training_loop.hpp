@@ -146,7 +146,8 @@ class training_loop {
   double clip_norm(double max);
 
   /// Updates the parameters, as a step of fit does, with the settings of the run. Returns the step's report;
-  /// `loss`: mean over the examples of all backward calls.
+  /// `loss`: mean over the examples of all backward calls; 0 if the loop computes no loss. Such a step counts
+  /// neither in the epoch's loss nor for reduce_on_plateau.
   ///
   /// Errors    numeric_error on all ranks if a loss or gradient is not finite, unless the settings skip these
   ///           steps.

@@ -48,8 +48,9 @@ struct epoch_data {
 /// The data that a training keeps between calls: network, workers, strategy, optimizers, and the position of
 /// the run.
 struct training_state {
-  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps whose losses
-  /// and gradients were finite. A checkpoint stores only these two. `given_weight`: over all steps.
+  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps with a loss
+  /// whose losses and gradients were finite. A checkpoint stores only these two. `given_weight`: over all
+  /// steps.
   struct running_sums {
     double loss = 0, weight = 0;
     std::int64_t steps = 0, examples = 0, ignored = 0;

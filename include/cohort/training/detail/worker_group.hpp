@@ -30,6 +30,7 @@ namespace cohort::detail {
 /// Units     `loss`: weighted sum over the examples. `exchange_seconds`: waits for other ranks.
 struct step_outcome {
   double loss = 0;
+  bool has_loss = true;  ///< whether the step computes a loss
   bool updated = false;
   bool finite = true;      ///< whether this rank's losses, gradients and the exchanged gradient are finite
   bool all_finite = true;  ///< whether the exchanged gradient is finite; the same on every rank

@@ -136,7 +136,7 @@ void step_runner::count(step_result const& step) {
   epoch.examples += step.now.examples;
   epoch.ignored += step.done.finite ? step.without_weight : step.now.examples;
   epoch.given_weight += step.now.weight;
-  if (!step.done.finite) return;
+  if (!step.done.finite || !step.done.has_loss) return;
   epoch.loss += step.done.loss;
   epoch.weight += step.now.weight;
 }

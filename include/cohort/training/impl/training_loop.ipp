@@ -295,6 +295,7 @@ step_report step_in_parts::step() {
   write_viewed();
   step_outcome done = runner_.run_part([&] { return state_.workers->end_step(viewed_); });
   done.loss = loss_;
+  done.has_loss = !losses_.empty();
   return runner_.finish(runner_.result_of(done, now_, begin_, without_weight_));
 }
 
