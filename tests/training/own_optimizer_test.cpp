@@ -184,20 +184,28 @@ TEST(own_optimizer, is_described_in_files_that_programs_without_its_type_read) {
   EXPECT_NE(refused.find("does not have the type"), std::string::npos) << refused;
 }
 
-struct drift : bounded_momentum {
+/// u = η·g / (|g| + epsilon)
+struct drift {
   static constexpr std::string_view kind_name = "drift";
   static constexpr std::array<std::string_view, 0> states{};
-  static constexpr auto fields() { return std::array<std::pair<char const*, double drift::*>, 0>{}; }
-  std::array<double, 1> constants(optimizer_step const& now) const { return {now.rate}; }
+  rate_schedule learning_rate = 0.1;
+  double epsilon = 0;
+
+  static constexpr auto fields() { return std::array{std::pair{"epsilon", &drift::epsilon}}; }
+  std::array<double, 2> constants(optimizer_step const& next) const { return {next.rate, epsilon}; }
   template <class T>
   static T step(T g, T, T*, T const* c) {
-    return c[0] * g / std::abs(g);
+    return c[0] * g / (std::abs(g) + c[1]);
   }
 };
 
 TEST(own_optimizer, must_not_move_padding_and_needs_finite_fields) {
-  EXPECT_NE(refusal_of<setting_error>([] { optimizer_rule(drift{}).check(); }).find("padding"),
-            std::string::npos);
+  auto const refused = [](double epsilon) {
+    return refusal_of<setting_error>([&] { optimizer_rule(drift{.epsilon = epsilon}).check(); });
+  };
+  EXPECT_NE(refused(0).find("padding"), std::string::npos);
+  EXPECT_NE(refused(1e-50).find("computed in f32"), std::string::npos) << "1e-50 is 0 in f32";
+  EXPECT_EQ(refused(1e-8), "");
   EXPECT_NE(
       refusal_of<setting_error>([] { optimizer_rule(bounded_momentum{.beta = NAN}).check(); }).find("beta"),
       std::string::npos);

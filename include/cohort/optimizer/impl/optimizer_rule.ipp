@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/optimizer/optimizer_rule.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -38,20 +41,24 @@ void optimizer_rule::check() const {
 void optimizer_rule::check_own() const {
   for (named_number const& field : fields())
     detail::require_setting(true, name(), field.name, "a finite number", field.value);
-  if (!own_->run_f64) return;
-  double w = 0, g = 0, state[3]{};
-  double* const states[]{&state[0], &state[1], &state[2]};
-  for (std::int64_t step = 1; step <= 3 && w == 0; ++step) {
-    double c[detail::own_update::most_constants]{};
-    own_->constants(numbers_.data(), {.step = step, .rate = 1}, c);
-    own_->run_f64(c, &g, &w, states, 1);
-  }
-  if (!(w == 0))
-    throw setting_error({.what = "an optimizer changes parameters that are 0 and whose gradient is 0",
-                         .where = {name()},
-                         .expected = "step 0, because the memory of parameters contains padding; for a "
-                                     "quotient of zeros, an epsilon above 0",
-                         .got = {"step ", -w}});
+  if (!own_->run_f32) return;
+  auto const check = [&]<class T>(void (*run)(double const*, T const*, T*, T* const*, std::size_t)) {
+    T w = 0, g = 0, state[3]{};
+    T* const states[]{&state[0], &state[1], &state[2]};
+    for (std::int64_t step = 1; step <= 3 && w == 0; ++step) {
+      double c[detail::own_update::most_constants]{};
+      own_->constants(numbers_.data(), {.step = step, .rate = 1}, c);
+      run(c, &g, &w, states, 1);
+    }
+    if (!(w == 0))
+      throw setting_error({.what = "an optimizer changes parameters that are 0 and whose gradient is 0",
+                           .where = {name(), ", computed in ", name_of(element_of<T>)},
+                           .expected = "step 0, because the memory of parameters contains padding; for a "
+                                       "quotient of zeros, an epsilon of at least 1.2e-38",
+                           .got = {"step ", static_cast<double>(-w)}});
+  };
+  check(own_->run_f64);
+  check(own_->run_f32);
 }
 
 }  // namespace cohort
