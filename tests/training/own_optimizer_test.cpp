@@ -184,6 +184,23 @@ TEST(own_optimizer, is_described_in_files_that_programs_without_its_type_read) {
   EXPECT_NE(refused.find("does not have the type"), std::string::npos) << refused;
 }
 
+struct unnamed_state {
+  static constexpr std::array<std::string_view, 1> states{""};
+};
+struct equal_states {
+  static constexpr std::array<std::string_view, 2> states{"mean", "mean"};
+};
+struct state_in_a_folder {
+  static constexpr std::array<std::string_view, 1> states{"mean/square"};
+};
+struct state_of_the_average {
+  static constexpr std::array<std::string_view, 1> states{"average"};
+};
+static_assert(detail::has_state_names<adam_again>());
+static_assert(!detail::has_state_names<unnamed_state>() && !detail::has_state_names<equal_states>());
+static_assert(!detail::has_state_names<state_in_a_folder>());
+static_assert(!detail::has_state_names<state_of_the_average>());
+
 /// u = η·g / (|g| + epsilon)
 struct drift {
   static constexpr std::string_view kind_name = "drift";

@@ -58,7 +58,8 @@ struct own_update {
 ///     };
 ///
 /// `kind_name`  the name in files and messages; not that of a built-in optimizer.
-/// `states`     names of the state arrays, at most 3, other than "average". They start at 0.
+/// `states`     names of the state arrays, at most 3: distinct, not empty, without '/', other than "average".
+///              They start at 0.
 /// `fields`     names and members of all fields but the learning rate, at most 5, of type double. A field
 ///              `decay` is 0 for parameters that settings exclude from weight decay.
 /// `constants`  at most 8 numbers, computed once per step in double, then converted to T.
@@ -111,12 +112,24 @@ void run_own(double const* constants, T const* __restrict g, T* __restrict w, T*
   }
 }
 
+/// Returns whether the names of the states can be those of tensors in files.
+template <class Own>
+constexpr bool has_state_names() {
+  for (std::size_t k = 0; k < std::size(Own::states); ++k) {
+    std::string_view const name = Own::states[k];
+    if (name.empty() || name.find('/') != name.npos) return false;
+    if (name == "average") return false;  // files store the moving average of the parameters
+    for (std::size_t earlier = 0; earlier < k; ++earlier)
+      if (name == Own::states[earlier]) return false;
+  }
+  return true;
+}
+
 template <class Own>
 constexpr update_row row_of() {
   static_assert(std::size(Own::states) <= 3, "cohort: an optimizer has at most 3 state arrays");
-  static_assert(
-      std::ranges::find(Own::states, std::string_view("average")) == std::end(Own::states),
-      "cohort: a state is not named average, because files store the moving average of the parameters");
+  static_assert(has_state_names<Own>(),
+                "cohort: names of states are distinct, not empty, without '/', and not \"average\"");
   static_assert(std::ranges::find(update_rows, std::string_view(Own::kind_name), &update_row::name)
                     == update_rows.end(),
                 "cohort: a built-in optimizer has this kind_name");
