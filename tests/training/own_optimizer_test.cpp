@@ -184,6 +184,28 @@ TEST(own_optimizer, is_described_in_files_that_programs_without_its_type_read) {
   EXPECT_NE(refused.find("does not have the type"), std::string::npos) << refused;
 }
 
+/// A document of bounded_momentum in which the first occurrence of `part` is replaced.
+std::string document_with(std::string_view part, std::string const& replacement) {
+  std::string text = to_json(optimizer_settings{.rule = bounded_momentum{}});
+  return text.replace(text.find(part), part.size(), replacement);
+}
+std::string refusal_of_document(std::string const& text) {
+  io::json_document const document = io::parse_json(text, "test");
+  return refusal_of<data_error>([&] { optimizer_from_json(document.root()); });
+}
+
+TEST(own_optimizer, is_refused_in_a_file_with_invalid_names_or_further_fields) {
+  auto const contains = [](std::string const& text, std::string_view part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text << part;
+  };
+  EXPECT_EQ(refusal_of_document(document_with("bounded_momentum", std::string(100, 'x'))), "");
+  contains(refusal_of_document(document_with("bounded_momentum", std::string(101, 'x'))), "1 to 100 bytes");
+  contains(refusal_of_document(document_with("bounded_momentum", "")), "1 to 100 bytes");
+  contains(refusal_of_document(document_with("bounded_momentum", "adam")), "built-in");
+  contains(refusal_of_document(document_with("\"beta\"", "\"\"")), "1 to 100 bytes");
+  contains(refusal_of_document(document_with("\"own\"", R"("adam": {}, "own")")), "unknown field \"adam\"");
+}
+
 struct unnamed_state {
   static constexpr std::array<std::string_view, 1> states{""};
 };
@@ -227,6 +249,20 @@ TEST(own_optimizer, must_not_move_padding_and_needs_finite_fields) {
       refusal_of<setting_error>([] { optimizer_rule(bounded_momentum{.beta = NAN}).check(); }).find("beta"),
       std::string::npos);
   optimizer_rule(bounded_momentum{}).check();
+}
+
+// The last test, because it exhausts the descriptions of the process.
+TEST(own_optimizer, of_files_is_one_of_at_most_1000_in_a_process) {
+  int accepted = 0;
+  std::string refused;
+  while (accepted <= 1000 && refused.empty()) {
+    refused = refusal_of_document(document_with("bounded_momentum", "other" + std::to_string(accepted)));
+    accepted += refused.empty() ? 1 : 0;
+  }
+  EXPECT_NE(refused.find("at most 1000 different"), std::string::npos) << refused;
+  EXPECT_GT(accepted, 900);
+  EXPECT_LE(accepted, 1000);
+  EXPECT_EQ(refusal_of_document(document_with("bounded_momentum", "other0")), "") << "a known description";
 }
 
 }  // namespace own_optimizer_test

@@ -31,6 +31,7 @@ namespace detail {
 ///              Null for an optimizer whose type the program does not have.
 struct own_update {
   static constexpr std::size_t most_constants = 8;
+  static constexpr std::size_t most_name_bytes = 100;  ///< of kind_name and of each field
 
   update_row row;
   void (*constants)(double const* numbers, optimizer_step const& current, double* to) = nullptr;
@@ -57,7 +58,7 @@ struct own_update {
 ///       }
 ///     };
 ///
-/// `kind_name`  the name in files and messages; not that of a built-in optimizer.
+/// `kind_name`  the name in files and messages, at most 100 bytes; not that of a built-in optimizer.
 /// `states`     names of the state arrays, at most 3: distinct, not empty, without '/', other than "average".
 ///              They start at 0.
 /// `fields`     names and members of all fields but the learning rate, at most 5, of type double. A field
@@ -112,6 +113,11 @@ void run_own(double const* constants, T const* __restrict g, T* __restrict w, T*
   }
 }
 
+/// Returns whether the text can be the kind_name of an optimizer, or the name of a field.
+constexpr bool has_name_length(std::string_view text) {
+  return !text.empty() && text.size() <= own_update::most_name_bytes;
+}
+
 /// Returns whether the names of the states can be those of tensors in files.
 template <class Own>
 constexpr bool has_state_names() {
@@ -133,6 +139,10 @@ constexpr update_row row_of() {
   static_assert(std::ranges::find(update_rows, std::string_view(Own::kind_name), &update_row::name)
                     == update_rows.end(),
                 "cohort: a built-in optimizer has this kind_name");
+  static_assert(has_name_length(Own::kind_name), "cohort: kind_name has 1 to 100 bytes");
+  static_assert(
+      std::ranges::all_of(Own::fields(), [](auto const& f) { return has_name_length(std::get<0>(f)); }),
+      "cohort: names of fields have 1 to 100 bytes");
   update_row row{.name = Own::kind_name};
   for (std::size_t k = 0; k < std::size(Own::fields()); ++k) row.fields[k] = std::get<0>(Own::fields()[k]);
   for (std::size_t k = 0; k < std::size(Own::states); ++k) row.states[k] = Own::states[k];
@@ -151,6 +161,8 @@ struct own_update_of {
 /// the same names are one object, which exists until the program ends.
 ///
 /// Before    at most 5 fields.
+/// Errors    setting_error: for a name or field without 1 to 100 bytes; for the name of a built-in optimizer;
+///           for more than 1000 different descriptions in a process.
 own_update const& described_update(std::string_view name, std::span<std::string_view const> fields);
 
 }  // namespace detail

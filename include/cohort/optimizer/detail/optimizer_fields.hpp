@@ -24,6 +24,8 @@ struct schedule_codec {
   static void define(io::json_writer& out);
 };
 
+/// An optimizer. Models contain the description of an optimizer of a program. The schema omits it, because a
+/// document cannot contain its formula.
 struct rule_codec {
   void read(io::json_value from, optimizer_rule& value) const;
   void write(io::json_writer& out, optimizer_rule const& value) const;

@@ -122,7 +122,8 @@ void read_own(io::json_value from, optimizer_rule& value) {
     any_real.read(number, numbers[fields.size()]);
     fields.push_back(number.key());
   }
-  own_update const* description = &described_update(name, fields);
+  own_update const* description = nullptr;
+  with_path(from, [&] { description = &described_update(name, fields); });
   if (value.own() && value.name() == name && value.own()->row.fields == description->row.fields)
     description = value.own();
   value = optimizer_rule(*description, rate, numbers);
@@ -138,8 +139,10 @@ void write_own(io::json_writer& out, optimizer_rule const& value) {
 }
 
 void rule_codec::read(io::json_value from, optimizer_rule& value) const {
-  if (from.kind() == io::json_kind::object && from.find(own_rule_key))
+  if (from.kind() == io::json_kind::object && from.find(own_rule_key)) {
+    from.expect_only({own_rule_key});
     return read_own(from.at(own_rule_key), value);
+  }
   any_rule chosen = value.own() ? any_rule() : alternative_of(value);
   any_rule_codec.read(from, chosen);
   optimizer_rule const rule =
