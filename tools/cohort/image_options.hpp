@@ -18,8 +18,8 @@
 namespace cohort_program {
 
 #if HAS_IMAGE
-/// Returns settings with a counter of the images whose EXIF orientation is not applied, and a log in the terms
-/// of documents. `data`: the source of the images.
+/// Returns settings with a counter of the images whose EXIF orientation is not applied, and a log in the
+/// terms of documents. `data`: the source of the images.
 inline cohort::image_settings settings_of(cohort::image_options const& from,
                                           cohort::data_source const& data) {
   using fit = cohort::image_options::fit;

@@ -241,13 +241,13 @@ void date_check::merge(byte_reader& in) {
 }
 
 void date_check::check() const {
-  for (column const& one : columns_)
-    if (!one.has_seconds && !one.first.empty())
+  for (column const& times : columns_)
+    if (!times.has_seconds && !times.first.empty())
       throw data_error({.what = "a column of times contains numbers that are dates",
-                        .where = one.where,
+                        .where = times.where,
                         .expected = "seconds since 1970; or in the column's schema the format \"%Y%m%d\"; or "
                                     "the type number if the numbers are no times",
-                        .got = one.first});
+                        .got = times.first});
 }
 
 /// Reads a column of numbers.
