@@ -625,7 +625,7 @@ TEST(run_document, explains_errors_in_the_terms_of_documents) {
   run.set("data", R"({"series": {"file": "s.csv", "length": 3}})", "--set data");
   EXPECT_EQ(run.explain("see table_settings::missing"), "see data.series.format.missing");
   EXPECT_EQ(run.explain("a (window_settings::length): b"), "a (--set data, data.series.length): b");
-  run.set("optimizer.average_decay", "1", "--set o");
+  run.set("optimizer.average_decay", "0.5", "--set o");
   EXPECT_EQ(run.explain("a (training_settings::average_decay): b"),
             "a (--set o, optimizer.average_decay): b");
   EXPECT_EQ(run.explain("see training_settings::workers"), "see training.workers");
