@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/onednn.hpp>
