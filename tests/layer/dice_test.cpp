@@ -121,6 +121,18 @@ TEST(dice, is_refused_with_unsuitable_inputs_and_fields) {
   EXPECT_NE(refused({.weight = 0}, {4, 2}).find("weight"), std::string::npos);
   EXPECT_NE(refused({.multi_label = true, .ignore_index = 3}, {4, 2}).find("ignores"), std::string::npos);
   EXPECT_EQ(refused({}, {4, 2}), "");
+  for (bool const multi_label : {false, true}) {
+    auto const refused_after = [&](auto const& activation) {
+      return refusal_of<graph_error>([&] {
+        graph::build([&](builder& net) {
+          return net.input({4, 2}) | activation | dice{.multi_label = multi_label};
+        });
+      });
+    };
+    EXPECT_NE(refused_after(softmax{}).find("contains the activation"), std::string::npos);
+    EXPECT_NE(refused_after(sigmoid{}).find("contains the activation"), std::string::npos);
+    EXPECT_EQ(refused_after(relu{}), "");
+  }
 }
 
 }  // namespace dice_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cohort/layer/detail/loss.hpp>
 #include <cohort/layer/detail/softmax_row.hpp>
@@ -27,7 +28,7 @@ namespace cohort {
 struct dice {
   static constexpr std::string_view kind_name = "dice";
   static constexpr layer_role role = layer_role::loss;
-  static constexpr std::string_view applies = "softmax";
+  static constexpr std::array<std::string_view, 2> applies{"softmax", "sigmoid"};
   static constexpr mask_use masks = mask_use::ends;
   static constexpr bool reads_mask = true;
 

@@ -42,7 +42,7 @@ struct kind {
   bool reads_mask = false;
   bool carries_state = false;
   bool in_place = false;
-  std::string_view applies{};  ///< kind name of the activation that this loss contains
+  detail::applied_kinds applies{"", ""};  ///< kind names of the activations that this loss contains
   channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
   bool takes_channel_maps = false;
   detail::composed_kernel (*compose)(double const* values, detail::composed_request const& request,

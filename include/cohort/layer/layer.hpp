@@ -63,8 +63,8 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                               parameters are weights K×… and, if field `bias` is true, a bias K; output
 ///                               channel k is linear in both (false).
 ///   `target(inputs)`            target_spec of a loss
-///   `applies`                   kind name of the activation that a loss contains; no layer of that kind may
-///                               precede the loss ("")
+///   `applies`                   kind name of the activation that a loss contains, or an array of two names;
+///                               no layer of these kinds may precede the loss ("")
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;

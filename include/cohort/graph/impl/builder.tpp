@@ -173,7 +173,7 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
                      .layer = made.kind->name.data(),
                      .at = made.at,
                      .shapes = {labelled_shape{"loss", from.output}}});
-    if (!made.kind->applies.empty() && from.kind->name == made.kind->applies)
+    if (std::ranges::find(made.kind->applies, from.kind->name) != made.kind->applies.end())
       return report(
           {.sentence = "this loss contains the activation of the layer before it: remove that layer",
            .layer = made.kind->name.data(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/layer/channel_map.hpp>
 #include <cohort/layer/detail/encoded_fields.hpp>
 #include <cohort/layer/host_kernel.hpp>
@@ -75,12 +76,17 @@ constexpr bool works_in_place() {
     return false;
 }
 
+/// Kind names of the activations that a loss contains, then empty names.
+using applied_kinds = std::array<std::string_view, 2>;
+
 template <layer L>
-constexpr std::string_view applied_by() {
-  if constexpr (requires { L::applies; })
+constexpr applied_kinds applied_by() {
+  if constexpr (requires { applied_kinds(L::applies); })
     return L::applies;
+  else if constexpr (requires { L::applies; })
+    return {L::applies, ""};
   else
-    return {};
+    return {"", ""};  // not {}: GCC 12 refuses default elements in a constant
 }
 
 template <layer L>
