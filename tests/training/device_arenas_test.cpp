@@ -3,11 +3,15 @@
 #include "../backend/device_passes.hpp"
 
 #include <gtest/gtest.h>
+#include <array>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
+#include <string_view>
+#include <utility>
 
+#include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
 
@@ -59,6 +63,28 @@ TEST(device_arenas, sum_gradients_of_workers_and_micro_batches) {
       fit_settings const how{.batch = 10, .epochs = 2, .accumulate = pieces};
       EXPECT_EQ(trained<away>(settings, how), trained<narrow>(settings, how)) << workers << ' ' << pieces;
     }
+}
+
+/// u = η·g
+struct plain_step {
+  static constexpr std::string_view kind_name = "plain_step";
+  static constexpr std::array<std::string_view, 0> states{};
+  rate_schedule learning_rate = 0.1;
+
+  static constexpr auto fields() { return std::array<std::pair<char const*, double plain_step::*>, 0>{}; }
+  std::array<double, 1> constants(optimizer_step const& next) const { return {next.rate}; }
+  template <class T>
+  static T step(T g, T, T*, T const* c) {
+    return c[0] * g;
+  }
+};
+
+TEST(device_arenas, refuse_optimizers_of_programs_when_the_trainer_is_made) {
+  EXPECT_NE(refusal_of<setting_error>([] {
+              trainer<away>(lively, {.optimizer = {plain_step{}}});
+            }).find("cannot run on a device"),
+            std::string::npos);
+  trainer<narrow>(lively, {.optimizer = {plain_step{}}});
 }
 
 template <class B>

@@ -176,11 +176,8 @@ TEST(own_optimizer, is_described_in_files_that_programs_without_its_type_read) {
   EXPECT_EQ(read.rule.number("beta"), 0.5);
   EXPECT_EQ(read.rule.learning_rate(), rate_schedule(0.25));
   EXPECT_EQ(read, optimizer_from_json(document.root())) << "descriptions of the same optimizer are equal";
-  std::string const refused = refusal_of<setting_error>([&] {
-    trainer<reference<float>>(small, {.optimizer = read}).step();
-    bright_thirds const e(8);
-    trainer<reference<float>>(small, {.optimizer = read}).fit(e.data());
-  });
+  std::string const refused =
+      refusal_of<setting_error>([&] { trainer<reference<float>>(small, {.optimizer = read}); });
   EXPECT_NE(refused.find("does not have the type"), std::string::npos) << refused;
 }
 

@@ -108,8 +108,6 @@ class parameter_update {
   bool needs(detail::norm_of norm) const;
 
   void require_frozen() const;
-  /// Refuses an optimizer of the program on a device, and one without formula.
-  void require_formulas() const;
 
   void measure_gradients(update_request const& request);
   void measure_steps(update_request const& request);

@@ -23,6 +23,9 @@ class parameter_rules {
   /// Largest number of state arrays of any optimizer. The optimizers of frozen parameters count too, because
   /// a later run may unfreeze these parameters.
   int state_arrays() const { return state_arrays_; }
+  /// Throws setting_error for an optimizer of the program without formula, or if the parameters are in the
+  /// memory of a device.
+  void require_formulas(std::span<parameter const> table, bool on_device) const;
 
  private:
   static void require_named(std::span<parameter const> table, layer_override const& row,

@@ -24,6 +24,20 @@ parameter_rules::parameter_rules(std::span<parameter const> table, optimizer_set
                          .got = "none"});
 }
 
+void parameter_rules::require_formulas(std::span<parameter const> table, bool on_device) const {
+  for (std::size_t p = 0; p < size(); ++p) {
+    own_update const* const own = (*this)[p].rule.own();
+    if (!own || (own->run_f32 && !on_device)) continue;
+    throw setting_error({.what = own->run_f32 ? "an optimizer of the program cannot run on a device"
+                                              : "the program does not have the type of an optimizer",
+                         .where = table[p].name,
+                         .expected = own->run_f32
+                                         ? "a built-in optimizer, or a backend on the processor"
+                                         : "an optimizer whose type the program passes to the trainer",
+                         .got = {own->row.name}});
+  }
+}
+
 void parameter_rules::require_named(std::span<parameter const> table, layer_override const& row,
                                     std::ptrdiff_t place) {
   for (parameter const& p : table)

@@ -18,7 +18,7 @@ parameter_update::parameter_update(parameter_set& parameters, optimizer_settings
       average_decay_(average_decay) {
   settings.check();
   require_frozen();
-  require_formulas();
+  rules_.require_formulas(parameters.table(), passes_.space() != nullptr);
   for (int k = 0; k < rules_.state_arrays() + (average_decay > 0 ? 1 : 0); ++k) {
     arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
     state_.push_back(arrays_.back().data());
@@ -114,20 +114,6 @@ void parameter_update::require_frozen() const {
           {.what = "the optimizer settings freeze a layer that the parameter set does not freeze",
            .where = one.name,
            .expected = "parameter_set::freeze before the first plan"});
-}
-
-void parameter_update::require_formulas() const {
-  for (std::size_t p = 0; p < rules_.size(); ++p) {
-    detail::own_update const* const own = rules_[p].rule.own();
-    if (!own || (own->run_f32 && !passes_.space())) continue;
-    throw setting_error({.what = own->run_f32 ? "an optimizer of the program cannot run on a device"
-                                              : "the program does not have the type of an optimizer",
-                         .where = parameters_.table()[p].name,
-                         .expected = own->run_f32
-                                         ? "a built-in optimizer, or a backend on the processor"
-                                         : "an optimizer whose type the program passes to the trainer",
-                         .got = {own->row.name}});
-  }
 }
 
 void parameter_update::measure_gradients(update_request const& request) {

@@ -19,6 +19,7 @@ template <tensor_backend B>
 backend_handle make_backend_handle(graph_view net, training_settings const& settings) {
   auto store = std::make_shared<parameter_store<B>>(B{}, net);
   parameter_rules const rules(store->table(), settings.optimizer);
+  rules.require_formulas(store->table(), store->passes().space() != nullptr);
   store->freeze([&](std::size_t p) { return rules[p].frozen; });
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
