@@ -42,12 +42,6 @@ training_settings with(double decay, int workers = 1) {
           .workers = workers};
 }
 
-template <class B>
-void set_parameters(training& run, std::vector<typename B::scalar> const& values) {
-  run.parameters().write_all(reinterpret_cast<std::byte const*>(values.data()), run.parameters().master());
-  run.parameters().mark_changed();
-}
-
 /// Trains, and expects evaluation, prediction and models to use the average that the formula gives.
 template <class B>
 void expect_average(training_settings const& settings, double tolerance) {
@@ -221,6 +215,18 @@ TEST(parameter_average, is_restored_by_early_stopping_on_all_ranks) {
   };
   check(allreduce{});
   check(parameter_averaging{.every = 3});
+}
+
+TEST(parameter_average, is_not_resumed_from_a_state_without_one) {
+  bright_thirds const examples(16);
+  std::string const file = testing::TempDir() + "parameter_average_none.safetensors";
+  training run = trainer<reference<float>>(net, with(0)),
+           averaging = trainer<reference<float>>(net, with(0.9));
+  run.fit(examples.data(), {.batch = 8, .epochs = 1});
+  run.save(file, true);
+  std::string const text = refusal_of<data_error>([&] { averaging.load(file); });
+  EXPECT_NE(text.find("has no moving average"), std::string::npos) << text;
+  EXPECT_NE(text.find("average_decay = 0"), std::string::npos) << text;
 }
 
 TEST(parameter_average, has_a_decay_below_1) {

@@ -112,6 +112,8 @@ class model_file {
 
   static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
 
+  /// Returns whether the file has a moving average of the parameters.
+  bool has_average() const;
   /// Returns whether a tensor is neither optimizer state nor a strategy's state.
   static bool is_parameter(stored_tensor const& one);
 

@@ -68,6 +68,11 @@ model_file model_file::read(io::byte_stream_ref in, std::string const& name, saf
   return model_file(safetensors::read(in, name, limits));
 }
 
+bool model_file::has_average() const {
+  return std::ranges::any_of(
+      file_.tensors(), [](stored_tensor const& one) { return one.name.starts_with(detail::average_prefix); });
+}
+
 bool model_file::has_parameters() const {
   return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
 }
@@ -95,14 +100,12 @@ void model_file::read_parameters(parameter_set& into) const {
 void model_file::read_averaged_parameters(graph_view net, parameter_set& into) const {
   check_network(net, into);
   std::vector<detail::model_tensor> list = detail::parameter_tensors(into);
-  bool const has_average = std::ranges::any_of(file_.tensors(), [](stored_tensor const& tensor) {
-    return tensor.name.starts_with(detail::average_prefix);
-  });
-  if (has_average)
+  bool const averaged = has_average();
+  if (averaged)
     for (detail::model_tensor& tensor : list)
       if (is_trained(into.table()[static_cast<std::size_t>(tensor.p)].spec.role))
         tensor.name.insert(0, detail::average_prefix);
-  read_all(into, list, !has_average);
+  read_all(into, list, !averaged);
   into.mark_changed();
 }
 
@@ -122,6 +125,11 @@ training_position model_file::read_state(parameter_set const& parameters, optimi
                         .expected = {"state of ", wanted},
                         .got = {"state of ", saved}});
   }
+  if (average && !has_average())
+    throw data_error({.what = "the file has no moving average of the parameters",
+                      .where = file_.name(),
+                      .expected = "a file of a run with average_decay, or average_decay = 0",
+                      .got = "optimizer state without an average"});
   read_all(parameters, detail::state_tensors(parameters, settings, arrays, average), false);
   return position_;
 }
