@@ -69,8 +69,9 @@ model_file model_file::read(io::byte_stream_ref in, std::string const& name, saf
 }
 
 bool model_file::has_average() const {
-  return std::ranges::any_of(
-      file_.tensors(), [](stored_tensor const& one) { return one.name.starts_with(detail::average_prefix); });
+  return std::ranges::any_of(file_.tensors(), [](stored_tensor const& tensor) {
+    return tensor.name.starts_with(detail::average_prefix);
+  });
 }
 
 bool model_file::has_parameters() const {
