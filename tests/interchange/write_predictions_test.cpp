@@ -278,6 +278,13 @@ TEST(write_predictions, names_the_columns_after_classes) {
   EXPECT_EQ(header_of(model, inputs, {}).substr(0, 33), "example,softmax_cross_entropy_1.0");
   model.fit(named, {.epochs = 1});
   EXPECT_EQ(header_of(model, inputs, {}), wanted) << "names of the data of the training";
+  what.targets[0].label_names = {"folder_a", "folder_b", "folder_c"};
+  dataset const renamed =
+      mapped(examples.data(), what, [&](std::int64_t, example_view const& from, example_view& to) {
+        to.point(0, from.at(0));
+        to.point(1, from.at(1));
+      });
+  EXPECT_EQ(header_of(model, renamed, {}), wanted) << "the model's names precede those of the data set";
 }
 
 TEST(write_predictions, resumes_with_another_number_of_ranks) {

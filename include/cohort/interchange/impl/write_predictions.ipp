@@ -107,9 +107,9 @@ std::vector<std::string> prediction_run::classes_of(int layer) const {
            && std::ssize(names) == example[example.rank - 1];
   };
   if (which == losses.size()) return {};
+  if (std::vector<std::string> names = run_.preparation.classes_of(net, layer); fits(names)) return names;
   auto const& targets = data_.describe().targets;
   if (which < targets.size() && fits(targets[which].label_names)) return targets[which].label_names;
-  if (std::vector<std::string> names = run_.preparation.classes_of(net, layer); fits(names)) return names;
   return fits(how_.class_names) ? how_.class_names : std::vector<std::string>();
 }
 
