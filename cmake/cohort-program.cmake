@@ -5,7 +5,8 @@
 # cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:
 #   // needs: onednn zlib     <prefix>_needs    required components; without them the source is not built
 #   // uses: xtensor          <prefix>_uses     components that are linked if available
-#   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
+#   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added; cohort:
+#                                             the program in tools/cohort
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
 #   // parts: error tensor    <prefix>_parts    parts of the core's implementation to compile with these
 #                                             flags, instead of linking the implementation

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib tcp
+# tools: cohort
 """The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run."""
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: configuration onednn transform zlib
+# tools: cohort
 """Flags derive from the fields of documents: their names, allowed values, ranges and defaults are those of the table of fields."""
 import json
 import re

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib tcp
+# tools: cohort
 """The example in processes that meet at one address: the same bits as with ranks in threads, encrypted or not."""
 import json
 import os
