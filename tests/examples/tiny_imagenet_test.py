@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn image
+# tools: cohort
 # label: slow
 """File batches of cohort data pack, and the program that trains from them."""
 import unittest
@@ -19,7 +20,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         program.write_images(cls.folder / "images/train", CLASSES, 10, 24)
         program.write_images(cls.folder / "images/test", CLASSES, 2, 24, seed=2)
         cls.packed = cls.folder / "packed"
-        program.run("cohort", "data", "pack", cls.folder / "images", cls.packed, 30)
+        program.run("cohort", "data", "--quiet", "pack", cls.folder / "images", cls.packed, 30)
         cls.few = ("--data", cls.packed, "--batch", "14", "--epochs", "1")
 
     def test_learns_and_reports_that_the_images_are_not_tiny_imagenet(self):

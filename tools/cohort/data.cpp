@@ -24,6 +24,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@
 #include "pack.hpp"
 
 namespace {
+
+using cohort_program::list_of;
 
 constexpr char const* help =
     R"(Indexes, shows, verifies and converts files of records and tables.
@@ -99,9 +102,14 @@ struct command {
   bool skip = false, quiet = false, prints_help = false;
 };
 
-std::int64_t whole_number(std::string const& flag, std::string const& text, std::int64_t least) {
-  std::int64_t value = 0;
+/// Parses an integer of the type Number that is at least `least`.
+template <class Number>
+Number whole_number(std::string const& flag, std::string const& text, Number least) {
+  Number value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    throw usage_error(flag + ": expected a whole number up to "
+                      + std::to_string(std::numeric_limits<Number>::max()) + ", got '" + text + "'");
   if (error != std::errc{} || stop != text.data() + text.size() || value < least)
     throw usage_error(flag + ": expected a whole number from " + std::to_string(least) + ", got '" + text
                       + "'");
@@ -110,19 +118,20 @@ std::int64_t whole_number(std::string const& flag, std::string const& text, std:
 
 std::string one_of(std::string const& flag, std::string const& text, std::vector<std::string> const& known) {
   if (std::ranges::find(known, text) != known.end()) return text;
-  std::string list;
-  for (std::string const& one : known) list += (list.empty() ? "" : ", ") + one;
-  throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
+  throw usage_error(flag + ": expected one of " + list_of(known) + "; got '" + text + "'");
 }
 
 command parse(int argc, char** argv) {
   command made;
   std::vector<std::string> const verbs{"index", "inspect", "verify", "convert", "pack"};
+  std::set<std::string> const readers{"index", "inspect", "verify", "convert"};
   // The commands that accept each flag. All commands accept the flags that are not listed.
   std::map<std::string, std::set<std::string>> const accepted{
       {"--record", {"inspect"}}, {"--decode", {"inspect", "verify"}},
       {"--to", {"convert"}},     {"--shard", {"convert"}},
-      {"--field", {"convert"}},  {"--skip", {"convert"}}};
+      {"--field", {"convert"}},  {"--skip", {"convert"}},
+      {"--format", readers},     {"--arrays", readers},
+      {"--cache", readers}};
   std::vector<std::string> flags;
   for (int k = 1; k < argc; ++k) {
     std::string const given = argv[k];
@@ -140,13 +149,13 @@ command parse(int argc, char** argv) {
     } else if (given == "--cache") {
       made.cache = value();
     } else if (given == "--record") {
-      made.record = whole_number(given, value(), 0);
+      made.record = whole_number<std::int64_t>(given, value(), 0);
     } else if (given == "--decode") {
       made.decode = one_of(given, value(), {"caffe", "example", "caffe_on_spark"});
     } else if (given == "--to") {
       made.to = value();
     } else if (given == "--shard") {
-      made.shard = whole_number(given, value(), 1);
+      made.shard = whole_number<std::int64_t>(given, value(), 1);
     } else if (given == "--field") {
       made.field = value();
     } else if (given == "--skip") {
@@ -157,6 +166,8 @@ command parse(int argc, char** argv) {
       throw usage_error("unknown flag '" + given + "'; --help lists the flags");
     } else if (made.verb.empty()) {
       made.verb = one_of("command", given, verbs);
+    } else if (made.verb == "pack") {
+      made.paths.push_back(given);
     } else {
       for (std::string const& path : cohort::numbered_paths(given)) made.paths.push_back(path);
     }
@@ -167,7 +178,7 @@ command parse(int argc, char** argv) {
   for (std::string const& flag : flags)
     if (auto const found = accepted.find(flag); found != accepted.end() && !found->second.contains(made.verb))
       throw usage_error("the command " + made.verb + " has no flag " + flag + "; --help lists the flags");
-  if (made.paths.empty()) throw usage_error("expected files, got none");
+  if (made.verb != "pack" && made.paths.empty()) throw usage_error("expected files, got none");
   return made;
 }
 
@@ -291,9 +302,7 @@ opened open(command& given) {
 }
 
 std::string joined(std::vector<std::string> const& names) {
-  std::string made;
-  for (std::string const& one : names) made += (made.empty() ? "" : ", ") + (one.empty() ? "(no name)" : one);
-  return made;
+  return list_of(names, [](std::string const& name) { return name.empty() ? "(no name)" : name; });
 }
 
 /// Returns the first bytes of a field: as text if they are printable ASCII, otherwise as hexadecimal numbers.
@@ -656,13 +665,12 @@ int run_table(command const& given) {
 }
 
 /// Packs images: FROM TO [FILES].
-int pack(int count, char** words) {
-  if (count == 2 && std::string_view(words[1]) == "--help") return std::fputs(help, stdout) < 0;
-  if (count < 3 || count > 4)
+int pack(std::vector<std::string> const& words) {
+  if (words.size() < 2 || words.size() > 3)
     throw usage_error("pack: expected FROM TO [FILES]: two folders and the number of images per archive");
-  int const images = count == 4 ? static_cast<int>(whole_number("FILES", words[3], 1)) : 500;
-#if __has_include(<cohort/image.hpp>)
-  cohort_program::pack_images(words[1], words[2], images);
+  int const images = words.size() == 3 ? whole_number<int>("FILES", words[2], 1) : 500;
+#if HAS_PACK
+  cohort_program::pack_images(words[0], words[1], images);
   return 0;
 #else
   throw usage_error(
@@ -672,6 +680,7 @@ int pack(int count, char** words) {
 }
 
 int run(command& given) {
+  if (given.verb == "pack") return pack(given.paths);
   find_format(given);
   if (given.format == "csv") return run_table(given);
   if (given.verb == "index") return index(given);
@@ -683,7 +692,6 @@ int run(command& given) {
 
 int cohort_program::data_command(int count, char** words) {
   try {
-    if (count > 1 && std::string_view(words[1]) == "pack") return pack(count - 1, words + 1);
     command given = parse(count, words);
     if (given.prints_help) return std::fputs(help, stdout) < 0;
     return run(given);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,14 @@ inline std::vector<std::string> names_in(std::string_view list) {
     list.remove_prefix(end == list.npos ? 0 : end + 1);
   }
   return names;
+}
+
+/// Returns the names of values, separated by commas and blanks. `name`: returns the name of a value.
+template <class Range, class Name = std::identity>
+std::string list_of(Range const& values, Name name = {}) {
+  std::string text;
+  for (auto const& value : values) text += (text.empty() ? "" : ", ") + std::invoke(name, value);
+  return text;
 }
 
 }  // namespace cohort_program

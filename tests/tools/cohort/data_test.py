@@ -172,6 +172,10 @@ class data_command(unittest.TestCase):
                 ((), "expected index, inspect, verify, convert or pack, got nothing; --help describes them"),
                 (("show",), "command: expected one of index, inspect, verify, convert, pack; got 'show'"),
                 (("verify",), "expected files, got none"),
+                (("pack", "a"), "pack: expected FROM TO [FILES]: two folders and the number of images per archive"),
+                (("pack", "a", "b", "0"), "FILES: expected a whole number from 1, got '0'"),
+                (("pack", "a", "b", "4294967297"), "FILES: expected a whole number up to 2147483647, got '4294967297'"),
+                (("pack", "a", "b", "--cache", "c"), "the command pack has no flag --cache; --help lists the flags"),
                 (("verify", numbers, "--record", "1"), "the command verify has no flag --record; --help lists the flags"),
                 (("verify", numbers, "--epochs"), "unknown flag '--epochs'; --help lists the flags"),
                 (("verify", numbers, "--format", "zip"), "--format: expected one of webdataset, tfrecord, lmdb, sequence_file, npy, npz, hdf5, csv; got 'zip'"),
@@ -194,7 +198,9 @@ class data_command(unittest.TestCase):
                 self.assertEqual(done.stderr, f"cohort data: {sentence}\n")
         self.assertIn("one of key, value, got no", self.refused("convert", numbers, "--to", "a.tar", "--field", "no"))
         self.assertIn("cannot open the file (none.tar)", self.refused("verify", "none.tar", expect=1))
-        self.assertIn("cohort data convert FILE... --to OUT", self.run_it("--help").stdout)
+        for flags in (("--help",), ("pack", "--help"), ("pack", "a", "--help"), ("--quiet", "pack", "--help", "b")):
+            self.assertIn("cohort data convert FILE... --to OUT", self.run_it(*flags).stdout)
+        self.assertFalse((self.folder / "--help").exists())
 
 
 if __name__ == "__main__":
