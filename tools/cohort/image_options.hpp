@@ -3,7 +3,6 @@
 // The images of a run document: HAS_IMAGE is 1 if this program is built with the component image.
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/configuration/run_document.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #if __has_include(<cohort/image.hpp>)
 #include <cohort/image.hpp>
@@ -12,8 +11,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
+#include "reference_program/options.hpp"
 
 namespace cohort_program {
 
@@ -52,11 +53,10 @@ cohort::dataset training_part(Images images, cohort::image_options const& from, 
 }
 #else
 [[noreturn]] inline void refuse_images(char const* where) {
-  throw cohort::setting_error({.what = "cannot read images",
-                               .where = where,
-                               .expected = "a program that was built with the component image",
-                               .got = "one without it: install libturbojpeg0-dev, libpng-dev and zlib1g-dev, "
-                                      "and build again"});
+  throw reference_program::usage_error(
+      std::string(where)
+      + ": expected a program that was built with the component image, got one without it: install "
+        "libturbojpeg0-dev, libpng-dev and zlib1g-dev, and build again");
 }
 #endif
 

@@ -13,7 +13,7 @@ int refuse(char const* name) {
                "cohort %s: expected a program that was built with the components onednn and zlib, got one "
                "without them: run cmake/setup.sh and build again\n",
                name);
-  return 1;
+  return 2;  // as an invalid command
 }
 
 }  // namespace

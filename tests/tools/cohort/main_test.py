@@ -22,7 +22,7 @@ class program_cohort(unittest.TestCase):
         self.assertGreater(len(names), 3)
         self.assertTrue(all(len(line) <= 120 for line in text.splitlines()))
         for name in names:
-            text = run(name, "--help", expect=(0, 1)).stdout  # 1: without the components of the command
+            text = run(name, "--help", expect=(0, 2)).stdout  # 2: without the components of the command
             self.assertTrue(all(len(line) <= 120 for line in text.splitlines()), name)
             self.assertTrue(text == "" or f"cohort {name} " in text, text)
 
