@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the outputs of a model for the data of a document: cohort predict --help, cohort features --help
+#include <cohort/error/exceptions.hpp>
+#include <cohort/graph/named_layers.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <cstdio>
 #include <string>
+#include <variant>
 #include <vector>
 #include "commands.hpp"
 #include "document_run.hpp"
@@ -11,7 +14,6 @@
 namespace {
 
 using cohort::run_document;
-using cohort_program::command_flag;
 using cohort_program::document_call;
 using cohort_program::document_data;
 using cohort_program::usage_error;
@@ -41,11 +43,14 @@ constexpr char const* help_of_output =
   --key COLUMN       tables: the column with the keys; by default the number of the row in the file, from 1.
                      The keys of images are their paths, and those of records the records' keys; other examples
                      have their index as key
+  --restart          discards the parts that an interrupted call has written; without this flag, the same call
+                     continues with the remaining parts
 )";
 
 int write_outputs(document_call const& call, run_document const& run, cohort::communicator& world,
                   document_data const& data) {
   if (world.rank() == 0) {
+    for (std::string const& notice : data.notices) std::fprintf(stderr, "%s\n", run.explain(notice).c_str());
     if (!data.notice.empty()) std::puts(data.notice.c_str());
     std::printf("data: %s, %lld examples\n", data.where.c_str(), static_cast<long long>(data.train.size()));
     std::fflush(stdout);
@@ -57,8 +62,14 @@ int write_outputs(document_call const& call, run_document const& run, cohort::co
       .format = output.ends_with(".npy") ? cohort::prediction_format::npy : cohort::prediction_format::csv,
       .batch = run.evaluation.batch,
       .sharding = run.fit.sharding,
-      .readers = run.evaluation.readers};
+      .readers = run.evaluation.readers,
+      .resume = !call.has("--restart")};
   if (!layers.empty()) settings.outputs = cohort_program::names_in(layers);
+  try {
+    named_layers(model.network(), settings.outputs);
+  } catch (cohort::setting_error const& mistake) {
+    throw usage_error(std::string("--layers: ") + mistake.what());
+  }
   cohort::prediction_file_report const report = write_predictions(model, data.train, output, settings);
   cohort_program::read_counts const reads = count_reads(data, world);
   if (world.rank() != 0) return 0;
@@ -75,27 +86,36 @@ int apply_model(int count, char** words, char const* help, bool needs_layers) {
   return cohort_program::run_document_command(
       count, words,
       {.help = text.c_str(),
-       .flags = {{"--output"}, {"--layers"}, {"--key"}},
-       .work = [&](document_call const& call, run_document const& run) {
-         cohort_program::require_model(run);
-         if (needs_layers) call.required("--layers", "names of layers, such as dense_1");
-         std::string const output = call.required("--output", "a file that ends in .csv or .npy");
-         if (!output.ends_with(".csv") && !output.ends_with(".npy"))
-           throw usage_error("--output: expected a file that ends in .csv or .npy, got '" + output + "'");
-         return cohort_program::run_on_ranks(
-             run, count, words,
-             {.begin =
-                  [&](cohort::communicator const& world) {
-                    if (world.rank() == 0) reference_program::require_writable({{output, "--output"}});
-                  },
-              .load =
-                  [&] {
-                    return load_to_apply(run.data, cohort_program::preparation_of(run.network),
-                                         call.value("--key"));
-                  },
-              .run_rank = [&](cohort::communicator& world,
-                              document_data const& data) { return write_outputs(call, run, world, data); }});
-       }});
+       .flags = {{"--output"}, {"--layers"}, {"--key"}, {"--restart", false}},
+       .work =
+           [&](document_call const& call, run_document const& run) {
+             cohort_program::require_model(run);
+             if (needs_layers) call.required("--layers", "names of layers, such as dense_1");
+             std::string const output = call.required("--output", "a file that ends in .csv or .npy");
+             if (!output.ends_with(".csv") && !output.ends_with(".npy"))
+               throw usage_error("--output: expected a file that ends in .csv or .npy, got '" + output + "'");
+             cohort_program::require_other_file(
+                 "--output", output, {call.file(), run.network.model, cohort_program::file_of(run.data)});
+             if (call.has("--key") && !std::holds_alternative<cohort::table_source>(run.data))
+               throw usage_error(
+                   "--key: expected data.table, because only tables have columns, got other data");
+             return cohort_program::run_on_ranks(
+                 run, count, words,
+                 {.begin =
+                      [&](cohort::communicator const& world) {
+                        if (world.rank() == 0) reference_program::require_writable({{output, "--output"}});
+                      },
+                  .load =
+                      [&] {
+                        return load_to_apply(run.data, cohort_program::preparation_in(run.network.model),
+                                             call.value("--key"));
+                      },
+                  .run_rank =
+                      [&](cohort::communicator& world, document_data const& data) {
+                        return write_outputs(call, run, world, data);
+                      }});
+           },
+       .phrases = {{".resume = false", "the flag --restart"}}});
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include <vector>
 #include "commands.hpp"
 #include "document_call.hpp"
+#include "names_in.hpp"
 #if __has_include(<cohort/keras.hpp>)
 #include <cohort/keras.hpp>
 #define HAS_KERAS 1
@@ -30,6 +31,7 @@
 namespace {
 
 using cohort_program::command_words;
+using cohort_program::list_of;
 using cohort_program::usage_error;
 using backend = cohort::reference<float>;
 
@@ -38,7 +40,7 @@ constexpr char const* help_of_import =
 
   cohort import SOURCE --to MODEL [flags]   SOURCE ends in .onnx, .keras, .h5 or .hdf5
 
-  --to MODEL         the model file
+  --to MODEL         the model file; ends in .safetensors
   --input NAME=DIMS  extents of an input for which the file has none, without the batch, such as x=3x224x224;
                      may be repeated
   --loss KIND        adds a loss, such as softmax_cross_entropy, to a model that has none, so that it can be trained;
@@ -139,16 +141,13 @@ cohort::graph with_loss(cohort::graph_view net, cohort::kind const& loss) {
   return cohort::graph(std::move(copied));
 }
 
-std::string list_of(std::vector<std::string> const& names) {
-  std::string text;
-  for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 int import_model(command_words const& call) {
   if (call.file().empty())
     throw usage_error("expected a file, got none; --help shows how to use this program");
-  std::string const to = call.required("--to", "the model file to write");
+  std::string const to = call.required("--to", "a file that ends in .safetensors");
+  if (!to.ends_with(".safetensors"))
+    throw usage_error("--to: expected a file that ends in .safetensors, got '" + to + "'");
+  cohort_program::require_other_file("--to", to, {call.file()});
   std::string const loss = call.value("--loss");
   cohort::kind const* const added = loss.empty() ? nullptr : &loss_of(loss);
   cohort::imported_model const model = read_model(call);
@@ -174,6 +173,7 @@ int export_model(command_words const& call) {
   bool const is_onnx = to.ends_with(".onnx"), is_npz = to.ends_with(".npz");
   if (!is_onnx && !is_npz && !to.ends_with(".safetensors"))
     throw usage_error("--to: expected a file that ends in .onnx, .safetensors or .npz, got '" + to + "'");
+  cohort_program::require_other_file("--to", to, {from});
   cohort::training run = cohort::load_trained<backend>(from);
   if (is_onnx)
     export_onnx(run, to);

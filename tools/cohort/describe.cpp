@@ -11,12 +11,14 @@
 #include <string_view>
 #include "commands.hpp"
 #include "document_run.hpp"
+#include "names_in.hpp"
 
 namespace {
 
 using cohort::run_document;
 using cohort_program::document_call;
 using cohort_program::document_data;
+using cohort_program::list_of;
 
 constexpr char const* help =
     R"(Prints the layers of a network with their output shapes, parameters and costs. For a document, also prints the
@@ -38,14 +40,6 @@ int describe_rank(run_document const& run, cohort::communicator& world, document
   return 0;
 }
 
-/// Returns names, separated by commas.
-template <class Range, class Name>
-std::string list_of(Range const& values, Name name) {
-  std::string text;
-  for (auto const& value : values) text += (text.empty() ? "" : ", ") + name(value);
-  return text;
-}
-
 int describe_model(std::string const& path) {
   auto const file = cohort::model_file::open(path);
   std::fputs(summary(file.network()).c_str(), stdout);
@@ -61,9 +55,7 @@ int describe_model(std::string const& path) {
     std::printf("table: inputs %s",
                 list_of(encoder->columns(), [](auto const& column) { return column.name; }).c_str());
     if (!encoder->target().empty()) std::printf("; target %s", encoder->target().c_str());
-    if (!encoder->label_names().empty())
-      std::printf(", classes %s",
-                  list_of(encoder->label_names(), [](std::string const& label) { return label; }).c_str());
+    if (!encoder->label_names().empty()) std::printf(", classes %s", list_of(encoder->label_names()).c_str());
     std::printf("\n");
   }
   return 0;

@@ -6,9 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <iterator>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 #if __has_include(<cohort/yaml.hpp>)
 #include <cohort/yaml.hpp>
@@ -22,7 +23,7 @@ namespace cohort_program {
 char const* const document_flags_help =
     R"(  --set PATH=VALUE   sets a field, as in --set training.batch=64 or --set strategy.averaging.every=3.
                      VALUE is JSON, or else a text; lists are replaced as a whole
-  --model FILE       uses this model file in place of the document's network
+  --model FILE       uses this model file, with its parameters, in place of the document's network
   --ranks N          the same as --set ranks.count=N: ranks as threads of this process.
                      Under mpirun, and with COHORT_JOIN, each process is a rank
   --max-bytes SIZE   sets training.max_bytes, the limit of a rank's memory for training: bytes, or a number with
@@ -125,6 +126,16 @@ bool is_document(std::string_view path) {
   return path.ends_with(".json") || path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
+void require_other_file(std::string const& flag, std::string const& written,
+                        std::initializer_list<std::string> read) {
+  for (std::string const& input : read) {
+    std::error_code unknown;  // a file does not exist
+    if (std::filesystem::equivalent(written, input, unknown))
+      throw usage_error(flag + ": expected another file than those that the command reads, got '" + written
+                        + "'");
+  }
+}
+
 command_words::command_words(int count, char** words, std::vector<command_flag> const& flags) {
   for (int k = 1; k < count; ++k) {
     std::string const word = words[k];
@@ -171,13 +182,16 @@ document_call::document_call(int count, char** words, std::vector<command_flag> 
 cohort::run_document document_call::document() const {
   if (file().empty()) throw usage_error("expected a file, got none; --help shows how to use this program");
   cohort::run_document run = read_document(file());
-  std::vector<assignment> fields = assignments_of_environment();
-  std::ranges::move(assignments_of(flags()), std::back_inserter(fields));
-  for (assignment const& field : fields) run.set(field.path, field.value, field.origin);
+  auto const set = [&](std::vector<assignment> const& fields) {
+    for (assignment const& field : fields) run.set(field.path, field.value, field.origin);
+  };
+  set(assignments_of_environment());
   if (has("--model")) {
     run.network.layers.reset();
     run.network.model = value("--model");
+    run.network.parameters = true;
   }
+  set(assignments_of(flags()));
   run.check();
   return run;
 }
@@ -221,7 +235,13 @@ int run_document_command(int count, char** words, document_command const& comman
         if (call->has("--print-config")) return std::fputs(to_json(run).c_str(), stdout) < 0 ? 1 : 0;
         return command.work(*call, run);
       },
-      [&](std::string_view problem) { return run.explain(problem); });
+      [&](std::string_view problem) {
+        std::string text(problem);
+        for (auto const& [phrase, replacement] : command.phrases)
+          if (std::size_t const place = text.find(phrase); place != text.npos)
+            text.replace(place, phrase.size(), replacement);
+        return run.explain(text);
+      });
 }
 
 }  // namespace cohort_program

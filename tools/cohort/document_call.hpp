@@ -3,8 +3,10 @@
 // The words of the commands that read a run document.
 #include <cohort/configuration/run_document.hpp>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include "reference_program/options.hpp"
 #include "reference_program/program.hpp"
@@ -55,6 +57,11 @@ class command_words {
 /// Returns whether the name of a file is that of a document.
 bool is_document(std::string_view path);
 
+/// Throws usage_error if a file that a command writes is one of the files that it reads. `flag`: the flag of
+/// the written file.
+void require_other_file(std::string const& flag, std::string const& written,
+                        std::initializer_list<std::string> read);
+
 /// The help text of the flags and variables that all commands on documents accept.
 extern char const* const document_flags_help;
 
@@ -81,6 +88,8 @@ struct document_command {
   char const* help;                   ///< without document_flags_help, which follows it
   std::vector<command_flag> flags{};  ///< of this command only
   std::function<int(document_call const&, cohort::run_document const&)> work;
+  /// Phrases of the library's messages, and what users of the command read in their place.
+  std::vector<std::pair<std::string, std::string>> phrases{};
 };
 
 /// Reads the flags and the document, and calls the command's work. Prints errors. Returns the exit status: 2

@@ -26,6 +26,7 @@
 #include <variant>
 #include <vector>
 #include "image_options.hpp"
+#include "names_in.hpp"
 #include "record_data.hpp"
 
 namespace cohort_program {
@@ -105,9 +106,7 @@ inline void require_same(cohort::encoder_settings const& document, cohort::table
          .got = std::move(got)});
   };
   auto const text_of = [](std::vector<std::string> const& names) {
-    std::string text;
-    for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text.empty() ? std::string("none") : text;
+    return names.empty() ? std::string("none") : list_of(names);
   };
   auto const or_omitted = [](std::string text) { return text + ", or no such field"; };
   std::vector<std::string> inputs, indexed;
@@ -157,6 +156,23 @@ inline void require_same(cohort::table_source const& from, table_preparation con
                                  .expected = "the field transform, or no field bad",
                                  .got = "skip"});
   if (learned.encoder) require_same(from.encode, *learned.encoder);
+}
+
+/// Throws setting_error for fields of a document that change how rows are prepared, if the model to which the
+/// rows are given has no such preparation.
+inline void require_preparation(cohort::table_source const& from, table_preparation const& learned) {
+  auto const refuse = [](std::string const& field, std::string const& part) {
+    throw cohort::setting_error({.what = "the rows are prepared by the model, which contains no " + part,
+                                 .where = "data.table." + field,
+                                 .expected = "no such field",
+                                 .got = "the field"});
+  };
+  if (!learned.pipeline && from.transform) refuse("transform", "pipeline");
+  if (!learned.pipeline && from.bad == cohort::bad_record::skip) refuse("bad", "pipeline");
+  if (learned.encoder) return;
+  if (!from.encode.indexed.empty()) refuse("indexed", "encoder");
+  if (from.encode.other) refuse("other", "encoder");
+  if (from.encode.impute != cohort::imputation::refuse) refuse("impute", "encoder");
 }
 
 [[noreturn]] inline void refuse_skipped(cohort::transform_report const& rows, std::string const& file) {
@@ -265,15 +281,22 @@ inline document_data load(cohort::text_source const& from, std::uint64_t seed) {
   return made;
 }
 
-/// Reads fixed crops of a whole text.
-inline document_data load_to_apply(cohort::text_source const& from) {
-  bool const learns = std::holds_alternative<cohort::character_tokens>(from.tokens)
-                      || std::holds_alternative<cohort::byte_pair_tokens>(from.tokens);
+/// Throws setting_error if the tokens of a text are learned from the file. Models do not contain tokenizers,
+/// so another text would have other tokens than the text of the training.
+inline void require_known_tokens(cohort::data_source const& from) {
+  auto const* const text = std::get_if<cohort::text_source>(&from);
+  if (!text) return;
+  bool const learns = std::holds_alternative<cohort::character_tokens>(text->tokens)
+                      || std::holds_alternative<cohort::byte_pair_tokens>(text->tokens);
   if (learns)
     throw cohort::setting_error({.what = "the tokens of a text to which a model is applied must be known",
                                  .where = "data.text.tokens",
                                  .expected = "bytes, gpt2 or saved",
                                  .got = "tokens that are learned from the file"});
+}
+
+/// Reads fixed crops of a whole text.
+inline document_data load_to_apply(cohort::text_source const& from) {
   std::string const text = read_text(from.file);
   cohort::tokenizer const tokens = tokenizer_of(from, text);
   cohort::token_stream const all(tokens.encode(text));
@@ -336,15 +359,32 @@ inline document_data load(cohort::records_source const& from, std::uint64_t seed
           .ignored_orientations = std::move(made.ignored_orientations)};
 }
 
+/// Throws setting_error if a model that prepares rows of tables is given other data.
+inline void require_table(cohort::data_source const& from, table_preparation const& learned) {
+  if ((learned.encoder || learned.pipeline) && !std::holds_alternative<cohort::table_source>(from))
+    throw cohort::setting_error({.what = "the model was trained on the rows of a table",
+                                 .where = "data",
+                                 .expected = "table, or for a new training network.parameters: false",
+                                 .got = "another data set"});
+}
+
+/// Returns the file of a table, text or series; empty for other data.
+inline std::string file_of(cohort::data_source const& from) {
+  return std::visit(
+      [](auto const& source) -> std::string {
+        if constexpr (requires { source.file; })
+          return source.file;
+        else
+          return {};
+      },
+      from);
+}
+
 /// Reads the data set that a document names. `seed`: seed of crops and augmentations, which differ from epoch
 /// to epoch.
 inline document_data load(cohort::data_source const& from, std::uint64_t seed,
                           table_preparation const& learned = {}) {
-  if ((learned.encoder || learned.pipeline) && !std::holds_alternative<cohort::table_source>(from))
-    throw cohort::setting_error({.what = "the model was trained on the rows of a table",
-                                 .where = "data",
-                                 .expected = "table, or network.parameters: false",
-                                 .got = "another data set"});
+  require_table(from, learned);
   return std::visit(
       [&]<class Source>(Source const& one) -> document_data {
         if constexpr (std::is_same_v<Source, cohort::table_source>)
@@ -364,15 +404,32 @@ inline std::vector<std::string> inputs_of(cohort::encoder_settings const& settin
   return columns;
 }
 
+/// Reads one column of a table as texts, with all rows.
+inline cohort::data_table read_column(cohort::table_source const& from, std::string const& name) {
+  cohort::table_settings format = from.format;
+  format.columns = format.text_columns = {name};
+  format.number_columns = format.optional_columns = {};
+  format.missing = cohort::missing_values::keep;
+  format.missing_texts = {};
+  return read_rows(from.file, format);
+}
+
 /// Reads the rows of a table to which a model is applied. The rows may lack the target; with a pipeline, only
-/// if its schema marks the column as optional. `key`: the column whose texts are the keys; empty: the keys
+/// if its schema marks the column as optional. With an encoder and no pipeline, only the encoder's columns are
+/// read, so other columns may have missing values. `key`: the column whose texts are the keys; empty: the keys
 /// are the numbers of the rows in the file, from 1.
 inline document_data load_to_apply(cohort::table_source const& from, table_preparation const& learned,
                                    std::string const& key) {
+  require_preparation(from, learned);
   require_same(from, learned);
   cohort::table_settings format =
       learned.pipeline ? format_of(learned.pipeline->description().schema, from.format) : from.format;
   format.optional_columns.push_back(from.encode.target);
+  if (learned.encoder && !learned.pipeline) {
+    format.columns.clear();
+    for (cohort::encoded_column const& column : learned.encoder->columns())
+      format.columns.push_back(column.name);
+  }
   cohort::data_table const rows = read_rows(from.file, format);
   std::optional<cohort::transform_report> report;
   cohort::data_table prepared = rows;
@@ -387,13 +444,14 @@ inline document_data load_to_apply(cohort::table_source const& from, table_prepa
   for (int row = 0; row < prepared.rows(); ++row) numbers.push_back(prepared.row_number(row));
   document_data data{
       .train = cohort::with_keys(examples, numbers), .where = from.file, .rows = std::move(report)};
+  bool const drops = format.missing == cohort::missing_values::drop;
+  if (key.empty() && !drops) return data;
+  std::string const read = key.empty() ? rows.columns().front() : key;
+  cohort::data_table const column = read_column(from, read);
+  if (column.rows() > rows.rows())
+    data.notices.push_back(std::to_string(column.rows() - rows.rows()) + " of "
+                           + std::to_string(column.rows()) + " rows dropped because of missing values");
   if (key.empty()) return data;
-  cohort::table_settings only_key = from.format;
-  only_key.columns = only_key.text_columns = {key};
-  only_key.number_columns = only_key.optional_columns = {};
-  only_key.missing = cohort::missing_values::keep;
-  only_key.missing_texts = {};
-  cohort::data_table const column = read_rows(from.file, only_key);
   std::vector<std::string> keys;
   for (std::int64_t const number : numbers)
     keys.emplace_back(column.texts(key)[static_cast<std::size_t>(number - 1)]);
@@ -405,16 +463,22 @@ inline document_data load_to_apply(cohort::table_source const& from, table_prepa
 /// a division and without augmentation, in their order. The keys are those of load_to_apply for tables, the
 /// paths of images and the keys of records; other examples have none.
 ///
-/// Errors    setting_error for a text whose tokens are learned from the file, and for `key` without a table.
+/// Before    `key` is empty, or `from` is a table.
+/// Errors    setting_error for a text whose tokens are learned from the file, for damaged images or records
+///           that would be skipped, and for other data than a table if the model prepares tables.
 inline document_data load_to_apply(cohort::data_source const& from, table_preparation const& learned,
                                    std::string const& key) {
   if (auto const* const table = std::get_if<cohort::table_source>(&from))
     return load_to_apply(*table, learned, key);
-  if (!key.empty())
-    throw cohort::setting_error({.what = "only tables have columns",
-                                 .where = "--key",
-                                 .expected = "no such flag, or data.table",
-                                 .got = key});
+  require_table(from, learned);
+  require_known_tokens(from);
+  auto const refuse_skipping = [](cohort::bad_record bad, char const* field) {
+    if (bad == cohort::bad_record::skip)
+      throw cohort::setting_error({.what = "a damaged example has no outputs that could be written",
+                                   .where = field,
+                                   .expected = "stop; remove the damaged files or records",
+                                   .got = "skip"});
+  };
   cohort::data_source whole = from;
   auto const plain = [](cohort::image_options& options) {
     options.padding = 0;
@@ -424,12 +488,14 @@ inline document_data load_to_apply(cohort::data_source const& from, table_prepar
   if (auto* const text = std::get_if<cohort::text_source>(&whole)) return load_to_apply(*text);
   if (auto* const series = std::get_if<cohort::series_source>(&whole)) series->test_fraction = 0;
   if (auto* const images = std::get_if<cohort::images_source>(&whole)) {
+    refuse_skipping(images->bad, "data.images.bad");
     images->test_folder.clear();
     images->test_fraction = 0;
     plain(images->options);
     return load(*images, 0, true);
   }
   if (auto* const records = std::get_if<cohort::records_source>(&whole)) {
+    refuse_skipping(records->bad, "data.records.bad");
     records->test_files.clear();
     if (auto* const content = std::get_if<cohort::image_content>(&records->content)) plain(content->options);
     document_data data = load(*records, 0);

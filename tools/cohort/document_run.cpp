@@ -8,10 +8,12 @@
 #include <cohort/transform/keep_pipeline.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <variant>
 #include "reference_program/program.hpp"
 
 namespace cohort_program {
@@ -19,10 +21,18 @@ namespace cohort_program {
 int run_on_ranks(cohort::run_document const& run, int count, char** words, rank_work const& work) {
   reference_program::require_backend(run.backend, document_fields);
   std::optional<document_data> data;
+  std::exception_ptr failure;  // of the loading; all ranks of the process throw it
   std::once_flag is_loaded;
   auto const body = [&](cohort::communicator& world) {
     if (work.begin) work.begin(world);
-    std::call_once(is_loaded, [&] { data.emplace(work.load()); });
+    std::call_once(is_loaded, [&] {
+      try {
+        data.emplace(work.load());
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+    if (failure) std::rethrow_exception(failure);
     return work.run_rank(world, *data);
   };
   return reference_program::launch(run, work.preflight, count, words, body, document_fields);
@@ -67,10 +77,14 @@ void print(read_counts const& reads) {
                 static_cast<unsigned long long>(*reads.ignored_orientations));
 }
 
+table_preparation preparation_in(std::string const& model) {
+  auto const file = cohort::model_file::open(model);
+  return {.pipeline = pipeline_in(file), .encoder = encoder_in(file)};
+}
+
 table_preparation preparation_of(cohort::network_source const& from) {
   if (from.model.empty() || !from.parameters) return {};
-  auto const model = cohort::model_file::open(from.model);
-  return {.pipeline = pipeline_in(model), .encoder = encoder_in(model)};
+  return preparation_in(from.model);
 }
 
 cohort::training load_model(cohort::run_document const& run, cohort::communicator& world) {
@@ -86,6 +100,16 @@ cohort::training load_model(cohort::run_document const& run, cohort::communicato
 void require_model(cohort::run_document const& run) {
   if (run.network.model.empty())
     throw usage_error("--model: expected a model file, got none; output.model of a training writes one");
+}
+
+void require_equal_preparation(cohort::run_document const& run) {
+  bool const learns = std::holds_alternative<cohort::table_source>(run.data)
+                      || std::holds_alternative<cohort::text_source>(run.data);
+  if (learns && run.fit.sharding == cohort::sharding::local)
+    throw usage_error(
+        "training.sharding: expected global for a table or a text, whose classes and tokens come from one "
+        "file, got "
+        "local; use idx, images, series or records");
 }
 
 test_report evaluate(cohort::training& training, cohort::dataset const& test,

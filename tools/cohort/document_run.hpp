@@ -48,7 +48,9 @@ read_counts count_reads(document_data const& data, cohort::communicator& world);
 /// Prints the numbers that are not 0.
 void print(read_counts const& reads);
 
-/// Returns the preparation of tables that is stored in the model from whose parameters a run starts.
+/// Returns the preparation of tables that is stored in a model file.
+table_preparation preparation_in(std::string const& model);
+/// Returns the preparation of tables that is stored in the model from whose parameters a training starts.
 table_preparation preparation_of(cohort::network_source const& from);
 
 /// Makes a run of the document's model, with the model's parameters, normalisation, encoder and pipeline.
@@ -56,6 +58,10 @@ cohort::training load_model(cohort::run_document const& run, cohort::communicato
 
 /// Throws usage_error unless the document names a model.
 void require_model(cohort::run_document const& run);
+
+/// Throws usage_error for local sharding if the preparation of the data is learned from the files (tables and
+/// texts).
+void require_equal_preparation(cohort::run_document const& run);
 
 /// Results on a test set, of a classification or a regression.
 struct test_report {

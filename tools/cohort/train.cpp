@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 #include "commands.hpp"
 #include "document_call.hpp"
@@ -224,19 +223,8 @@ void require_outputs(cohort::output_settings const& output, cohort::communicator
   reference_program::require_no_checkpoints(checkpoints, output.resume);
 }
 
-/// Rejects local sharding if the preparation of the data is learned from the files (tables and texts).
-void require_equal_preparation(run_document const& run) {
-  bool const learns = std::holds_alternative<cohort::table_source>(run.data)
-                      || std::holds_alternative<cohort::text_source>(run.data);
-  if (learns && run.fit.sharding == cohort::sharding::local)
-    throw usage_error(
-        "training.sharding: expected global for a table or a text, whose classes and tokens come from one "
-        "file, got "
-        "local; use idx, images, series or records");
-}
-
 int train(run_document const& run, checking checks, int count, char** words) {
-  require_equal_preparation(run);
+  cohort_program::require_equal_preparation(run);
   return cohort_program::run_on_ranks(
       run, count, words,
       {.preflight = checks != checking::none,

@@ -69,7 +69,7 @@ class applied_models(unittest.TestCase):
     def test_evaluate_gives_the_numbers_of_the_training(self):
         path = self.trained_on_a_table()
         for ranks in ("1", "2"):
-            done = self.run_it("evaluate", path, "--model", "m.safetensors", "--ranks", ranks, "--set", "output.report=again.json")
+            done = self.run_it("evaluate", path, "--model", "m.safetensors", "--ranks", ranks, "--report", "again.json")
             trained, again = self.report("trained.json"), self.report("again.json")
             self.assertEqual((again["accuracy"], again["checksum"], again["examples"]), (trained["accuracy"], trained["checksum"], 30))
             self.assertIn(f"checksum {trained['checksum']}\n", done.stdout)
@@ -81,9 +81,56 @@ class applied_models(unittest.TestCase):
                  "inputs": ["x", "colour"]}
         path = self.write({**TABLE, "network": {**network, "layers": [{"input": [3]}, *network["layers"][1:]]}, "data": {"table": table}})
         self.run_it("train", path, "--set", "output.model=r.safetensors", "--set", "output.report=trained.json")
-        self.run_it("evaluate", path, "--model", "r.safetensors", "--set", "output.report=again.json")
+        self.run_it("evaluate", path, "--model", "r.safetensors", "--report", "again.json")
         for number in ("rmse", "mae", "r2"):
             self.assertAlmostEqual(self.report("again.json")[number], self.report("trained.json")[number], places=6)
+
+    def test_evaluate_writes_no_report_to_the_file_of_the_training(self):
+        path = self.trained_on_a_table()
+        before = (self.folder / "trained.json").read_bytes()
+        self.run_it("evaluate", path, "--model", "m.safetensors", "--set", "output.report=trained.json")
+        self.assertEqual((self.folder / "trained.json").read_bytes(), before)
+        for report in ("train.csv", "m.safetensors", path):
+            self.assertEqual(self.refused("evaluate", path, "--model", "m.safetensors", "--report", report),
+                             f"cohort evaluate: --report: expected another file than those that the command reads, got '{report}'")
+
+    def test_commands_that_apply_a_model_use_its_preparation_also_if_a_training_would_not(self):
+        path = self.trained_on_a_table()
+        initial = ("--set", "network.parameters=false")
+        outputs = {}
+        for flags in ((), initial):
+            self.run_it("evaluate", path, "--model", "m.safetensors", "--report", "again.json", *flags)
+            self.assertEqual(self.report("again.json")["accuracy"], self.report("trained.json")["accuracy"])
+            new = self.rows("new.csv", 50, seed=2, target=False)
+            self.run_it("predict", path, "--model", "m.safetensors", "--output", "out.csv", "--set", f"data.table.file={new}", *flags)
+            self.run_it("features", path, "--model", "m.safetensors", "--layers", "code", "--output", "f.npy", *flags)
+            outputs[flags] = ((self.folder / "out.csv").read_bytes(), (self.folder / "f.npy").read_bytes())
+        self.assertEqual(outputs[()], outputs[initial])
+
+    def test_the_flag_for_a_model_sets_its_parameters(self):
+        self.trained_on_a_table()
+        table = {"file": "train.csv", "target": "kind", "inputs": ["x", "colour"]}
+        path = self.write({**TABLE, "normalise": {}, "network": {"model": "m.safetensors", "parameters": False}, "data": {"table": table}})
+        none = ("--set", "training.epochs=0", "--set", "output.report=again.json")
+        self.run_it("train", path, "--model", "m.safetensors", *none)
+        self.assertEqual(self.report("again.json")["checksum"], self.report("trained.json")["checksum"])
+        self.run_it("train", path, "--model", "m.safetensors", "--set", "network.parameters=false", *none)
+        self.assertNotEqual(self.report("again.json")["checksum"], self.report("trained.json")["checksum"])
+
+    def test_evaluate_refuses_data_whose_preparation_differs_between_files_and_ranks(self):
+        path = self.trained_on_a_table()
+        self.assertEqual(self.refused("evaluate", path, "--model", "m.safetensors", "--set", "training.sharding=local"),
+                         "cohort evaluate: training.sharding: expected global for a table or a text, whose classes and tokens come from one "
+                         "file, got local; use idx, images, series or records")
+        (self.folder / "words.txt").write_text("the king sees the sea. " * 60, encoding="utf-8")
+        layers = [{"input": [16]}, {"embedding": {"vocabulary": 256, "width": 4}}, {"lstm": 8}, {"dense": 256}, "softmax_cross_entropy"]
+        text = self.write({"version": 1, "network": {"layers": layers}, "data": {"text": {"file": "words.txt", "length": 16, "tokens": "bytes"}},
+                           "training": {"epochs": 1}}, "text.json")
+        self.run_it("train", text, "--set", "output.model=t.safetensors")
+        self.run_it("evaluate", text, "--model", "t.safetensors")
+        for command in (("evaluate",), ("predict", "--output", "x.npy")):
+            refused = self.refused(*command, text, "--model", "t.safetensors", "--set", "data.text.tokens=characters", status=1)
+            self.assertRegex(refused, rf"^cohort {command[0]}: the tokens of a text .*, got tokens that are learned from the file$")
 
     def test_evaluate_needs_a_model_and_a_test_set(self):
         path = self.write(DIGITS)
@@ -133,6 +180,59 @@ class applied_models(unittest.TestCase):
         self.assertEqual([row["key"] for row in self.read("out.csv")], kept)
         self.assertIn(f"rows: 60 read, 0 removed by filters, {60 - len(kept)} skipped\n", done.stdout)
 
+    def test_predict_refuses_preparations_that_the_model_does_not_contain(self):
+        path = self.trained_on_a_table()
+        transform = {"schema": [{"name": "x"}, {"name": "colour", "type": "text"}, {"name": "kind", "type": "text"}], "steps": []}
+        for field, value in (("transform", json.dumps(transform)), ("bad", "skip")):
+            for command in (("predict",), ("features", "--layers", "code")):
+                refused = self.refused(*command, path, "--model", "m.safetensors", "--output", "x.csv", "--set", f"data.table.{field}={value}", status=1)
+                self.assertRegex(refused, rf"the rows are prepared by the model, which contains no pipeline \(.*data.table.{field}\): expected no such field")
+        self.assertFalse((self.folder / "x.csv").exists())
+
+    def test_predict_reads_only_the_columns_of_the_encoder_and_reports_dropped_rows(self):
+        path = self.trained_on_a_table()
+        lines = (self.folder / "train.csv").read_text(encoding="utf-8").splitlines()
+        fields = [line.split(",") for line in lines]
+        fields[3][1] = fields[120][1] = ""  # x, an input
+        fields[5][3] = ""                   # kind, the target
+        (self.folder / "gaps.csv").write_text("\n".join(map(",".join, fields)) + "\n", encoding="utf-8")
+        flags = ("predict", path, "--model", "m.safetensors", "--output", "out.csv", "--set", "data.table.file=gaps.csv")
+        self.assertIn("a value is missing", self.refused(*flags, status=1))
+        for key in ((), ("--key", "id")):
+            done = self.run_it(*flags, *key, "--set", "data.table.format.missing=drop")
+            self.assertIn("2 of 120 rows dropped because of missing values\n", done.stderr)
+            kept = [number for number in range(1, 121) if number not in (3, 120)]
+            self.assertEqual([row["key"] for row in self.read("out.csv")], [fields[number][0] if key else str(number) for number in kept])
+        (self.folder / "gaps.csv").write_text("\n".join(lines[:5] + [lines[5].rsplit(",", 1)[0] + ","]) + "\n", encoding="utf-8")
+        self.assertNotIn("dropped", self.run_it(*flags).stderr)
+        self.assertEqual(len(self.read("out.csv")), 5)
+
+    def test_predict_overwrites_none_of_its_inputs(self):
+        path = self.trained_on_a_table()
+        (self.folder / "link.csv").symlink_to("train.csv")
+        (self.folder / "m.npy").write_bytes((self.folder / "m.safetensors").read_bytes())
+        for model, output in (("m.safetensors", "train.csv"), ("m.safetensors", "./train.csv"), ("m.safetensors", "link.csv"), ("m.npy", "m.npy")):
+            before = (self.folder / output).read_bytes()
+            self.assertEqual(self.refused("predict", path, "--model", model, "--output", output),
+                             f"cohort predict: --output: expected another file than those that the command reads, got '{output}'")
+            self.assertEqual((self.folder / output).read_bytes(), before)
+
+    def test_predict_discards_the_parts_of_an_interrupted_call_by_a_flag(self):
+        path = self.trained_on_a_table()
+        parts = self.folder / "out.csv.parts"
+        parts.mkdir()
+        self.run_it("predict", path, "--model", "m.safetensors", "--output", "whole.csv")
+        (parts / "run.json").write_text(json.dumps({name: "" for name in ("network", "parameters", "normalisation", "data", "outputs", "columns",
+                                                                            "format", "keys", "chunk", "sharding")}), encoding="utf-8")
+        flags = ("predict", path, "--model", "m.safetensors", "--output", "out.csv")
+        for ranks in ("1", "2"):
+            refused = self.refused(*flags, "--ranks", ranks, status=1)
+            self.assertIn("repeat the interrupted call, or discard its part files by the flag --restart", refused)
+            self.assertNotIn(".resume", refused)
+        self.run_it(*flags, "--restart", "--ranks", "2")
+        self.assertFalse(parts.exists())
+        self.assertEqual((self.folder / "out.csv").read_bytes(), (self.folder / "whole.csv").read_bytes())
+
     def test_predict_uses_the_examples_for_training_in_their_order(self):
         path = self.write(DIGITS)
         self.run_it("train", path, "--set", "output.model=d.safetensors")
@@ -158,6 +258,9 @@ class applied_models(unittest.TestCase):
         self.run_it("train", path)
         self.run_it("predict", path, "--model", "m.safetensors", "--output", "out.csv")
         self.assertEqual([row["key"] for row in self.read("out.csv")], ["b", "a", "c", "d"])
+        refused = self.refused("predict", path, "--model", "m.safetensors", "--output", "x.csv", "--set", "data.records.bad=skip", status=1)
+        self.assertRegex(refused, r"a damaged example has no outputs that could be written \(.*data.records.bad\): expected stop; remove the "
+                                  r"damaged files or records, got skip$")
 
     # ---- features ------------------------------------------------------------------------------------------
     def test_features_writes_the_outputs_of_named_layers(self):
@@ -181,11 +284,15 @@ class applied_models(unittest.TestCase):
                                                                           "'/no/such': No such file or directory"),
                 (("predict", path, *model, "--layer", "x"), "predict: unknown flag '--layer'; --help lists the flags")):
             self.assertEqual(self.refused(*flags), f"cohort {sentence}")
-        self.assertIn("code", self.refused("features", path, *model, "--layers", "cod", "--output", "x.csv", status=1))
+        for ranks in ("1", "2"):
+            refused = self.refused("features", path, *model, "--layers", "cod", "--output", "x.csv", "--ranks", ranks)
+            self.assertRegex(refused, "^cohort features: --layers: .*code")
         digits = self.write(DIGITS, "digits.json")
         self.run_it("train", digits, "--set", "output.model=d.safetensors", "--set", "training.epochs=0")
-        self.assertEqual(self.refused("predict", digits, "--model", "d.safetensors", "--key", "id", "--output", "x.csv", status=1),
-                         "cohort predict: only tables have columns (--key): expected no such flag, or data.table, got id")
+        self.assertEqual(self.refused("predict", digits, "--model", "d.safetensors", "--key", "id", "--output", "x.csv"),
+                         "cohort predict: --key: expected data.table, because only tables have columns, got other data")
+        refused = self.refused("predict", digits, *model, "--output", "x.csv", status=1)
+        self.assertIn("the model was trained on the rows of a table (data): expected table", refused)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,9 @@ class converted_models(unittest.TestCase):
         self.assertLess(numpy.abs(run_onnx(self.folder / "net.onnx", x=points) - self.outputs("out.csv")[2]).max(), 1e-5)
         self.run_it("features", self.document(), "--layers", "code", "--output", "code.npy")
         self.assertEqual(numpy.load(self.folder / "code.npy").shape, (240, 8))
+        for field, value in (("impute", "mean"), ("indexed", '["a"]'), ("other", "true")):
+            refused = self.refused("predict", "run.json", "--output", "x.csv", "--set", f"data.table.{field}={value}", status=1)
+            self.assertRegex(refused, rf"the rows are prepared by the model, which contains no encoder \(.*data.table.{field}\): expected no such field")
 
     def test_import_replaces_an_activation_that_the_loss_contains(self):
         points = write_points(self.folder / "points.csv")
@@ -135,7 +138,9 @@ class converted_models(unittest.TestCase):
         write_onnx(self.folder / "net.onnx")
         self.assertEqual(self.refused("import", "net.pt", "--to", "m.safetensors"),
                          "cohort import: expected a file that ends in .onnx, .keras, .h5 or .hdf5, got 'net.pt'\n")
-        self.assertEqual(self.refused("import", "net.onnx"), "cohort import: --to: expected the model file to write, got none\n")
+        self.assertEqual(self.refused("import", "net.onnx"), "cohort import: --to: expected a file that ends in .safetensors, got none\n")
+        self.assertEqual(self.refused("import", "net.onnx", "--to", "m.onnx"),
+                         "cohort import: --to: expected a file that ends in .safetensors, got 'm.onnx'\n")
         refused = self.refused("import", "net.onnx", "--to", "m.safetensors", "--loss", "softmax_cross_entrop")
         self.assertRegex(refused, r"^cohort import: --loss: expected one of .*; the nearest name is softmax_cross_entropy, got 'softmax_")
         for value in ("x", "x=", "x=4x", "x=0", "x=4y4", "x=1x1x1x1x1x1x1"):
@@ -159,6 +164,10 @@ class converted_models(unittest.TestCase):
         self.assertEqual((self.folder / "copy.safetensors").read_bytes(), (self.folder / "start.safetensors").read_bytes())
         self.assertEqual(self.refused("export", "--model", "start.safetensors", "--to", "m.pt"),
                          "cohort export: --to: expected a file that ends in .onnx, .safetensors or .npz, got 'm.pt'\n")
+        trained = (self.folder / "start.safetensors").read_bytes()
+        self.assertEqual(self.refused("export", "--model", "start.safetensors", "--to", "./start.safetensors"),
+                         "cohort export: --to: expected another file than those that the command reads, got './start.safetensors'\n")
+        self.assertEqual((self.folder / "start.safetensors").read_bytes(), trained)
         self.assertEqual(self.refused("export", "--to", "m.npz"), "cohort export: --model: expected a model file, got none\n")
 
     # ---- describe ------------------------------------------------------------------------------------------
