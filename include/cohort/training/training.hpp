@@ -80,8 +80,7 @@ class training {
   ///           the result is the exchanged part; with `max_staleness`, this part is from an earlier step.
   ///           Changes that were made through a training_loop are included.
   /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
-  ///           forward and step. After training_loop::discard, the result is the discarded gradient until the
-  ///           next step.
+  ///           forward and step. After training_loop::discard, the discarded gradient is returned.
   /// Errors    setting_error: for an unknown name, with the known names; before this object's first step.
   std::vector<double> last_gradient(std::string_view name) const;
   communicator& world() const;
