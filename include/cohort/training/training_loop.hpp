@@ -110,8 +110,8 @@ class training_loop {
   std::span<tensor_view const> input_gradients() const;
 
   /// Ends the step without an update, and discards its gradients and the batch statistics of its forwards:
-  /// running statistics do not change, unlike in PyTorch. Until the next step, training::last_gradient returns
-  /// the discarded gradient.
+  /// running statistics do not change, unlike in PyTorch. Until the next step, training::last_gradient
+  /// returns the discarded gradient.
   ///
   /// Errors    setting_error after the gradients were exchanged, see gradients().
   void discard();

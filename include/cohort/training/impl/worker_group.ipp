@@ -126,7 +126,7 @@ void worker_group::begin_step(work_kind kind, step_info const& now, strategy& ex
                               parameter_update& update) {
   batch_ = {};
   if (kind.output_gradients)  // the exchange writes to a worker's arena even if the worker has no examples
-    for (worker_state& one : worker_states_) one.has_other_gradients = true;
+    for (worker_state& worker : worker_states_) worker.has_other_gradients = true;
   begin({.kind = std::move(kind),
          .in_parts = true,
          .now = now,
