@@ -165,7 +165,7 @@ inline void require_preparation(cohort::table_source const& from, table_preparat
     throw cohort::setting_error({.what = "the rows are prepared by the model, which contains no " + part,
                                  .where = "data.table." + field,
                                  .expected = "no such field",
-                                 .got = "the field"});
+                                 .got = "a value"});
   };
   if (!learned.pipeline && from.transform) refuse("transform", "pipeline");
   if (!learned.pipeline && from.bad == cohort::bad_record::skip) refuse("bad", "pipeline");

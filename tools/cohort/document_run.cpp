@@ -108,8 +108,7 @@ void require_equal_preparation(cohort::run_document const& run) {
   if (learns && run.fit.sharding == cohort::sharding::local)
     throw usage_error(
         "training.sharding: expected global for a table or a text, whose classes and tokens come from one "
-        "file, got "
-        "local; use idx, images, series or records");
+        "file, got local; use idx, images, series or records");
 }
 
 test_report evaluate(cohort::training& training, cohort::dataset const& test,
