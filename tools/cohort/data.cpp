@@ -668,7 +668,7 @@ int run_table(command const& given) {
 int pack(std::vector<std::string> const& words) {
   if (words.size() < 2 || words.size() > 3)
     throw usage_error("pack: expected FROM TO [FILES]: two folders and the number of images per archive");
-  int const images = words.size() == 3 ? whole_number<int>("FILES", words[2], 1) : 500;
+  [[maybe_unused]] int const images = words.size() == 3 ? whole_number<int>("FILES", words[2], 1) : 500;
 #if HAS_PACK
   cohort_program::pack_images(words[0], words[1], images);
   return 0;

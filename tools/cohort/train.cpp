@@ -31,7 +31,6 @@ using cohort_program::document_call;
 using cohort_program::document_data;
 using cohort_program::document_fields;
 using cohort_program::test_report;
-using cohort_program::usage_error;
 
 constexpr char const* help =
     R"(Trains the network that a document describes: its layers, data, optimizer, strategy and all settings.
