@@ -24,10 +24,10 @@ constexpr auto critic = cohort::network<[](cohort::builder& b) {
 }>();
 
 /// Normal numbers, new ones in each step.
-struct drawn {
+struct normal_numbers {
   std::vector<float> values;
 
-  drawn(int count, std::uint64_t step, char const* purpose, double mean, double deviation) {
+  normal_numbers(int count, std::uint64_t step, char const* purpose, double mean, double deviation) {
     cohort::random_stream const numbers = cohort::random_stream(1, purpose).at(step);
     for (int i = 0; i < count; ++i)
       values.push_back(static_cast<float>(mean + deviation * numbers.normal(static_cast<std::uint64_t>(i))));
@@ -48,7 +48,7 @@ void train(cohort::training& making, cohort::training& judging) {
   cohort::training_loop maker(making, {.outputs = {"number"}});
   cohort::training_loop judge(judging, {.input_gradients = true});
   for (std::uint64_t step = 0; step < 1500; ++step) {
-    drawn const noise(batch * noise_width, step, "noise", 0, 1), known(batch, step, "known", 3, 0.5);
+    normal_numbers const noise(batch * noise_width, step, "noise", 0, 1), known(batch, step, "known", 3, 0.5);
     maker.forward({{noise.view(noise_width)}, {}});
     cohort::tensor_view const made = maker.outputs()[0];
 
@@ -81,7 +81,7 @@ int main() try {
   cohort::training making = made_with(generator), judging = made_with(critic);
   train(making, judging);
   int const count = 2000;
-  drawn const noise(count * noise_width, 0, "new noise", 0, 1);
+  normal_numbers const noise(count * noise_width, 0, "new noise", 0, 1);
   cohort::predictions const made = making.predict(noise.view(noise_width));
   double sum = 0, squares = 0;
   for (float const x : made.values) {
