@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -104,6 +105,7 @@ class checkpoints(unittest.TestCase):
         whole, _ = self.report("--epochs", "2")
         program.run(*self.flags("--epochs", "2", "--checkpoints", self.kept, "--save-every", str(begun)),
                     before=self.mpirun, folder=self.folder)
+        shutil.rmtree(f"{self.kept}/step-{2 * STEPS_AN_EPOCH:012}")  # of the end
         left_of_epoch = 64 * (2 * STEPS_AN_EPOCH - begun)
         for what, flags, examples_a_step in (
                 ("one rank", ("--ranks", "1", "--batch", "64"), 64), ("three ranks", ("--ranks", "3"), 96),
@@ -126,6 +128,7 @@ class checkpoints(unittest.TestCase):
     def test_a_damaged_checkpoint_is_skipped(self):
         program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", str(SAVE_EVERY)),
                     before=self.mpirun, folder=self.folder)
+        shutil.rmtree(f"{self.kept}/step-{STEPS_AN_EPOCH:012}")  # of the end
         with open(f"{self.kept}/step-{2 * SAVE_EVERY:012}/shared.safetensors", "r+b") as file:
             file.seek(-10, os.SEEK_END)
             file.write(b"\xff" * 10)

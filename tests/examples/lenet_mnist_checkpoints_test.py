@@ -22,11 +22,10 @@ class checkpoints_of_a_process(cases.checkpoints):
                  "restore_signals": False}
         numbers, done = self.report("--epochs", "2", "--checkpoints", self.kept, "--resume", "--save-every", "20",
                                     expect=1, **small)
-        self.assertRegex(done.stderr, "no checkpoint at step 40: cannot save the checkpoint .*"
-                                      "rank 0: .*step-000000000040/")
-        for step in (60, 80):
-            self.assertIn(f"no checkpoint at step {step}: ", done.stderr)
-        self.assertRegex(done.stderr, r"(?m)^3 checkpoints could not be saved \(.*File too large\); this run has saved none$")
+        self.assertRegex(done.stderr, "no checkpoint at step 60: cannot save the checkpoint .*"
+                                      "rank 0: .*step-000000000060/")
+        self.assertIn("no checkpoint at step 80: ", done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^2 checkpoints could not be saved \(.*File too large\); this run has saved none$")
         self.assertEqual(numbers["checksum"], whole["checksum"])
         self.assertEqual(sorted(glob.glob(f"{self.kept}/**", recursive=True)), files)
 

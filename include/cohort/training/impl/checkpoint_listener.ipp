@@ -24,7 +24,8 @@ void checkpoint_listener::on_step(training& run, step_report const& done) {
 }
 
 void checkpoint_listener::on_epoch(training& run, epoch_report const& done) {
-  if (done.epoch + 1 == done.epochs) save(run);
+  bool const is_due_by_steps = every_ > 0 && run.step() % every_ == 0;  // on_step or a vote saves then
+  if (done.epoch + 1 == done.epochs && !is_due_by_steps) save(run);
 }
 
 void checkpoint_listener::on_vote(training& run, votes const& all) {
