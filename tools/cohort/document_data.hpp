@@ -415,9 +415,9 @@ inline cohort::data_table read_column(cohort::table_source const& from, std::str
 }
 
 /// Reads the rows of a table to which a model is applied. The rows may lack the target; with a pipeline, only
-/// if its schema marks the column as optional. With an encoder and no pipeline, only the encoder's columns are
-/// read, so other columns may have missing values. `key`: the column whose texts are the keys; empty: the keys
-/// are the numbers of the rows in the file, from 1.
+/// if its schema marks the column as optional. With an encoder and no pipeline, only the encoder's columns
+/// are read, so other columns may have missing values. `key`: the column whose texts are the keys; empty: the
+/// keys are the numbers of the rows in the file, from 1.
 inline document_data load_to_apply(cohort::table_source const& from, table_preparation const& learned,
                                    std::string const& key) {
   require_preparation(from, learned);

@@ -38,8 +38,8 @@ struct prediction_file_settings {
   prediction_format format = prediction_format::csv;
   prediction_order order = prediction_order::examples;
   key_type keys = key_type::text;
-  /// Names of the classes, for the header of a CSV file. Used only if neither the model (its training data, or
-  /// the kept table encoder) nor the data set has names. The model's names precede those of the data set.
+  /// Names of the classes, for the header of a CSV file. Used only if neither the model (its training data,
+  /// or the kept table encoder) nor the data set has names. The model's names precede those of the data set.
   std::vector<std::string> class_names{};
   int batch = 256;
   std::int64_t chunk = 65'536;

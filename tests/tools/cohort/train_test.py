@@ -172,8 +172,8 @@ class train_command(unittest.TestCase):
         self.assertEqual(learned("impute", "mean"), sentence + "impute): expected no such field, because the model replaces no missing "
                          "numbers, got a replacement\n")
         self.assertEqual(self.refused("--set", "data=digits", document=further(known), status=1),
-                         "cohort train: the model was trained on the rows of a table (--set data=digits, data): expected table, or network.parameters: "
-                         "false, got another data set\n")
+                         "cohort train: the model was trained on the rows of a table (--set data=digits, data): expected table, or for a new training "
+                         "network.parameters: false, got another data set\n")
         fresh, _ = self.report(further(other), "--set", "network.parameters=false")
         self.assertGreater(fresh["accuracy"], 0)
 
