@@ -690,7 +690,7 @@ class wrong_documents {
     visit(at, type == "array" ? "{\"a\": [true]}" : "[[true]]");
     if (type == "array" && at.path == "network.layers")  // after an input, which a network begins with
       add(schema.at("items"), {at.path + "[1]", at.before + "[{\"input\": [4]}, ", "]" + at.after});
-    else if (type == "array")
+    else if (type == "array" && !at.path.starts_with("network.layers["))  // those have a fixed length
       add(schema.at("items"), {at.path + "[0]", at.before + "[", "]" + at.after});
     if (type == "integer" || type == "number") add_bounds(schema, at);
     if (type != "object") return;
