@@ -39,7 +39,7 @@ TEST(conformance_tests, skip_only_operations_without_kernels) {
       "attention_with_two_heads", "log_softmax_of_a_vector", "log_softmax_at_each_place_of_an_image",
       "bilinear_upsampling", "permute_an_image", "channel_shuffle_and_pixel_shuffle",
       "normalisation_17_group_norm", "normalisation_18_group_norm_of_units",
-      "normalisation_19_group_norm_of_a_sequence",
+      "normalisation_19_group_norm_of_a_sequence", "loss_12_dice", "loss_13_dice_of_several_labels",
       // convolutions and batch norms of sequences
       "window_11_conv1d", "window_12_conv1d_same_with_a_stride", "window_13_conv1d_dilated_in_groups",
       "window_24_global_pools_of_odd_channels_and_of_a_sequence", "normalisation_05_batch_norm_of_a_sequence",
