@@ -332,7 +332,7 @@ ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
 DATA = re.compile(r"cohort/(records/\w+|transform/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
                   r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/(strategy|merge_statistics)|communicator/(communicator|rank_progress)|plan/(replica|batch_statistics|gradient_parts|parameter_set|"
-                        r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"
+                        r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/(optimizer|own_optimizer|rate_schedule)|"
                         r"error/(finding|source)|random/stream)\.hpp")
 OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "augmentation_draw", "mixing_draw", "drawn", "class_weighted",
            "field_info", "field_name", "field_type", "finding", "fixed_text", "has_host_kernels", "host_kernel", "initial_parameters",
