@@ -46,10 +46,7 @@ struct binary_cross_entropy {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    for (std::size_t i = 0, count = a.elements_of_output(); i < count; ++i) {
-      T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
-      a.output[i] = (x > 0 ? 1 : small) / (1 + small);
-    }
+    detail::write_sigmoids(a);
     detail::sum_loss(a, weight * detail::output_factor(a, sum_steps), [](T x, T target) {
       T const distance = x > 0 ? 1 - target : target, size = std::abs(x);
       return std::log1p(std::exp(-size)) + (distance > 0 ? distance * size : T(0));

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cohort/layer/detail/loss.hpp>
 #include <cohort/layer/detail/softmax_row.hpp>
 #include <cohort/layer/kind.hpp>
@@ -66,10 +65,7 @@ struct dice {
   void forward(host_arguments<T> const& a) const {
     auto const classes = static_cast<std::size_t>(channels_of(a.output_shape));
     if (is_sigmoid(a.output_shape)) {
-      for (std::size_t i = 0, count = a.elements_of_output(); i < count; ++i) {
-        T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
-        a.output[i] = (x > 0 ? 1 : small) / (1 + small);
-      }
+      detail::write_sigmoids(a);
     } else {
       detail::softmax_of_row<T> const softmax(classes);
       for (std::size_t i = 0, count = a.elements_of_output(); i < count; i += classes)

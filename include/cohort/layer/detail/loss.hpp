@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
 
@@ -59,6 +60,15 @@ double output_factor(host_arguments<T> const& a, bool sum_steps) {
 template <class T>
 bool has_step(host_arguments<T> const& a, int n, int step) {
   return !a.mask || a.mask->has(n, step);
+}
+
+/// Writes the sigmoids of the logits to the output, without overflow.
+template <class T>
+void write_sigmoids(host_arguments<T> const& a) {
+  for (std::size_t i = 0, count = a.elements_of_output(); i < count; ++i) {
+    T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
+    a.output[i] = (x > 0 ? 1 : small) / (1 + small);
+  }
 }
 
 /// Forward of a loss with numeric targets: loss = factor · Σ over examples of weight · Σ term(input, target),
