@@ -46,26 +46,22 @@ void training_state::restart_average() {
   if (stored_update) stored_update->restart_average();
 }
 
-void training_state::read_evaluated(std::byte* dense) {
-  parameter_set const& all = parameters();
-  all.read_all(all.master(), dense);
-  std::byte const* const average = stored_update ? stored_update->average() : nullptr;
-  for (int p = 0; average && p < static_cast<int>(all.table().size()); ++p)
-    if (parameter const& tensor = all.table()[static_cast<std::size_t>(p)]; tensor.trains())
-      all.read(p, average, dense + static_cast<std::size_t>(tensor.first) * bytes_of(all.type()));
-}
-
 backend_handle const& training_state::inference_backend() {
   if (!averaged) return workers->backend();
   std::lock_guard const one_at_a_time(averaging);
+  parameter_set const& all = parameters();
+  if (averaged_version == all.version()) return *averaged;
+  std::size_t const width = bytes_of(all.type());
+  buffer const dense(static_cast<std::size_t>(all.elements()) * width);
+  all.read_all(all.master(), dense.data());
+  std::byte const* const average = stored_update ? stored_update->average() : nullptr;
+  for (int p = 0; average && p < static_cast<int>(all.table().size()); ++p)
+    if (parameter const& tensor = all.table()[static_cast<std::size_t>(p)]; tensor.trains())
+      all.read(p, average, dense.data() + static_cast<std::size_t>(tensor.first) * width);
   parameter_set& to = *averaged->parameters;
-  if (std::uint64_t const version = parameters().version(); averaged_version != version) {
-    buffer dense(static_cast<std::size_t>(to.elements()) * bytes_of(to.type()));
-    read_evaluated(dense.data());
-    to.write_all(dense.data(), to.master());
-    to.mark_changed();
-    averaged_version = version;
-  }
+  to.write_all(dense.data(), to.master());
+  to.mark_changed();
+  averaged_version = all.version();
   return *averaged;
 }
 
