@@ -350,13 +350,16 @@ inline document_data load(cohort::images_source const&, std::uint64_t, bool = fa
 }
 #endif
 
-inline document_data load(cohort::records_source const& from, std::uint64_t seed) {
-  record_sets made = load_records(from, seed);
+inline document_data data_of(record_sets made) {
   return {.train = std::move(made.train),
           .test = std::move(made.test),
           .where = std::move(made.where),
           .skipped = std::move(made.skipped),
           .ignored_orientations = std::move(made.ignored_orientations)};
+}
+
+inline document_data load(cohort::records_source const& from, std::uint64_t seed) {
+  return data_of(load_records(from, seed));
 }
 
 /// Throws setting_error if a model that prepares rows of tables is given other data.
@@ -498,9 +501,9 @@ inline document_data load_to_apply(cohort::data_source const& from, table_prepar
     refuse_skipping(records->bad, "data.records.bad");
     records->test_files.clear();
     if (auto* const content = std::get_if<cohort::image_content>(&records->content)) plain(content->options);
-    document_data data = load(*records, 0);
-    data.train = with_record_keys(data.train, *records);
-    return data;
+    record_sets sets = load_records(*records, 0);
+    sets.train = with_record_keys(sets.train, sets.records);
+    return data_of(std::move(sets));
   }
   document_data data = load(whole, 0);
   data.test.reset();

@@ -30,10 +30,11 @@
 
 namespace cohort_program {
 
-/// Training and test set of records. `skipped` counts the reads of damaged records that were skipped,
+/// Training and test set of records. `records`: of the training set. `skipped` counts the reads of damaged records that were skipped,
 /// `ignored_orientations` the reads of images whose EXIF orientation was not applied; null without images.
 struct record_sets {
   cohort::dataset train;
+  cohort::record_set records;
   std::optional<cohort::dataset> test{};
   std::string where{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
@@ -227,10 +228,10 @@ inline cohort::dataset examples_of(cohort::number_content const& content, cohort
   return cohort::decoded_records(records, decode.describe(classes.names), decode, how);
 }
 
-inline record_sets load_content(cohort::number_content const& content, cohort::records_source const& from,
-                                named_class_list const& classes, cohort::record_decoding const& how,
-                                std::uint64_t) {
-  record_sets made{.train = examples_of(content, open_records(from.files, from), from, classes, how)};
+inline record_sets load_content(cohort::number_content const& content, cohort::record_set const& records,
+                                cohort::records_source const& from, named_class_list const& classes,
+                                cohort::record_decoding const& how, std::uint64_t) {
+  record_sets made{.train = examples_of(content, records, from, classes, how), .records = records};
   if (!from.test_files.empty())
     made.test = examples_of(content, open_records(from.test_files, from), from, classes, how);
   return made;
@@ -256,16 +257,17 @@ inline cohort::dataset decoded(cohort::image_records const& images, cohort::reco
   return cohort::skip_damaged(images, {how.log, how.skipped});
 }
 
-inline record_sets load_content(cohort::image_content const& content, cohort::records_source const& from,
-                                named_class_list const& classes, cohort::record_decoding const& decoding,
-                                std::uint64_t seed) {
+inline record_sets load_content(cohort::image_content const& content, cohort::record_set const& records,
+                                cohort::records_source const& from, named_class_list const& classes,
+                                cohort::record_decoding const& decoding, std::uint64_t seed) {
   cohort::image_settings how = settings_of(content.options, from);
   how.labels = classes.names;
   if (how.labels.empty())
     for (int number = 0; number < classes.count; ++number) how.labels.push_back(std::to_string(number));
-  cohort::image_records const images = images_of(content, open_records(from.files, from), from.format, how);
+  cohort::image_records const images = images_of(content, records, from.format, how);
   cohort::shape const size = images.describe().inputs[0].example;
   record_sets made{.train = training_part(decoded(images, decoding), content.options, seed),
+                   .records = records,
                    .ignored_orientations = how.ignored_orientations};
   if (from.test_files.empty()) return made;
   how.height = size[1];
@@ -274,8 +276,9 @@ inline record_sets load_content(cohort::image_content const& content, cohort::re
   return made;
 }
 #else
-inline record_sets load_content(cohort::image_content const&, cohort::records_source const&,
-                                named_class_list const&, cohort::record_decoding const&, std::uint64_t) {
+inline record_sets load_content(cohort::image_content const&, cohort::record_set const&,
+                                cohort::records_source const&, named_class_list const&,
+                                cohort::record_decoding const&, std::uint64_t) {
   refuse_images("data.records.content.images");
 }
 #endif
@@ -284,9 +287,10 @@ inline record_sets load_content(cohort::image_content const&, cohort::records_so
 inline record_sets load_records(cohort::records_source const& from, std::uint64_t seed) {
   auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
   named_class_list const classes = classes_of(from);
+  cohort::record_set const records = open_records(from.files, from);
   record_sets made = std::visit(
       [&](auto const& content) {
-        return load_content(content, from, classes, decoding_of(from, skipped), seed);
+        return load_content(content, records, from, classes, decoding_of(from, skipped), seed);
       },
       from.content);
   std::vector<std::string> const paths = paths_of(from.files, from.format);
@@ -297,10 +301,9 @@ inline record_sets load_records(cohort::records_source const& from, std::uint64_
 }
 
 /// Returns the records' examples with the records' keys, if the records have keys.
-inline cohort::dataset with_record_keys(cohort::dataset const& examples, cohort::records_source const& from) {
-  auto const records = std::make_shared<cohort::record_set>(open_records(from.files, from));
-  if (records->size() == 0 || records->key(0).empty()) return examples;
-  return cohort::with_keys(examples, [records](std::int64_t i) { return std::string(records->key(i)); });
+inline cohort::dataset with_record_keys(cohort::dataset const& examples, cohort::record_set const& records) {
+  if (records.size() == 0 || records.key(0).empty()) return examples;
+  return cohort::with_keys(examples, [records](std::int64_t i) { return std::string(records.key(i)); });
 }
 
 }  // namespace cohort_program
