@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <string>
 #include <variant>
-#include <vector>
 #include "commands.hpp"
 #include "document_run.hpp"
 #include "names_in.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model files from other libraries, and for them: cohort import --help, cohort export --help
-#include <algorithm>
 #include <charconv>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_content.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the network of a document or of a model: cohort describe --help
-#include <algorithm>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/training/load_parameters.hpp>

@@ -3,7 +3,6 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include "commands.hpp"
 #include "document_run.hpp"

@@ -30,8 +30,9 @@
 
 namespace cohort_program {
 
-/// Training and test set of records. `records`: of the training set. `skipped` counts the reads of damaged records that were skipped,
-/// `ignored_orientations` the reads of images whose EXIF orientation was not applied; null without images.
+/// Training and test set of records. `records`: of the training set. `skipped` counts the reads of damaged
+/// records that were skipped, `ignored_orientations` the reads of images whose EXIF orientation was not
+/// applied; null without images.
 struct record_sets {
   cohort::dataset train;
   cohort::record_set records;
@@ -293,7 +294,7 @@ inline record_sets load_records(cohort::records_source const& from, std::uint64_
         return load_content(content, records, from, classes, decoding_of(from, skipped), seed);
       },
       from.content);
-  std::vector<std::string> const paths = paths_of(from.files, from.format);
+  std::vector<std::string> const& paths = records.paths();
   made.where = paths[0];
   if (paths.size() > 1) made.where += " and " + std::to_string(paths.size() - 1) + " more";
   made.skipped = skipped;

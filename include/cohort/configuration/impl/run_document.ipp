@@ -416,29 +416,22 @@ struct document_term {
   std::vector<std::string_view> fields;
 };
 
-/// Returns the names of the fields of a struct, or of the part of a struct that a table describes.
-template <class Table>
-std::vector<std::string_view> names_in_table(Table part) {
-  field_names names;
-  field_table(names, part);
-  return names.all;
-}
-
-std::vector<document_term> terms_of(run_document run) {
+std::vector<document_term> terms_of(run_document const& run) {
+  run_document example;  // the tables of parts refer to it
   std::string const data = text_of({"data.", data_names[run.data.index()]});
   bool const is_records = std::holds_alternative<records_source>(run.data);
   std::vector<document_term> terms{
-      {"table_settings", data + ".format", names_in_table(table_settings())},
-      {"encoder_settings", data, names_in_table(encoder_settings())},
-      {"window_settings", data, names_in_table(window_settings())},
-      {"image_settings", is_records ? data + ".content.images" : data, names_in_table(image_options())},
-      {"split_settings", data, names_in_table(table_source())},
-      {"normalisation_settings", "normalise", names_in_table(normalisation_settings())},
-      {"evaluation_settings", "evaluation", names_in_table(evaluation_settings())},
-      {"optimizer_settings", "optimizer", names_in_table(optimizer_part{run.training})}};
+      {"table_settings", data + ".format", names_of_fields<table_settings>().all},
+      {"encoder_settings", data, names_of_fields<encoder_settings>().all},
+      {"window_settings", data, names_of_fields<window_settings>().all},
+      {"image_settings", is_records ? data + ".content.images" : data, names_of_fields<image_options>().all},
+      {"split_settings", data, names_of_fields<table_source>().all},
+      {"normalisation_settings", "normalise", names_of_fields<normalisation_settings>().all},
+      {"evaluation_settings", "evaluation", names_of_fields<evaluation_settings>().all},
+      {"optimizer_settings", "optimizer", names_of_fields(optimizer_part{example.training}).all}};
   for (std::string_view const type : {"fit_settings", "loader_settings", "training_settings"})
-    terms.push_back({type, "training", names_in_table(training_part{run})});
-  terms.push_back({"training_settings", "optimizer", names_in_table(optimizer_part{run.training})});
+    terms.push_back({type, "training", names_of_fields(training_part{example}).all});
+  terms.push_back({"training_settings", "optimizer", names_of_fields(optimizer_part{example.training}).all});
   return terms;
 }
 

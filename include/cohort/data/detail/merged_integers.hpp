@@ -25,8 +25,7 @@ class merged_integers {
   /// Before    is_large(value).
   std::optional<std::uint64_t> add(double value, std::uint64_t place) {
     constexpr std::size_t slots = 4096;
-    constexpr std::int64_t most = std::int64_t{1} << 20;
-    if (count_ == most || value != std::floor(value)) return {};
+    if (has_ended() || value != std::floor(value)) return {};
     ++count_;
     if (slots_.empty()) slots_.resize(slots);
     auto const rounded = static_cast<float>(value);
@@ -41,7 +40,12 @@ class merged_integers {
     return other;
   }
 
+  /// Returns whether `add` returns nullopt for all further numbers.
+  bool has_ended() const { return count_ == most; }
+
  private:
+  static constexpr std::int64_t most = std::int64_t{1} << 20;
+
   struct entry {
     double value = 0;
     std::uint64_t place = 0;

@@ -385,6 +385,7 @@ class table_parser {
     if (!column.is_compared && compared_ == max_compared) return;
     compared_ += column.is_compared ? 0 : 1;
     column.is_compared = true;
+    if (column.integers.has_ended()) return;
     double number = 0;
     if (!content_->numbers.parse(reader_.trimmed(text), number)) return;
     auto const other = column.integers.add(number, static_cast<std::uint64_t>(start - reader_.begin()));

@@ -3,6 +3,7 @@
 #include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/builder.hpp>
+#include <cohort/interchange/detail/onnx_limits.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/interchange/onnx_import_settings.hpp>
@@ -20,31 +21,6 @@
 #include <vector>
 
 namespace cohort::detail {
-
-/// Limits for an untrusted file, the same as for model files.
-inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
-inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
-inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
-inline constexpr std::size_t max_onnx_nodes = 10'000;
-/// Largest numbers of elements that are computed at import: of a result, and of all results of a file,
-/// because a small file may describe many large ones.
-inline constexpr std::int64_t max_onnx_folded = std::int64_t{1} << 22,
-                              max_onnx_folded_in_all = 4 * max_onnx_folded;
-
-/// Remedies for a refused file: the last part of each message.
-namespace onnx_remedy {
-inline constexpr std::string_view
-    check = "check the file by onnx.checker.check_model, and export the model again",
-    replace = "replace this part of the model before the export; docs/onnx.md lists what is imported",
-    fold = "export the model with constant parameters, or compute constants by onnxsim",
-    extents = "name them: import_onnx(path, {.inputs = {{\"x\", {3, 224, 224}}}})",
-    inference = "export the model in inference mode (PyTorch: model.eval())",
-    batch_first = "export the model with the batch as the first axis of each value",
-    reduce = "export a smaller model, or divide it into several files",
-    dynamic =
-        "export the model with a fixed batch or by torch.onnx.export(dynamo=True), or fold its shapes by "
-        "onnxsim";
-}  // namespace onnx_remedy
 
 /// Returns the number that represents an extent of k·N in lists of extents, where N is a batch of any size.
 constexpr std::int64_t batch_multiple(std::int64_t k) { return std::numeric_limits<std::int64_t>::min() + k; }
@@ -243,6 +219,8 @@ class onnx_importer {
   int reshaped(onnx_value const& value, shape const& dims);
   int permuted(onnx_value const& value, shape const& dims);
   int reshaped(int id, shape const& dims);
+  /// Returns a value with the batch first, whose view has the extents `dims`.
+  static onnx_value in_view(int id, extents dims, std::int64_t batch);
   /// Returns a row-major value whose extents after the batch are `dims`: if there are more than 3, a view.
   onnx_value row_major(int id, extents dims, std::int64_t batch);
   onnx_value like(onnx_value const& other, int id) const;
@@ -392,6 +370,8 @@ std::string extents_text(std::vector<std::int64_t> const& dims, char const* betw
 shape without_units(shape const& s);
 /// Returns the extents of a value after the first one, the batch.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
+/// Joins all extents but the last two into one.  Before: there are at least two.
+std::vector<std::int64_t> stacked(std::vector<std::int64_t> const& dims);
 /// Encodes a padding as the values of a field.
 std::vector<double> encoded_padding(padding const& p);
 /// Encodes an extent2 as the values of a field.

@@ -126,6 +126,15 @@ inline std::optional<extents> broadcast_dims(std::vector<extents> const& all) {
   return dims;
 }
 
+/// Returns entry i of indices along an axis, from 0; nullopt if it depends on the batch or does not exist.
+std::optional<std::int64_t> index_at(onnx_known const& indices, std::size_t i, std::int64_t extent) {
+  double const index = indices.values[i];
+  bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
+  if (indices.of_batch[i] != 0 || !exists) return std::nullopt;  // an index of NaN does not exist
+  auto const number = static_cast<std::int64_t>(index);
+  return number < 0 ? number + extent : number;
+}
+
 }  // namespace onnx_folding
 
 /// Add, Sub, Mul, Div, Equal, Where and similar: element by element, with broadcasting. Of extents that
@@ -283,10 +292,11 @@ bool onnx_importer::fold_gather() {
   if (!from || !indices || from->dims.empty()) return false;
   auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), from->dims.size()));
   std::int64_t const extent = from->dims[axis], count = indices->elements();
+  extents places;
   for (std::size_t i = 0; i < indices->values.size(); ++i) {
-    double const index = indices->values[i];
-    bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
-    if (indices->of_batch[i] != 0 || !exists) return false;  // an index of NaN does not exist
+    auto const place = onnx_folding::index_at(*indices, i, extent);
+    if (!place) return false;
+    places.push_back(*place);
   }
   std::int64_t inner = 1;
   for (std::size_t a = axis + 1; a < from->dims.size(); ++a) inner *= from->dims[a];
@@ -295,9 +305,8 @@ bool onnx_importer::fold_gather() {
   dims.insert(dims.end(), from->dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from->dims.end());
   return fold_copies(*from, std::move(dims), [&](std::int64_t i) {
     std::int64_t const outer = i / inner / count;
-    auto index = static_cast<std::int64_t>(indices->values[static_cast<std::size_t>(i / inner % count)]);
-    if (index < 0) index += extent;
-    return static_cast<std::size_t>((outer * extent + index) * inner + i % inner);
+    std::int64_t const place = places[static_cast<std::size_t>(i / inner % count)];
+    return static_cast<std::size_t>((outer * extent + place) * inner + i % inner);
   });
 }
 
@@ -317,12 +326,9 @@ bool onnx_importer::fold_scatter() {
     std::int64_t first = 0;
     for (std::size_t axis = 0; axis < depth; ++axis) {
       std::size_t const entry = static_cast<std::size_t>(i) * depth + axis;
-      double const index = indices->values[entry];
-      std::int64_t const extent = result->dims[axis];
-      bool const exists = index >= -static_cast<double>(extent) && index < static_cast<double>(extent);
-      if (indices->of_batch[entry] != 0 || !exists) return false;
-      auto const number = static_cast<std::int64_t>(index);
-      first = first * extent + (number < 0 ? number + extent : number);
+      auto const place = onnx_folding::index_at(*indices, entry, result->dims[axis]);
+      if (!place) return false;
+      first = first * result->dims[axis] + *place;
     }
     for (std::int64_t k = 0; k < inner; ++k) {
       auto const to = static_cast<std::size_t>(first * inner + k),

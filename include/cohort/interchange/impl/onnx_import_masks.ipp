@@ -148,10 +148,9 @@ void onnx_importer::fuse_masked_maxima(onnx_patterns const& find) {
         masked_value(find, most->inputs[0], mask, [](float number) { return number < -1e30F; });
     std::string const same = before_column(find, before_cast(find, any->inputs[0], onnx_type::f32));
     if (x.empty() || same != mask) continue;
-    std::vector<onnx_attribute> attributes = most->attributes;
     chosen.op = "ReduceMax";
     chosen.inputs = {x};
-    chosen.attributes = std::move(attributes);
+    chosen.attributes = most->attributes;
     fusions_[&chosen].masked_by = use_mask(mask);
   }
 }

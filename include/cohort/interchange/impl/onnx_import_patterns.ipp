@@ -13,8 +13,7 @@ void onnx_importer::resolve_identities() {
     if (!onnx_patterns::is(node, "Identity", 1)) continue;
     auto const from = values_.find(node.inputs[0]);
     if (from == values_.end() || !from->second.constant) continue;
-    onnx_value const constant = from->second;
-    if (values_.try_emplace(node.outputs[0], constant).second) node.outputs.clear();
+    if (values_.try_emplace(node.outputs[0], from->second).second) node.outputs.clear();
   }
 }
 

@@ -247,13 +247,8 @@ onnx_value onnx_importer::product(onnx_value const& x, onnx_value const& y) {
       operand = other;
       turned[which] = true;
     }
-    extents dims = behind_batch_of(operand);
-    if (is_stack) {
-      std::int64_t before = 1;
-      for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
-      dims = {before, dims[dims.size() - 2], dims.back()};
-    }
-    from.push_back(reshaped(operand, checked_shape(dims)));
+    extents const dims = behind_batch_of(operand);
+    from.push_back(reshaped(operand, checked_shape(is_stack ? stacked(dims) : dims)));
   }
   int const result = append(
       "matmul", from, {{"transpose_a", {turned[0] ? 1.0 : 0.0}}, {"transpose_b", {turned[1] ? 1.0 : 0.0}}});

@@ -24,7 +24,7 @@ std::optional<onnx_importer::tensor_float> onnx_importer::repeated(std::size_t w
     for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
     return example;
   }
-  if (!value.constant || value.dims.empty() || value.dims[0] < 1 || !value.constant->floats())
+  if (!value.constant || value.dims.empty() || value.dims[0] < 1 || value.constant->type != onnx_type::f32)
     return std::nullopt;
   tensor_float example = numbers(which);
   auto const each = example.values.size() / static_cast<std::size_t>(value.dims[0]);
@@ -196,14 +196,7 @@ onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t firs
   extents dims = behind_batch_of(part), blocks = dims;
   blocks[place - 1] = count;
   blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place), step);
-  onnx_value view{.id = reshaped(part, collapsed(dims)),
-                  .dims = {part.dims[0]},
-                  .axes = {onnx_value::batch},
-                  .view = blocks};
-  for (std::int64_t const block : blocks) {
-    view.axes.push_back(static_cast<int>(view.dims.size()) - 1);
-    view.dims.push_back(block);
-  }
+  onnx_value view = in_view(reshaped(part, collapsed(dims)), std::move(blocks), part.dims[0]);
   view = sliced(view, static_cast<int>(place) + 1, offset, offset + 1);
   view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(place) + 1);
   view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(place) + 1);
@@ -426,12 +419,7 @@ void onnx_importer::set_reshaped(onnx_value const& x, extents const& target, std
     int const id = is_row_major(turned) ? x.id : permuted(turned, layer_shape(dims));
     result = row_major(id, dims, count);
   } else {
-    result = {
-        .id = reshaped(turned, shape_of(x.id)), .dims = {count}, .axes = {onnx_value::batch}, .view = dims};
-    for (std::int64_t const extent : dims) {
-      result.axes.push_back(static_cast<int>(result.dims.size()) - 1);
-      result.dims.push_back(extent);
-    }
+    result = in_view(reshaped(turned, shape_of(x.id)), dims, count);
   }
   result = moved(std::move(result), 0, front);
   result.first_joined = first_joined, result.joined = joined;

@@ -356,19 +356,18 @@ shape onnx_importer::layer_shape(extents const& dims) const {
 }
 shape onnx_importer::collapsed(extents const& dims) const {
   if (without_units(checked_shape(dims)).rank <= 3) return layer_shape(dims);
-  std::int64_t before = 1;
-  for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
-  return checked_shape({before, dims[dims.size() - 2], dims.back()});
+  return checked_shape(stacked(dims));
+}
+onnx_value onnx_importer::in_view(int id, extents dims, std::int64_t batch) {
+  onnx_value value{.id = id, .dims = {batch}, .axes = {onnx_value::batch}, .view = std::move(dims)};
+  for (std::int64_t const extent : value.view) {
+    value.axes.push_back(static_cast<int>(value.dims.size()) - 1);
+    value.dims.push_back(extent);
+  }
+  return value;
 }
 onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
-  if (without_units(checked_shape(dims)).rank > 3) {
-    onnx_value view{.id = id, .dims = {batch}, .axes = {onnx_value::batch}, .view = dims};
-    for (std::int64_t const extent : dims) {
-      view.axes.push_back(static_cast<int>(view.dims.size()) - 1);
-      view.dims.push_back(extent);
-    }
-    return view;
-  }
+  if (without_units(checked_shape(dims)).rank > 3) return in_view(id, std::move(dims), batch);
   if (!(without_units(shape_of(id)) == without_units(checked_shape(dims))))
     id = reshaped(id, layer_shape(dims));
   onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}};
@@ -438,6 +437,11 @@ onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis)
 }
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value) {
   return {value.dims.begin() + 1, value.dims.end()};
+}
+std::vector<std::int64_t> stacked(std::vector<std::int64_t> const& dims) {
+  std::int64_t before = 1;
+  for (std::size_t axis = 0; axis + 2 < dims.size(); ++axis) before *= dims[axis];
+  return {before, dims[dims.size() - 2], dims.back()};
 }
 /// Returns a value N×C×H×W as an image; a value N×C×L as an image of one row.
 int onnx_importer::image(onnx_value const& value) {

@@ -147,9 +147,8 @@ struct field_names {
 
 /// Returns the names of the fields of T.
 template <class T>
-field_names names_of_fields() {
+field_names names_of_fields(T example = T{}) {
   field_names names;
-  T example{};
   field_table(names, example);
   return names;
 }
