@@ -86,6 +86,27 @@ TEST(onnx_filled_batches, get_and_lose_axes_and_are_joined) {
   EXPECT_NE(refused(with_initial_state(0, {0, 0})), "");  // one axis twice
 }
 
+TEST(onnx_filled_batches, have_the_extents_of_the_constant_and_of_the_target) {
+  EXPECT_EQ(output_of(model_of({2},
+                               {op("Shape", {"x"}, {"n"}, {whole("end", 1)}),
+                                op("Concat", {"n", "one"}, {"e"}, {whole("axis", 0)}),
+                                op("Expand", {"row", "e"}, {"f"}),
+                                op("Concat", {"x", "f"}, {"y"}, {whole("axis", 1)})},
+                               {ints("one", {1}), onnx_tensor::of("row", {1, 3}, {5, 5, 5})}),
+                      {1, 2, 3, 4}, 2),
+            (numbers{1, 2, 5, 5, 5, 3, 4, 5, 5, 5}));
+}
+
+TEST(onnx_filled_batches, do_not_consist_of_the_batch_size) {
+  EXPECT_NE(refused(model_of(
+                {2},
+                {op("Shape", {"x"}, {"n"}, {whole("end", 1)}), op("Cast", {"n"}, {"f"}, {whole("to", 1)}),
+                 op("Concat", {"n", "one"}, {"e"}, {whole("axis", 0)}), op("Expand", {"f", "e"}, {"g"}),
+                 op("Concat", {"x", "g"}, {"y"}, {whole("axis", 1)})},
+                {ints("one", {1})})),
+            "");
+}
+
 TEST(onnx_concat, of_constants_and_filled_batches_has_the_default_axis_1) {
   EXPECT_EQ(
       output_of(model_of({2}, {op("Concat", {"a", "b"}, {"w"}), op("MatMul", {"x", "w"}, {"y"})},
@@ -145,6 +166,14 @@ TEST(onnx_slice, selects_every_second_or_third_element) {
                     "4 blocks of 2", "7", replace));
   EXPECT_EQ(refused(sliced(6, 0, -1)),
             message(0, "y", "Slice", "a step is not positive", "at least 1", "-1", replace));
+}
+
+TEST(onnx_slice, refuses_every_second_example) {
+  onnx_model const model =
+      model_of({7}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+               {ints("first", {0}), ints("last", {std::numeric_limits<std::int64_t>::max()}),
+                ints("axes", {0}), ints("step", {2})});
+  EXPECT_NE(refused(model).find("the node selects a part of the batch"), std::string::npos) << refused(model);
 }
 
 TEST(onnx_einsum, computes_products_of_matrices_in_any_order_of_their_axes) {

@@ -484,4 +484,36 @@ TEST(onnx_computed_constants, of_hostile_extents_and_indices_are_refused) {
   EXPECT_NE(gathered(std::numeric_limits<float>::quiet_NaN()), "");
 }
 
+TEST(onnx_computed_constants, of_integers_that_doubles_do_not_contain_are_refused) {
+  constexpr std::int64_t large = std::int64_t{1} << 53;
+  auto const shifted = [](char const* name, std::int64_t first, std::int64_t second) {
+    return refused(model_of({1},
+                            {op(name, {"a", "b"}, {"c"}), op("Cast", {"c"}, {"f"}, {whole("to", 1)}),
+                             op("Add", {"x", "f"}, {"y"})},
+                            {onnx_tensor::of("a", {first}), onnx_tensor::of("b", {second})}));
+  };
+  EXPECT_NE(shifted("Less", large + 2, large + 3), "");
+  EXPECT_NE(shifted("Add", large, 1), "");
+  EXPECT_NE(shifted("Mul", large / 2, 3), "");
+  EXPECT_EQ(shifted("Less", large + 2, 3), "");
+  EXPECT_EQ(shifted("Sub", large - 1, 1), "");
+  EXPECT_NE(shifted("Sub", large, 1), "");  // may have been rounded
+}
+
+TEST(onnx_filled_batches, are_refused_as_outputs) {
+  EXPECT_EQ(refused(model_of({4}, {op("Shape", {"x"}, {"s"}), op("ConstantOfShape", {"s"}, {"y"})})),
+            message_at(", output 0 \"y\"", "the output is the same for each example",
+                       "a value that depends on the elements of an input", "N x 4", "remove this output"));
+}
+
+TEST(onnx_gather, refuses_extents_as_indices) {
+  onnx_model const model = model_of({4},
+                                    {op("Shape", {"x"}, {"s"}, {whole("end", 1)}),
+                                     op("Gather", {"table", "s"}, {"g"}), op("Add", {"x", "g"}, {"y"})},
+                                    {onnx_tensor::of("table", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_NE(refused(model).find("input 1 consists of extents with the batch (a.onnx, node 1 \"g\""),
+            std::string::npos)
+      << refused(model);
+}
+
 }  // namespace onnx_importer_test

@@ -103,9 +103,11 @@ outcome run_case(fs::path const& folder) {
     bool batch_second = false;
     for (detail::onnx_node const& one : model.nodes) {
       auto const layout = one.find("layout");
-      batch_second =
-          batch_second
-          || ((one.op == "LSTM" || one.op == "GRU" || one.op == "RNN") && !(layout && layout->i != 0));
+      bool const reads_steps =
+          (one.op == "LSTM" || one.op == "GRU" || one.op == "RNN") && !(layout && layout->i != 0)
+          && std::ranges::find(model.inputs, one.inputs.at(0), &detail::onnx_value_info::name)
+                 != model.inputs.end();
+      batch_second = batch_second || reads_steps;
     }
     for (std::size_t attempt = 0; attempt <= model.inputs.size(); ++attempt) try {
         detail::onnx_model bound = model;

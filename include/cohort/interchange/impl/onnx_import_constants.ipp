@@ -135,6 +135,15 @@ std::optional<std::int64_t> index_at(onnx_known const& indices, std::size_t i, s
   return number < 0 ? number + extent : number;
 }
 
+/// Returns whether doubles compute an operator on the integers x[0] and x[1] exactly. Integers from 2^53 on,
+/// as the ends of slices, are only selected, or compared with smaller ones.
+bool is_exact(std::string_view op, double const* x, double value) {
+  auto const is_small = [](double number) { return std::abs(number) < 9007199254740992.0; };
+  if (op == "Where") return true;
+  bool const compares = op == "Equal" || op == "Less" || op == "Greater" || op == "Min" || op == "Max";
+  return compares ? is_small(x[0]) || is_small(x[1]) : is_small(x[0]) && is_small(x[1]) && is_small(value);
+}
+
 }  // namespace onnx_folding
 
 /// Add, Sub, Mul, Div, Equal, Where and similar: element by element, with broadcasting. Of extents that
@@ -199,6 +208,7 @@ bool onnx_importer::fold_elements() {
               : op == "Greater" ? x[0] > x[1]
                                 : 0;
     }
+    if (!is_real && !onnx_folding::is_exact(op, x, value)) return false;
     result.values.push_back(value);
     result.of_batch.push_back(of_batch);
   }
@@ -218,7 +228,7 @@ bool onnx_importer::fold_each() {
   for (std::size_t i = 0; i < result->values.size(); ++i) {
     double& x = result->values[i];
     bool const copies = op == "Cast" || op == "Identity" || op == "Floor" || op == "Ceil";
-    if (result->of_batch[i] != 0 && !copies) return false;
+    if (result->of_batch[i] != 0 && (!copies || x != std::trunc(x))) return false;
     if (op == "Floor") x = std::floor(x);
     if (op == "Ceil") x = std::ceil(x);
     if (op == "Neg") x = -x;
@@ -551,22 +561,22 @@ bool onnx_importer::fold_filled() {
   if (has_batch) {
     bool const is_uniform =
         std::ranges::all_of(from.values, [&](double number) { return number == from.values[0]; });
-    if (from.values.empty() || from.type != onnx_type::f32) return false;
-    onnx_value result{.dims = dims};
+    bool const has_batches = std::ranges::any_of(from.of_batch, [](char flag) { return flag != 0; });
+    if (from.values.empty() || from.type != onnx_type::f32 || has_batches) return false;
+    auto const batch = static_cast<std::size_t>(std::ranges::find(dims, -1) - dims.begin());
+    dims[batch] = 1;
+    auto const example = onnx_folding::broadcast_dims({dims, from.dims});
+    if (!example || example->size() != dims.size() || (*example)[batch] != 1) return false;
+    onnx_value result{.dims = *example};
+    result.dims[batch] = -1;
     if (is_uniform) {
       result.fill = from.values[0];
     } else {
-      if (dims[0] >= 0 || (from.dims.size() == dims.size() && from.dims[0] != 1)) return false;
-      dims[0] = 1;
-      auto const example = onnx_folding::broadcast_dims({dims, from.dims});
-      if (!example || example->size() != dims.size()) return false;
       onnx_known each{.type = from.type, .dims = *example, .values = {}, .of_batch = {}};
       std::int64_t const count = each.elements();
-      if (count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
+      if (batch != 0 || count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
       for (std::int64_t i = 0; i < count; ++i)
         each.values.push_back(from.values[onnx_folding::broadcast_index(*example, from.dims, i)]);
-      result.dims = *example;
-      result.dims[0] = -1;
       result.repeated = std::make_shared<onnx_known const>(std::move(each));
     }
     set(std::move(result));

@@ -163,7 +163,7 @@ void onnx_importer::slice() {
     if (step < 1) refuse("a step is not positive", "at least 1", {step}, onnx_remedy::replace);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
-      bool const is_all = first == 0
+      bool const is_all = first == 0 && step == 1
                           && (last >= std::numeric_limits<std::int32_t>::max() || last == batch_extent
                               || (extent > 0 && last >= extent));
       if (!is_all)
@@ -258,7 +258,7 @@ void onnx_importer::gather() {
     return set(made);
   }
   tensor_float table = numbers(0);
-  onnx_value const& x = any(1);
+  onnx_value const& x = tensor(1);
   if (!x.is_integer)
     refuse("the indices are not integers", "int32 or int64", input_text(1), onnx_remedy::replace);
   if (axis_of(axis, table.dims.size()) != 0 || table.dims.size() != 2)

@@ -564,6 +564,9 @@ std::vector<int> onnx_importer::add_outputs() {
       refuse("the output consists of integers", "float", extents_text(found->second.dims),
              "remove this output, or compute it from the network's outputs");
     onnx_value const& value = found->second;
+    if (value.id < 0)
+      refuse("the output is the same for each example", "a value that depends on the elements of an input",
+             extents_text(value.dims), "remove this output");
     if (value.joined > 1)
       refuse("an axis of the output joins the batch with other axes", "the batch as an axis of its own",
              extents_text(file_extents(value)), onnx_remedy::batch_first);
