@@ -41,8 +41,8 @@ struct row {
 
 TEST(optimizer_rule, has_the_defaults_of_the_literature) {
   std::vector<row> const expected{{"sgd", 0.1, {}},
-                                  {"momentum", 0.1, {0.9}},
-                                  {"nesterov", 0.1, {0.9}},
+                                  {"momentum", 0.1, {0.9, 0}},
+                                  {"nesterov", 0.1, {0.9, 0}},
                                   {"adam", 1e-3, {0.9, 0.999, 1e-8, 0}},
                                   {"adamw", 1e-3, {0.9, 0.999, 1e-8, 1e-2, 0}},
                                   {"amsgrad", 1e-3, {0.9, 0.999, 1e-8, 0}},
@@ -118,7 +118,7 @@ TEST(optimizer_rule, accepts_a_schedule_for_its_momentum) {
   cohort::rate_schedule const falling = cohort::schedule::step{.initial = 0.9, .factor = 0.5};
   optimizer_rule const rule = nesterov{.momentum = falling};
   EXPECT_EQ(rule.momentum(), falling);
-  EXPECT_EQ(rule.fields().size(), 0U);
+  EXPECT_EQ(rule.fields().size(), 1U);  // rate_in_velocity
   EXPECT_EQ(optimizer_rule(nesterov{}).with_momentum(falling), rule);
   EXPECT_NO_THROW(rule.check());
   EXPECT_THROW(optimizer_rule(adam{}).with_momentum(falling), cohort::setting_error);
@@ -180,6 +180,22 @@ TEST(optimizer_rule, refuses_invalid_values_of_each_field) {
            cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()}, cohort::lars{.trust = 0},
            optimizer_rule(cohort::no_op{}).with_learning_rate(0.5)})
     EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
+}
+
+TEST(optimizer_rule, needs_a_rate_by_steps_for_a_velocity_that_contains_the_rate) {
+  using cohort::schedule::unit;
+  auto const falling = [](unit by) {
+    return optimizer_rule(
+        momentum{.learning_rate = cohort::schedule::exponential{.by = by}, .rate_in_velocity = true});
+  };
+  EXPECT_NO_THROW(falling(unit::step).check());
+  try {
+    falling(unit::epoch).check();
+    FAIL();
+  } catch (cohort::setting_error const& e) {
+    EXPECT_EQ(e.why().where, "momentum.learning_rate");
+  }
+  EXPECT_NO_THROW(optimizer_rule(nesterov{.rate_in_velocity = true}).check());
 }
 
 }  // namespace optimizer_rule_test

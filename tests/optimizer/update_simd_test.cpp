@@ -391,6 +391,25 @@ TYPED_TEST(update_simd, applies_a_momentum_schedule) {
   EXPECT_EQ(a.w[3], static_cast<T>(expected - 1.5));
 }
 
+// Caffe's formulas: v = μ·v + η·g; u = v, or u = (1 + μ)·v − μ·v₀ with the velocity v₀ before the step.
+TYPED_TEST(update_simd, keeps_the_rates_of_earlier_steps_in_the_velocity) {
+  using T = TypeParam;
+  cohort::rate_schedule const rate = schedule::step{0.5, 0.25, 2, schedule::unit::step};
+  for (optimizer_rule const& rule :
+       {optimizer_rule(cohort::momentum{.learning_rate = rate, .rate_in_velocity = true}),
+        optimizer_rule(nesterov{.learning_rate = rate, .rate_in_velocity = true})}) {
+    arrays<T> a(rule, 16, 1);
+    double w = static_cast<double>(a.w[3]), v = 0;
+    for (std::int64_t step = 0; step < 6; ++step) {
+      double const g = static_cast<double>(a.gradients[0][3]), before = v;
+      v = 0.9 * v + rate.value(step, 0) * g;
+      w -= rule.name() == "momentum" ? v : 1.9 * v - 0.9 * before;
+      a.update(isa::baseline, rule, {.step = step});
+      EXPECT_NEAR(static_cast<double>(a.w[3]), w, 1e-6) << rule.name() << ", step " << step;
+    }
+  }
+}
+
 TYPED_TEST(update_simd, refuses_lars_and_lamb_without_their_norms) {
   using T = TypeParam;
   for (optimizer_rule const& rule : {optimizer_rule(cohort::lars{}), optimizer_rule(cohort::lamb{})}) {

@@ -23,9 +23,9 @@ class optimizer_rule {
   constexpr optimizer_rule() : optimizer_rule(sgd{}) {}
   constexpr optimizer_rule(sgd const& s) : optimizer_rule(rule_of::sgd, s.learning_rate) {}
   constexpr optimizer_rule(cohort::momentum const& s)
-      : optimizer_rule(rule_of::momentum, s.learning_rate, {}, s.momentum) {}
+      : optimizer_rule(rule_of::momentum, s.learning_rate, {s.rate_in_velocity ? 1.0 : 0.0}, s.momentum) {}
   constexpr optimizer_rule(nesterov const& s)
-      : optimizer_rule(rule_of::nesterov, s.learning_rate, {}, s.momentum) {}
+      : optimizer_rule(rule_of::nesterov, s.learning_rate, {s.rate_in_velocity ? 1.0 : 0.0}, s.momentum) {}
   constexpr optimizer_rule(adam const& s)
       : optimizer_rule(rule_of::adam, s.learning_rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
   constexpr optimizer_rule(adamw const& s)

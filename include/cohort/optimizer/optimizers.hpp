@@ -19,15 +19,24 @@ struct sgd {
 };
 
 /// v = momentum·v + g; u = η·v
+///
+/// Units     with `rate_in_velocity`, as in Caffe and Keras: v = momentum·v + η·g; u = v. Both forms give the
+///           same steps at a constant rate. A falling rate then does not scale the velocity of earlier steps.
+///           The rate's schedule is by steps, and the factor of reduce_on_plateau scales the whole velocity.
+///           The state contains v / η.
 struct momentum {
   rate_schedule learning_rate = 0.1;
   rate_schedule momentum = 0.9;
+  bool rate_in_velocity = false;
 };
 
 /// v = momentum·v + g; u = η·(g + momentum·v)
+///
+/// Units     with `rate_in_velocity`: v = momentum·v + η·g; u = η·g + momentum·v; see momentum.
 struct nesterov {
   rate_schedule learning_rate = 0.1;
   rate_schedule momentum = 0.9;
+  bool rate_in_velocity = false;
 };
 
 /// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = η·m̂ / (√v̂ + epsilon)

@@ -113,6 +113,12 @@ class rate_schedule {
   /// Returns whether the value never changes.
   constexpr bool is_fixed() const { return rule_ == rule::fixed && warm_up_ == 0; }
 
+  /// Returns whether the value depends on the number of epochs.
+  constexpr bool depends_on_epochs() const {
+    return (rule_ != rule::fixed && by_ == schedule::unit::epoch)
+           || (warm_up_ != 0 && warm_up_by_ == schedule::unit::epoch);
+  }
+
   /// The numeric fields, including the warm-up's fields if there is a warm-up. `by` is 0 for steps and 1 for
   /// epochs.
   constexpr named_numbers fields() const {

@@ -8,6 +8,7 @@
 #include <cohort/data/impl/cache.ipp>
 #include <cohort/data/impl/channel_normalisation.ipp>
 #include <cohort/data/impl/channel_statistics.ipp>
+#include <cohort/data/impl/class_folders.ipp>
 #include <cohort/data/impl/column_check.ipp>
 #include <cohort/data/impl/concat.ipp>
 #include <cohort/data/impl/continued_crops.ipp>
@@ -32,6 +33,7 @@
 #include <cohort/data/impl/order.ipp>
 #include <cohort/data/impl/prefetcher.ipp>
 #include <cohort/data/impl/read_table.ipp>
+#include <cohort/data/impl/repeated.ipp>
 #include <cohort/data/impl/rescale.ipp>
 #include <cohort/data/impl/same_examples.ipp>
 #include <cohort/data/impl/select.ipp>

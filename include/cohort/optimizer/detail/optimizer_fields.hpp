@@ -125,6 +125,8 @@ requires is_alternative<Rule, any_rule>
 void field_table(Visitor& v, Rule& s) {
   if constexpr (requires { s.learning_rate; }) v.field("learning_rate", s.learning_rate, schedule_codec{});
   if constexpr (requires { s.momentum; }) v.field("momentum", s.momentum, schedule_codec{});
+  if constexpr (requires { s.rate_in_velocity; })
+    v.field("rate_in_velocity", s.rate_in_velocity, sparse<boolean_codec>{});
   if constexpr (requires { s.rho; }) v.field("rho", s.rho, real_codec{});
   if constexpr (requires { s.beta1; }) v.field("beta1", s.beta1, real_codec{});
   if constexpr (requires { s.beta2; }) v.field("beta2", s.beta2, real_codec{});

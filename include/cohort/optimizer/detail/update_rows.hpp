@@ -48,8 +48,8 @@ struct update_row {
 /// The built-in optimizers, in the order of update_rule.
 inline constexpr std::array<update_row, 16> update_rows{{
     {.name = "sgd"},
-    {.name = "momentum", .states = {"velocity"}, .momentum = true},
-    {.name = "nesterov", .states = {"velocity"}, .momentum = true},
+    {.name = "momentum", .fields = {"rate_in_velocity"}, .states = {"velocity"}, .momentum = true},
+    {.name = "nesterov", .fields = {"rate_in_velocity"}, .states = {"velocity"}, .momentum = true},
     {.name = "adam",
      .fields = {"beta1", "beta2", "epsilon", "epsilon_hat"},
      .states = {"mean", "mean_square"}},

@@ -24,6 +24,17 @@ void optimizer_rule::check() const {
       detail::require_setting(allowed, name(), field.name, expected, field.value);
     };
     constexpr double least = std::numeric_limits<float>::min();
+    if (field.name == "rate_in_velocity") {
+      require(field.value == 0 || field.value == 1, "0 or 1");
+      if (field.value == 1 && rate_.depends_on_epochs())
+        throw setting_error({.what = "the rate depends on epochs",
+                             .where = {name(), ".learning_rate"},
+                             .expected =
+                                 "a schedule by steps, because rate_in_velocity needs the rate of the "
+                                 "last step",
+                             .got = {"schedule ", rate_.name(), " by epochs"}});
+      continue;
+    }
     if (field.name == "epsilon")
       require(field.value >= least || (field.value == 0 && number("epsilon_hat") >= least),
               std::ranges::find(row().fields, "epsilon_hat") == row().fields.end()

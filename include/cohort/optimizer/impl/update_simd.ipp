@@ -16,6 +16,14 @@ namespace scalar_f64 {
 #define COHORT_SIMD_BODY <cohort/optimizer/detail/update_simd.inc>
 #include <cohort/detail/simd_variants.inc>
 
+/// Returns the factor of the velocity in addition to the momentum: the state contains v / η, so for
+/// `rate_in_velocity` the last step's rate divided by this step's rate; otherwise 1.
+double velocity_factor(optimizer_rule const& rule, update_scalars const& scalars) {
+  if (rule.number("rate_in_velocity") == 0 || scalars.step == 0) return 1;
+  double const rate = rule.learning_rate().value(scalars.step, scalars.epoch);
+  return rate > 0 ? rule.learning_rate().value(scalars.step - 1, scalars.epoch) / rate : 1;
+}
+
 update_constants constants_of(optimizer_rule const& rule, update_scalars const& now) {
   update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
   double const rate = now.rate_factor * rule.learning_rate().value(now.step, now.epoch);
@@ -30,9 +38,11 @@ update_constants constants_of(optimizer_rule const& rule, update_scalars const& 
       put({rate});
       break;
     case update_rule::momentum:
-    case update_rule::nesterov:
-      put({rate, rule.momentum().value(now.step, now.epoch)});
+    case update_rule::nesterov: {
+      double const mu = rule.momentum().value(now.step, now.epoch);
+      put({rate, mu * velocity_factor(rule, now), mu});
       break;
+    }
     case update_rule::adam:
     case update_rule::adamw:
     case update_rule::amsgrad:
