@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/caffe/caffe_model.hpp>
+#include <cohort/caffe/prototxt.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A layer of a network file, in the format V2.
+struct caffe_layer {
+  std::string name{};
+  std::string type{};
+  std::vector<std::string> bottoms{};
+  std::vector<std::string> tops{};
+  prototxt_message message{};
+};
+
+/// Returns the layers of a network in one state, in the order of the file. Layers of the format V1 and the
+/// fields `input`, `input_shape` and `input_dim` become layers of the format V2.
+///
+/// Errors    data_error for a network in the format V0, with layers of two formats, or with a field that
+///           layers do not have.
+std::vector<caffe_layer> caffe_layers(prototxt_message const& net, caffe_state const& state);
+
+/// Returns today's name of a layer type of the format V1: "Convolution" for CONVOLUTION and for 4.
+std::string_view caffe_type_of_v1(std::string_view name);
+std::string_view caffe_type_of_v1(std::int64_t number);
+
+/// Returns whether the type is a source of data: Data, MemoryData, Input, ….
+bool is_caffe_data(std::string_view type);
+
+}  // namespace cohort::detail

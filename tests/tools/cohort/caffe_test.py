@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib image keras
+# ranks: 2
+"""cohort train --caffe and cohort caffe: the curves of Caffe's formulas, ranks, snapshots, tests, features and refusals."""
+import csv
+import json
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+import unittest
+
+import lmdb
+import numpy
+
+sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "golden"))
+import caffe_curves  # noqa: E402
+import reference_program  # noqa: E402
+
+GOLDEN = {line.split()[0]: [float(word) for word in line.split()[1:]]
+          for line in pathlib.Path(caffe_curves.__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()}
+
+
+def varint(value):
+    text = b""
+    while value >= 128:
+        text, value = text + bytes([value % 128 + 128]), value // 128
+    return text + bytes([value])
+
+
+def integer(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def content(field, value):
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def datum(pixels, label):
+    return b"".join(integer(k + 1, extent) for k, extent in enumerate(pixels.shape)) + content(4, pixels.tobytes()) + integer(5, int(label))
+
+
+def blob(values, extents):
+    shape = content(7, content(1, b"".join(varint(extent) for extent in extents)))
+    return shape + content(5, numpy.ascontiguousarray(values, dtype="<f4").tobytes())
+
+
+def caffemodel(parameters, types):
+    return b"".join(content(100, content(1, name.encode()) + content(2, types[name].encode())
+                            + b"".join(content(7, blob(part, part.shape)) for part in parts)) for name, parts in parameters.items())
+
+
+def write_lmdb(path, pixels, labels):
+    with lmdb.open(str(path), map_size=1 << 26) as environment, environment.begin(write=True) as transaction:
+        for number, (image, label) in enumerate(zip(pixels, labels)):
+            transaction.put(f"{number:08d}".encode(), datum(image, label))
+
+
+class case:
+    """The files of a network of caffe_curves."""
+
+    def __init__(self, folder, net):
+        self.folder, self.net = pathlib.Path(folder) / net.name, net
+        self.folder.mkdir()
+        write_lmdb(self.folder / "images_lmdb", *net.images())
+        (self.folder / "mean.binaryproto").write_bytes(blob(net.mean()[None], (1, net.channels, net.side, net.side)))
+        (self.folder / "net.prototxt").write_text(net.prototxt("images_lmdb", "mean.binaryproto"), encoding="utf-8")
+        types = {name: "Convolution" if kind == "conv" else "InnerProduct" for kind, name, *_ in net.layers}
+        (self.folder / "start.caffemodel").write_bytes(caffemodel(net.parameters(), types))
+
+    def solver(self, name="solver.prototxt", **more):
+        (self.folder / name).write_text(self.net.solver_text("net.prototxt", **({"snapshot_prefix": name.split(".")[0]} | more)), encoding="utf-8")
+        return name
+
+    def run(self, *flags, **how):
+        return reference_program.run("cohort", *flags, cwd=self.folder, **how)
+
+    def report(self, *flags, **how):
+        self.run("train", *flags, "--set", "output.report=report.json", **how)
+        return json.loads((self.folder / "report.json").read_text(encoding="utf-8"))
+
+
+class caffe_command(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.cases = {net.name: case(cls.scratch.name, net) for net in caffe_curves.NETWORKS}
+        cls.lenet = cls.cases["lenet"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_the_curves_are_those_of_caffes_formulas(self):
+        for name, one in self.cases.items():
+            with self.subTest(name):
+                solver = one.solver("curve.prototxt", weights='"start.caffemodel"', test_iter=1, test_interval=1)
+                losses = one.report("--caffe", solver)["history"]["loss"]
+                self.assertEqual(len(losses), caffe_curves.STEPS)
+                numpy.testing.assert_allclose(losses, GOLDEN[name], rtol=1e-4)
+
+    def test_two_ranks_use_two_batches_in_each_step(self):
+        # Ranks of half the batch use the examples of one rank.
+        solver = self.lenet.solver("ranks.prototxt", test_iter=1, test_interval=1, max_iter=4)
+        one = self.lenet.report("--caffe", solver)["history"]["loss"]
+        solver = self.lenet.solver("halves.prototxt", test_iter=1, test_interval=1, max_iter=4)
+        two = self.lenet.report("--caffe", solver, "--set", f"caffe.train.batch_size={self.lenet.net.batch // 2}", "--ranks", "2")["history"]["loss"]
+        numpy.testing.assert_allclose(two, one, rtol=1e-4)
+
+    def test_a_snapshot_continues_as_if_not_interrupted(self):
+        solver = self.lenet.solver("whole.prototxt", test_iter=2, test_interval=2, max_iter=8)
+        whole = self.lenet.run("train", "--caffe", solver).stdout
+        solver = self.lenet.solver("parts.prototxt", test_iter=2, test_interval=2, max_iter=4, snapshot=2)
+        self.lenet.run("train", "--caffe", solver)
+        rest = self.lenet.run("train", "--caffe", solver, "--resume", "--set", "caffe.max_iter=8").stdout
+        self.assertIn("resumed", rest)
+        checksum = re.compile(r"checksum (\w+)")
+        self.assertEqual(checksum.search(rest)[1], checksum.search(whole)[1])
+        self.assertTrue((self.lenet.folder / "parts_iter_8.caffemodel").exists())
+
+    def test_learns_digits(self):
+        folder = self.lenet.folder
+        numbers = numpy.random.RandomState(3)
+        labels = numpy.arange(600) % 10
+        pixels = numbers.randint(0, 80, (600, 1, 28, 28)).astype(numpy.uint8)
+        for image, label in zip(pixels, labels):
+            image[0, 2 * label + 3:2 * label + 6, 4:24] += 150
+        write_lmdb(folder / "digits_lmdb", pixels[:500], labels[:500])
+        write_lmdb(folder / "tests_lmdb", pixels[500:], labels[500:])
+        solver = self.lenet.solver("digits.prototxt", base_lr=0.01, gamma=0.0001, max_iter=60, test_iter=4, test_interval=30)
+        found = self.lenet.report("--caffe", solver, "--set", "caffe.train.source=digits_lmdb", "--set", "caffe.train.batch_size=32",
+                                  "--set", "caffe.test.source=tests_lmdb", "--set", "caffe.test.batch_size=25")
+        self.assertGreater(found["accuracy"], 0.95)
+
+        done = self.lenet.run("caffe", "-conf", solver, "-test", "-model", "digits_iter_60.caffemodel", "-output", "tested", "-devices", "1",
+                              "-connection", "ethernet", "-lmdb_partitions", "3", "--set", "caffe.test.source=tests_lmdb",
+                              "--set", "caffe.test.batch_size=25")
+        tested = json.loads((folder / "tested/test.json").read_text(encoding="utf-8"))
+        self.assertEqual((tested["examples"], tested["accuracy"]), (100, found["accuracy"]))
+        self.assertIn("-connection: not used", done.stderr)
+        self.assertIn("-lmdb_partitions: not used", done.stderr)
+
+        self.lenet.run("caffe", "-conf", solver, "-features", "ip1,ip2", "-label", "label", "-model", "digits_iter_60.caffemodel", "-output", "features",
+                       "-clusterSize", "2", "--set", "caffe.test.source=tests_lmdb")
+        with open(folder / "features/features.csv", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual((len(rows), len(rows[1])), (101, 1 + 500 + 10))
+        self.assertEqual(rows[1][0], "00000000")
+        wanted = [max(range(10), key=lambda k: float(row[501 + k])) for row in rows[1:]]
+        with open(folder / "features/label.csv", encoding="utf-8") as file:
+            given = [int(row[1]) for row in list(csv.reader(file))[1:]]
+        self.assertEqual(given, labels[500:].tolist())
+        self.assertAlmostEqual(numpy.mean([a == b for a, b in zip(wanted, given)]), found["accuracy"])
+
+    def test_trains_and_tests_by_the_command_line_of_caffe_on_spark(self):
+        solver = self.lenet.solver("spark.prototxt", max_iter=4, test_iter=2, test_interval=2)
+        done = self.lenet.run("caffe", "-conf", solver, "-train", "-test", "-weights", "start.caffemodel", "-model", "trained.caffemodel", "-output", "out",
+                              "-devices", "2", "-clusterSize", "1")
+        self.assertIn("2 ranks", done.stdout)
+        self.assertTrue((self.lenet.folder / "trained.caffemodel").exists())
+        self.assertTrue((self.lenet.folder / "out/test.json").exists())
+
+    def test_refuses_by_name(self):
+        for flags, words in {("-conf", "solver.prototxt"): "-train, -test or -features",
+                             ("-train",): "-conf",
+                             ("-conf", "solver.prototxt", "-test"): "-model",
+                             ("-conf", "solver.prototxt", "-train", "-snapshot", "a.solverstate"): "solverstate",
+                             ("-conf", "solver.prototxt", "-train", "-imageRoot", "a"): "-imageRoot",
+                             ("-conf", "solver.prototxt", "-test", "-features", "ip1"): "-features",
+                             ("-conf", "solver.prototxt", "-train", "-devices", "two"): "-devices"}.items():
+            self.lenet.solver()
+            self.assertIn(words, self.lenet.run("caffe", *flags, expect=2).stderr)
+
+    def test_refuses_sources_that_cannot_be_read(self):
+        folder = self.lenet.folder
+        (folder / "level").mkdir()
+        (folder / "level/CURRENT").write_text("MANIFEST", encoding="utf-8")
+        (folder / "frame").mkdir()
+        (folder / "frame/part-0.parquet").write_bytes(b"PAR1" + bytes(20))
+        self.lenet.solver()
+        for source, words in {"level": "LevelDB", "frame": "Parquet", "missing": "does not exist", "hdfs:///a": "hdfs dfs -get"}.items():
+            done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.train.source={source}", expect=2)
+            self.assertIn(words, done.stderr)
+
+    def test_reads_sequence_files_of_caffe_on_spark_and_lists_of_images(self):
+        one, net = self.cases["cifar10_quick"], self.cases["cifar10_quick"].net
+        pixels, labels = net.images()
+        solver = one.solver("sources.prototxt", test_iter=1, test_interval=1, max_iter=2, weights='"start.caffemodel"', iter_size=1)
+        expected = one.report("--caffe", solver)["history"]["loss"]
+
+        word = lambda text: varint(len(text)) + text
+        kind = b"org.apache.hadoop.io.BytesWritable"
+        sequence = b"SEQ\6" + word(kind) + word(kind) + b"\0\0" + struct.pack(">I", 0) + bytes(range(16))
+        for number, (image, label) in enumerate(zip(pixels, labels)):
+            key, value = (struct.pack(">I", len(part)) + part for part in (str(number).encode(), datum(image, label)))
+            sequence += struct.pack(">II", len(key) + len(value), len(key)) + key + value
+        (one.folder / "sequence").mkdir()
+        (one.folder / "sequence/part-00000").write_bytes(sequence)
+        (one.folder / "sequence/_SUCCESS").write_bytes(b"")
+        one.solver("sequence.prototxt", test_iter=1, test_interval=1, max_iter=2, weights='"start.caffemodel"', iter_size=1)
+        found = one.report("--caffe", "sequence.prototxt", "--set", "caffe.train.source=sequence", "--set", "caffe.train.mirror=false")
+        self.assertEqual(found["history"]["loss"], expected)
+
+        lines = ""
+        for number, (image, label) in enumerate(zip(pixels, labels)):
+            name = f"image_{number}.png"
+            rgb = image[::-1].transpose(1, 2, 0).tobytes()  # Caffe's order is blue, green, red
+            (one.folder / name).write_bytes(reference_program.png(net.side, net.side, rgb))
+            lines += f"{one.folder / name} {label}\n"
+        (one.folder / "list.txt").write_text(lines, encoding="utf-8")
+        text = (one.folder / "net.prototxt").read_text(encoding="utf-8")
+        text = text.replace('type: "Data"', 'type: "ImageData"').replace("data_param", "image_data_param").replace(" backend: LMDB", "")
+        (one.folder / "list.prototxt").write_text(text.replace('"images_lmdb"', '"list.txt"'), encoding="utf-8")
+        one.solver("list_solver.prototxt", test_iter=1, test_interval=1, max_iter=2, weights='"start.caffemodel"', iter_size=1)
+        found = one.report("--caffe", "list_solver.prototxt", "--set", "caffe.net=list.prototxt")
+        self.assertEqual(found["history"]["loss"], expected)
+
+
+if __name__ == "__main__":
+    unittest.main()

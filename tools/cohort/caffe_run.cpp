@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "caffe_run.hpp"
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cohort/data/repeated.hpp>
+#include <cohort/documents.hpp>
+#include <cohort/io/file.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cohort_program {
+
+namespace {
+
+using cohort::prototxt_message;
+
+/// Returns whether a value is written without quotation marks in the text format.
+bool is_plain(std::string const& value) {
+  double number = 0;
+  auto const [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return value == "true" || value == "false" || (error == std::errc{} && stop == value.data() + value.size());
+}
+
+void replace(prototxt_message& message, std::string const& field, std::string const& value) {
+  message.remove(field);
+  message.add({.name = field, .text = value, .is_string = !is_plain(value)});
+}
+
+/// Sets a field of a data layer: of its transformation, or of its other parameters.
+void set_field(cohort::caffe_data_layer& to, std::string const& field, std::string const& value) {
+  constexpr std::string_view transforms[]{"scale",      "mirror",      "crop_size", "mean_file",
+                                          "mean_value", "force_color", "force_gray"};
+  std::string name = "transform_param";
+  if (std::ranges::find(transforms, field) == std::end(transforms))
+    name = to.type == "Data"         ? "data_param"
+           : to.type == "MemoryData" ? "memory_data_param"
+           : to.type == "HDF5Data"   ? "hdf5_data_param"
+           : to.type == "ImageData"  ? "image_data_param"
+                                     : "cos_data_param";
+  prototxt_message param = to.layer.message(name);
+  replace(param, field, value);
+  to.layer.remove(name);
+  to.layer.add({.name = name, .message = {param}});
+}
+
+/// Reads a solver whose fields the settings change.
+cohort::caffe_solver read_solver(std::string const& path, std::vector<given_setting> const& settings) {
+  prototxt_message message = cohort::read_prototxt(path);
+  for (given_setting const& entry : settings) {
+    if (!entry.path.starts_with(caffe_run::prefix)) continue;
+    std::string const field = entry.path.substr(caffe_run::prefix.size());
+    if (!field.starts_with("train.") && !field.starts_with("test.")) replace(message, field, entry.value);
+  }
+  return cohort::caffe_solver::from(std::move(message));
+}
+
+}  // namespace
+
+std::int64_t steps_of_epoch(std::int64_t steps, std::int64_t interval) {
+  if (interval >= steps) return steps;
+  std::int64_t epoch = interval;
+  while (steps % epoch != 0) --epoch;
+  if (epoch * 10 < interval)
+    throw usage_error("max_iter: expected a multiple of test_interval, " + std::to_string(interval) + ", got "
+                      + std::to_string(steps)
+                      + "; for example --set caffe.max_iter=" + std::to_string(steps - steps % interval));
+  return epoch;
+}
+
+caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_options options)
+    : solver_(read_solver(path, call.settings())), options_(std::move(options)) {
+  std::vector<given_setting> const settings = call.settings();
+  if (options_.weights.empty() && !solver_.weights.empty()) options_.weights = solver_.weights[0];
+  if (solver_.weights.size() > 1 || options_.weights.find(',') != std::string::npos)
+    throw usage_error("weights: expected one .caffemodel, got several");
+  train_ = open(true, settings, options_);
+  cohort::caffe_import_settings import_settings{.state = solver_.train_state};
+  if (solver_.seed) import_settings.seed = *solver_.seed;
+  bool const has_extents = train_->message.type == "MemoryData" || train_->message.type == "CoSData";
+  for (caffe_top const& top : train_->data->tops())
+    if (!has_extents && top.kind != caffe_top::kinds::label)
+      import_settings.inputs.push_back(
+          {top.name, top.kind == caffe_top::kinds::image ? top.extents : top.stored});
+  net_ = cohort::import_caffe(solver_.train_net, options_.weights, import_settings);
+  if (solver_.test_iter == 0 && !options_.tests) return;
+  if (solver_.test_net.fields().empty()) solver_.test_net = solver_.train_net;
+  if (cohort::caffe_data_layers(solver_.test_net, solver_.test_state).empty()) {
+    if (solver_.test_iter > 0)
+      throw usage_error(
+          "test_iter: expected a data layer in the phase TEST, got none; or --set caffe.test_iter=0");
+    return;
+  }
+  test_ = open(false, settings, options_);
+  import_settings.state = solver_.test_state;
+  cohort::caffe_model const tested = cohort::import_caffe(solver_.test_net, "", import_settings);
+  for (cohort::caffe_accuracy const& entry : tested.accuracies) top_ = std::max(top_, entry.top_k);
+}
+
+caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> const& settings,
+                                 caffe_options const& options) const {
+  prototxt_message const& net = is_training ? solver_.train_net : solver_.test_net;
+  std::vector<cohort::caffe_data_layer> found =
+      cohort::caffe_data_layers(net, is_training ? solver_.train_state : solver_.test_state);
+  std::erase_if(found, [](cohort::caffe_data_layer const& entry) { return entry.type == "Input"; });
+  if (found.size() != 1)
+    throw usage_error(net.origin() + ": expected 1 data layer in the phase "
+                      + (is_training ? "TRAIN" : "TEST") + ", got " + std::to_string(found.size()));
+  layer result{.message = std::move(found[0])};
+  std::string const start = std::string(prefix) + (is_training ? "train." : "test.");
+  for (given_setting const& entry : settings)
+    if (entry.path.starts_with(start))
+      set_field(result.message, entry.path.substr(start.size()), entry.value);
+  result.data.emplace(result.message, caffe_reading{.is_training = is_training,
+                                                    .resizes = options.resizes,
+                                                    .seed = solver_.seed.value_or(123)});
+  return result;
+}
+
+cohort::run_document caffe_run::document(document_call const& call) const {
+  cohort::run_document run;
+  run.network.layers = net_->model.network();
+  run.training = net_->model.settings;
+  run.training.optimizer = solver_.optimizer(*net_);
+  if (solver_.seed) run.training.seed = *solver_.seed;
+  std::int64_t const steps = solver_.max_iter;
+  std::int64_t const epoch = steps == 0 ? 1 : steps_of_epoch(steps, epoch_limit());
+  run.fit.batch = train_->data->batch() * solver_.iter_size;
+  run.fit.accumulate = solver_.iter_size;
+  run.fit.epochs = static_cast<int>(steps / epoch);
+  run.fit.shuffle = false;
+  run.fit.prefetch = 2;
+  run.evaluation.top = top_;
+  if (test_) run.evaluation.batch = test_->data->batch();
+  if (!solver_.uses_gpu) run.backend = "onednn";
+  if (solver_.snapshot > 0 || solver_.snapshot_after_train)
+    run.output.checkpoints = solver_.snapshot_prefix + ".checkpoints";
+  run.output.checkpoint_every = solver_.snapshot;
+  return call.document(std::move(run), prefix);
+}
+
+std::int64_t caffe_run::epoch_limit() const {
+  constexpr std::int64_t without_tests = 1000;
+  if (solver_.test_iter > 0) return solver_.test_interval;
+  return solver_.snapshot > 0 ? std::min(solver_.snapshot, without_tests) : without_tests;
+}
+
+cohort::dataset caffe_run::test_set(bool all, bool keyed) const {
+  caffe_data const data = keyed ? caffe_data(test_->message, {.is_training = false,
+                                                              .resizes = options_.resizes,
+                                                              .seed = solver_.seed.value_or(123),
+                                                              .keyed = true})
+                                : *test_->data;
+  cohort::dataset const examples = data.examples(*net_);
+  if (all || solver_.test_iter == 0) return examples;
+  return cohort::repeated(examples, std::int64_t{solver_.test_iter} * data.batch());
+}
+
+void caffe_run::print_notices() const {
+  for (std::string const& notice : solver_.notices) std::fprintf(stderr, "%s\n", notice.c_str());
+  for (auto const& entry : {train_, test_})
+    if (entry)
+      for (std::string const& notice : entry->data->notices()) std::fprintf(stderr, "%s\n", notice.c_str());
+}
+
+void caffe_run::save(cohort::training& trained, std::string const& path) const {
+  if (trained.world().rank() != 0) return;
+  save_caffemodel(*net_, trained.parameters(), path);
+  std::printf("model: %s\n", path.c_str());
+}
+
+std::string caffe_run::model() const {
+  if (!options_.model.empty() || !solver_.snapshot_after_train) return options_.model;
+  return solver_.snapshot_prefix + "_iter_" + std::to_string(solver_.max_iter) + ".caffemodel";
+}
+
+int caffe_run::train(cohort::run_document const& run, cohort::documents::checking checks) {
+  if (solver_.max_iter == 0) throw usage_error("max_iter: expected at least 1 step, got 0");
+  std::int64_t const epoch = solver_.max_iter / run.fit.epochs;
+  std::string const model = this->model();
+  std::atomic<int> ranks = 1;
+  std::optional<cohort::dataset> test;
+  return cohort::run(run, {.checks = checks,
+                           .title = "cohort train",
+                           .output = cohort::documents::stdout_sink(),
+                           .begin =
+                               [&](cohort::communicator& world) {
+                                 ranks = world.size();
+                                 if (world.rank() != 0) return;
+                                 print_notices();
+                                 cohort::documents::require_writable({{model, "snapshot_prefix"}});
+                               },
+                           .load =
+                               [&](cohort::communicator&) {
+                                 cohort::documents::data_sets result{
+                                     .train = cohort::repeated(train_->data->examples(*net_),
+                                                               epoch * run.fit.batch * ranks),
+                                     .where = train_->data->where()};
+                                 if (solver_.test_iter > 0) result.test = test = test_set(false, false);
+                                 return result;
+                               },
+                           .start =
+                               [&](cohort::training& training) {
+                                 if (!options_.weights.empty())
+                                   net_->model.read_known_parameters(training.parameters());
+                                 if (!test || !solver_.test_initialization || run.output.resume) return;
+                                 cohort::documents::test_report const results =
+                                     cohort::documents::evaluate(training, *test, run.evaluation);
+                                 if (training.world().rank() != 0) return;
+                                 for (auto const& [name, value] : results.numbers)
+                                   std::printf("before training: %s %.4g\n", name.c_str(), value);
+                               },
+                           .finish =
+                               [&](cohort::training& training) {
+                                 if (!model.empty()) save(training, model);
+                               }})
+      .exit_status;
+}
+
+cohort::training caffe_run::load_model(cohort::run_document const& run, cohort::communicator& world) const {
+  cohort::run_document applied = run;
+  applied.strategy = cohort::automatic_strategy{};
+  cohort::training model = cohort::documents::make_training(applied, *run.network.layers, world);
+  net_->model.read_parameters(model.parameters());
+  return model;
+}
+
+}  // namespace cohort_program
