@@ -74,4 +74,50 @@ TEST(imported_model, refuses_unknown_misshapen_repeated_or_missing_parameters) {
             "the file has no values of the parameter (a.onnx, parameter head.bias): expected 3");
 }
 
+/// A model with parameters, Adam, and the state of its first moments.
+imported_model with_state() {
+  imported_model model(small(), "a.onnx");
+  model.set("head.weights", {3, 2}, weights);
+  model.set("head.bias", {3}, bias);
+  model.settings.optimizer.rule = adam{.learning_rate = 0.5};
+  model.set_state("head.bias", 0, {1, 2, 3});
+  model.position = {.step = 7, .epoch = 2};
+  return model;
+}
+
+TEST(imported_model, continues_from_the_state_of_its_optimizers) {
+  imported_model const model = with_state();
+  EXPECT_TRUE(model.has_state());
+  training const run = load_imported<reference<float>>(model);
+  EXPECT_EQ(run.step(), 7);
+  EXPECT_EQ(run.epoch(), 2);
+  training_settings other = model.settings;
+  other.optimizer.rule = sgd{.learning_rate = 0.5};
+  EXPECT_EQ(load_imported<reference<float>>(model, other).step(), 0);
+}
+
+TEST(imported_model, refuses_state_that_does_not_fit) {
+  imported_model model = with_state();
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { model.set_state("tail.bias", 0, {1}); }),
+      "the optimizers' state belongs to another network (a.onnx, parameter tail.bias): expected a parameter "
+      "of the network, got 1 values");
+  EXPECT_EQ(refusal_of<data_error>([&] { model.set_state("head.bias", 0, {1}); }),
+            "the optimizers' state belongs to another network (a.onnx, parameter head.bias): expected 3, got "
+            "1 values");
+  model.set_state("head.bias", 2, {1, 2, 3});
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { load_imported<reference<float>>(model); }),
+      "the optimizer has fewer state arrays than the file (a.onnx, parameter head.bias): expected 3, got 2");
+}
+
+TEST(imported_model, rescales_inputs) {
+  imported_model model = with_state();
+  std::vector<float> const ones{1, 1}, shifted{3, 5};
+  auto const expected = load_imported<reference<float>>(model).predict(tensor_view(ones.data(), {1, 2}));
+  model.normalisation.inputs = {{{.scale = 0.5, .offset = -0.5}, {.scale = 0.25, .offset = -0.25}}};
+  auto const rescaled = load_imported<reference<float>>(model).predict(tensor_view(shifted.data(), {1, 2}));
+  EXPECT_EQ(rescaled.values, expected.values);
+}
+
 }  // namespace imported_model_test

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program of docs/data.md that transforms rows, identical to the page (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
+#include <cmath>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/read_table.hpp>
 #include <cohort/transform/keyed_sequences.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace transform_page_test {
 
@@ -40,6 +45,18 @@ cohort::dataset const examples = held_out.examples({.target = "answer"});
                    80 / 3.24);  // the mean of the body mass indices of grown-ups
   std::filesystem::current_path(testing::TempDir());
   std::filesystem::remove_all(folder);
+}
+
+TEST(docs_transform, rows_with_a_target_are_selected) {
+  cohort::data_table const cars = cohort::parse_table("price,power\n9000,55\n,70\n12500,\n", "cars.csv",
+                                                      {.missing = cohort::missing_values::keep});
+  std::vector<std::int64_t> with_target;
+  for (int row = 0; row < cars.rows(); ++row)
+    if (!std::isnan(cars.numbers("price")[static_cast<std::size_t>(row)])) with_target.push_back(row);
+  cohort::data_table const priced = cars.select(with_target);
+  ASSERT_EQ(priced.rows(), 2);
+  EXPECT_EQ(priced.row_number(1), 3);
+  EXPECT_TRUE(std::isnan(priced.numbers("power")[1]));
 }
 
 }  // namespace transform_page_test

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/tensor/view.hpp>
+#include <cohort/training/detail/training_state.hpp>
 
 namespace cohort {
 
@@ -58,20 +60,62 @@ void imported_model::set(std::string_view parameter, shape const& dims, std::vec
   unset(parameter, dims, values.size()).values.emplace(std::move(values));
 }
 
-void imported_model::read_parameters(parameter_set& into) const {
-  std::vector<detail::tensor_to_load> all;
+void imported_model::read_parameters(parameter_set& into) const { read(into, true); }
+void imported_model::read_known_parameters(parameter_set& into) const { read(into, false); }
+
+void imported_model::read(parameter_set& into, bool all) const {
+  std::vector<detail::tensor_to_load> known;
   for (int p = 0; p < static_cast<int>(into.table().size()); ++p) {
     parameter const& one = into.table()[static_cast<std::size_t>(p)];
     values_of const* const found = find(one.name);
     if (!found || found->dims != one.spec.dims)
       refuse(one.name, "the parameters belong to another network", to_string(one.spec.dims),
              found ? to_string(found->dims) : "no such parameter");
+    if (!found->values && !all) continue;
     if (!found->values)
       refuse(one.name, "the file has no values of the parameter", to_string(one.spec.dims), {});
-    all.push_back({tensor_view(found->values->data(), found->dims), p, into.master()});
+    known.push_back({tensor_view(found->values->data(), found->dims), p, into.master()});
   }
-  detail::write_dense(into, all, origin_);
+  detail::write_dense(into, known, origin_);
   into.mark_changed();
+}
+
+void imported_model::set_state(std::string_view parameter, int k, std::vector<float>&& values) {
+  auto const found = parameters_.find(parameter);
+  if (found == parameters_.end() || found->second.dims.elements() != std::ssize(values) || k < 0)
+    refuse(parameter, "the optimizers' state belongs to another network",
+           found == parameters_.end() ? std::string("a parameter of the network")
+                                      : to_string(found->second.dims),
+           std::to_string(values.size()) + " values");
+  auto const index = static_cast<std::size_t>(k);
+  std::vector<std::vector<float>>& state = found->second.state;
+  if (state.size() <= index) state.resize(index + 1);
+  state[index] = std::move(values);
+}
+
+bool imported_model::has_state() const {
+  return std::ranges::any_of(parameters_, [](auto const& entry) { return !entry.second.state.empty(); });
+}
+
+void imported_model::read_state(training& into) const {
+  detail::training_state& run = into.state();
+  parameter_set& parameters = run.parameters();
+  std::vector<std::byte*> const arrays = run.optimizer_arrays();
+  std::vector<detail::tensor_to_load> all;
+  for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
+    parameter const& target = parameters.table()[static_cast<std::size_t>(p)];
+    values_of const* const found = find(target.name);
+    if (!found) continue;
+    for (std::size_t k = 0; k < found->state.size(); ++k) {
+      if (found->state[k].empty()) continue;
+      if (k >= arrays.size())
+        refuse(target.name, "the optimizer has fewer state arrays than the file",
+               std::to_string(found->state.size()), std::to_string(arrays.size()));
+      all.push_back({tensor_view(found->state[k].data(), found->dims), p, arrays[k]});
+    }
+  }
+  detail::write_dense(parameters, all, origin_);
+  run.position = position;
 }
 
 }  // namespace cohort

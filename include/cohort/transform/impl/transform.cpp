@@ -5,6 +5,7 @@
 #include <cohort/transform/impl/column_statistics.ipp>
 #include <cohort/transform/impl/exact_sum.ipp>
 #include <cohort/transform/impl/fitted_pipeline.ipp>
+#include <cohort/transform/impl/import_transform_process.ipp>
 #include <cohort/transform/impl/keep_pipeline.ipp>
 #include <cohort/transform/impl/keyed_rows.ipp>
 #include <cohort/transform/impl/keyed_sequences.ipp>
