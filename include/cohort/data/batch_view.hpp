@@ -35,7 +35,7 @@ struct batch_view {
   int ranks = 0;
   bool even = false;
 
-  /// An empty batch.
+  /// An empty batch. A program that fills the lists also sets `count` (predict ignores it).
   batch_view() = default;
   /// A batch with one input and one target.
   batch_view(tensor_view input, tensor_view target, std::span<float const> weights = {});

@@ -30,6 +30,42 @@ inline void require_class_label(data_description const& data) {
     refuse_class_weights("a data set whose first target is one class label", "a class label per step");
 }
 
+/// Returns the number of examples of each class whose weight is not 0.
+template <indexed_dataset D>
+std::vector<std::uint64_t> count_classes(D const& data) {
+  data_description const description = data.describe();
+  require_class_label(description);
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(description.targets[0].classes));
+  example_view scratch;
+  scratch.allocate(description);
+  auto const examples = static_cast<std::int64_t>(data.size());
+  for (std::int64_t i = 0; i < examples; ++i) {
+    std::optional<std::int64_t> label;
+    if (!description.weighted) label = label_in(data, i);
+    if (!label || *label < 0 || *label >= description.targets[0].classes) {
+      get_example(data, i, scratch);
+      if (scratch.weight == 0) continue;
+      label = checked_class_label(description.targets[0], scratch.at(description.inputs.size()), i);
+    }
+    ++counts[static_cast<std::size_t>(*label)];
+  }
+  return counts;
+}
+
+/// Returns the weights that weighted_by_class(data) gives to classes with these numbers of examples.
+inline std::vector<float> balanced_weights(std::vector<std::uint64_t> const& counts) {
+  std::uint64_t examples = 0;
+  for (std::uint64_t const count : counts) examples += count;
+  auto const occurring = static_cast<double>(
+      std::count_if(counts.begin(), counts.end(), [](std::uint64_t count) { return count > 0; }));
+  std::vector<float> weights;
+  for (std::uint64_t const count : counts)
+    weights.push_back(count == 0 ? 0.0F
+                                 : static_cast<float>(static_cast<double>(examples)
+                                                      / (occurring * static_cast<double>(count))));
+  return weights;
+}
+
 }  // namespace detail
 
 /// A data set with one weight per class. Created by weighted_by_class.
@@ -90,32 +126,7 @@ class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
 /// Source    class_weight="balanced" of scikit-learn.
 template <indexed_dataset D>
 class_weighted<D> weighted_by_class(D data) {
-  data_description const description = data.describe();
-  detail::require_class_label(description);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(description.targets[0].classes));
-  example_view scratch;
-  scratch.allocate(description);
-  auto const examples = static_cast<std::int64_t>(data.size());
-  std::int64_t counted = 0;
-  for (std::int64_t i = 0; i < examples; ++i) {
-    std::optional<std::int64_t> label;
-    if (!description.weighted) label = detail::label_in(data, i);
-    if (!label || *label < 0 || *label >= description.targets[0].classes) {
-      detail::get_example(data, i, scratch);
-      if (scratch.weight == 0) continue;
-      label = detail::checked_class_label(description.targets[0], scratch.at(description.inputs.size()), i);
-    }
-    ++counts[static_cast<std::size_t>(*label)];
-    ++counted;
-  }
-  auto const occurring =
-      std::count_if(counts.begin(), counts.end(), [](std::int64_t count) { return count > 0; });
-  std::vector<float> weights;
-  for (std::int64_t const count : counts)
-    weights.push_back(
-        count == 0 ? 0.0F
-                   : static_cast<float>(static_cast<double>(counted)
-                                        / (static_cast<double>(occurring) * static_cast<double>(count))));
+  std::vector<float> weights = detail::balanced_weights(detail::count_classes(data));
   return {std::move(data), std::move(weights)};
 }
 

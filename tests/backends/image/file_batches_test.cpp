@@ -150,12 +150,13 @@ TEST(file_batches, report_the_archive_and_file_of_an_error) {
     return refused<cohort::data_error>([&] { file_batches({archive_of(at / "x.zip", files)}); });
   };
   expect_parts(refusal_of({{"1.png", pixels}}), {"/x.zip", "not in a class folder", "got 1.png"});
-  expect_parts(refusal_of({{"a/1.txt", pixels}}), {"/x.zip, a/1.txt", ".jpg, .jpeg or .png"});
+  expect_parts(refusal_of({{"a/1.txt", pixels}}),
+               {"/x.zip, a/1.txt", "ends in one of .jpg .jpeg .png .bmp .gif .tif .tiff .webp"});
   expect_parts(refusal_of({{"a/", {}}}), {"no images", "/x.zip"});
   file_batches const other({archive_of(at / "y.zip", {{"a/1.png", file_bytes(9)}})},
                            {.height = 2, .width = 2});
   expect_parts(refused<cohort::data_error>([&] { example_of(other, 0); }),
-               {"/y.zip, a/1.png", "a JPEG or PNG file"});
+               {"/y.zip, a/1.png", "a JPEG, PNG, BMP, GIF, TIFF or WebP file"});
   file_batches const small({archive_of(at / "z.zip", {{"a/1.png", pixels}})},
                            {.height = 2, .width = 2, .max_file_bytes = 30});
   expect_parts(refused<cohort::data_error>([&] { example_of(small, 0); }),

@@ -150,10 +150,10 @@ TEST(image_folder, refuses_folders_without_images) {
   expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
                {"no class folders", at.path().c_str()});
   expect_parts(refused<cohort::data_error>([&] { image_folder(at.path(), {.labels = {"cat"}}); }),
-               {"no images", at.path().c_str()});
+               {"no examples", at.path().c_str()});
   put(at / "cat/notes.txt", {});
   expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
-               {"/cat/notes.txt", ".jpg, .jpeg or .png"});
+               {"/cat/notes.txt", ".jpg .jpeg .png"});
 }
 
 TEST(image_folder, reports_a_file_that_cannot_be_decoded_when_it_is_read) {
@@ -163,7 +163,7 @@ TEST(image_folder, reports_a_file_that_cannot_be_decoded_when_it_is_read) {
   image_folder const data(at.path());
   EXPECT_EQ(data.paths()[5], "cat/3.png");
   expect_parts(refused<cohort::data_error>([&] { example_of(data, 5); }),
-               {"/cat/3.png", "a JPEG or PNG file", "07 07"});
+               {"/cat/3.png", "a JPEG, PNG, BMP, GIF, TIFF or WebP file", "07 07"});
   std::filesystem::remove(at / "cat/1.png");
   expect_parts(refused<cohort::file_error>([&] { example_of(data, 2); }), {"/cat/1.png", "No such file"});
   cohort::loader loader(std::cref(data), {.batch = 7, .prefetch = 2});

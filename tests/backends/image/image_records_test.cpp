@@ -86,9 +86,9 @@ TEST(image_records, refuse_records_without_an_image_or_a_valid_class) {
   expect_parts(refused<setting_error>([&] { image_records(archive(good), {}); }),
                {"classes of the records are unknown", "labels"});
   expect_parts(refused<setting_error>([&] {
-                 image_records(archive(member("1.webp", "x") + member("1.cls", "0")), two_classes);
+                 image_records(archive(member("1.avif", "x") + member("1.cls", "0")), two_classes);
                }),
-               {"one of webp, cls", "got jpg"});
+               {"one of avif, cls", "got jpg"});
   expect_parts(refused<setting_error>([&] { image_records(archive(member("1.jpg", "x")), two_classes); }),
                {"got cls"});
 }

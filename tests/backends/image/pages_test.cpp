@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program of docs/images.md, identical to the page (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
+#include <atomic>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/data/skip_damaged.hpp>
 #include <cohort/image.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
@@ -57,6 +62,31 @@ int main(int argc, char** argv) try {
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;
+}
+
+cohort::dataset readable(std::string const& folder, std::shared_ptr<std::atomic<std::int64_t>> skipped) {
+  cohort::image_folder const photographs(
+      folder, {.height = 20, .width = 20, .other_sizes = cohort::fitting::cover, .salvage = true});
+  return cohort::cache(cohort::skip_damaged(photographs, {.log = cohort::stderr_sink(), .skipped = skipped}));
+}
+
+TEST(docs_images, damaged_files_are_skipped_and_counted_once) {
+  std::string const folder = fresh_path("damaged_pages");
+  file_bytes const good = jpeg_of(picture(3, 24, 30, 1));
+  put(folder + "/bright/good.jpg", good);
+  put(folder + "/bright/truncated.jpg", file_bytes(good.begin(), good.end() - 20));
+  put(folder + "/dark/empty.jpg", {});
+  put(folder + "/dark/text.jpg", text_bytes("<html>404</html>"));
+  auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
+  cohort::loader batches(readable(folder, skipped), {.batch = 4, .shuffle = false});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    batches.start(epoch);
+    cohort::batch const* const batch = batches.next();
+    ASSERT_NE(batch, nullptr);
+    EXPECT_EQ(batch->weights, (std::vector<float>{1, 1, 0, 0}));
+  }
+  EXPECT_EQ(*skipped, 2);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(docs_images, the_program_trains_and_prints_its_accuracy) {

@@ -16,6 +16,15 @@
 
 namespace cohort::detail {
 
+/// Returns the probability with which subsampling keeps each word; nothing if `subsample` is 0.
+std::vector<double> keep_probabilities(word_vocabulary const& words, double subsample);
+
+/// Returns a hash of the words and their counts.
+std::uint64_t hash_of(word_vocabulary const& words);
+
+/// Returns the dot product, summed in a fixed order and in eight parts, so that compilers can vectorise it.
+float dot_in_lanes(float const* a, float const* b, std::size_t n);
+
 /// Position in the text at which the next window begins.
 ///
 /// `sentence`  first token of the sentence of the next window
@@ -168,7 +177,6 @@ class word2vec_state {
   void check_ranks(token_stream const& tokens);
   double rate(std::int64_t position, std::int64_t tokens) const;
   std::string text_of_settings() const;
-  std::uint64_t vocabulary_hash() const;
 
   std::unique_ptr<communicator> own_world_;
   communicator* world_;

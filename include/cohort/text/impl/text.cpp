@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/text/detail/implementation.hpp>
+#include <cohort/text/impl/doc2vec.ipp>
+#include <cohort/text/impl/doc2vec_state.ipp>
 #include <cohort/text/impl/generate_tokens.ipp>
 #include <cohort/text/impl/sampling.ipp>
 #include <cohort/text/impl/token_crops.ipp>

@@ -20,18 +20,23 @@ namespace cohort::detail {
 
 // --- windows
 
+std::vector<double> keep_probabilities(word_vocabulary const& words, double subsample) {
+  std::vector<double> keep;
+  if (subsample == 0) return keep;
+  double const threshold = subsample * static_cast<double>(words.total());
+  for (std::int64_t const count : words.counts()) {
+    double const times = static_cast<double>(count) / threshold;
+    keep.push_back((std::sqrt(times) + 1) / times);
+  }
+  return keep;
+}
+
 skip_gram_windows::skip_gram_windows(word_vocabulary const& words, word2vec_settings const& settings)
     : vocabulary_(words.size()),
       window_(settings.window),
       most_(static_cast<std::size_t>(settings.windows)),
-      seed_(settings.seed) {
-  if (settings.subsample == 0) return;
-  double const threshold = settings.subsample * static_cast<double>(words.total());
-  for (std::int64_t const count : words.counts()) {
-    double const times = static_cast<double>(count) / threshold;
-    keep_.push_back((std::sqrt(times) + 1) / times);
-  }
-}
+      seed_(settings.seed),
+      keep_(keep_probabilities(words, settings.subsample)) {}
 
 void skip_gram_windows::advance(token_stream const& tokens, word2vec_position& from) {
   windows_.clear();
@@ -291,7 +296,6 @@ word2vec_state::word2vec_state(word_vocabulary vocabulary, communicator* given, 
     input.values()[i] = (drawn.uniform01(i) - 0.5F) / static_cast<float>(settings.width);
 }
 
-/// Returns the dot product, summed in a fixed order and in eight parts, so that compilers can vectorise it.
 float dot_in_lanes(float const* a, float const* b, std::size_t n) {
   constexpr std::size_t lanes = 8;
   float part[lanes]{};
@@ -446,7 +450,7 @@ std::string word2vec_state::text_of_settings() const {
                   settings.seed});
 }
 
-std::uint64_t word2vec_state::vocabulary_hash() const {
+std::uint64_t hash_of(word_vocabulary const& words) {
   std::uint64_t hash = fnv1a("cohort words 1");
   for (std::size_t i = 0; i < words.words().size(); ++i)
     hash = fnv1a(text_of({words.words()[i], " ", words.counts()[i], "\n"}), hash);
@@ -458,7 +462,7 @@ void word2vec_state::check_ranks(token_stream const& tokens) {
     require_same(
         *world_, "word2vec::step",
         std::vector<shared_fact>{{"settings", text_of_settings()},
-                                 {"vocabulary", text_of({words.size(), " words, hash ", vocabulary_hash()})},
+                                 {"vocabulary", text_of({words.size(), " words, hash ", hash_of(words)})},
                                  {"tokens", text_of({tokens.size()})},
                                  {"position", text_of({"step ", position_.step, ", epoch ", position_.epoch,
                                                        ", token ", position_.sentence})}});
@@ -483,7 +487,7 @@ void word2vec_state::save(std::string const& path) const {
   save_safetensors(path, tensors,
                    {{"format", word2vec_format},
                     {"settings", text_of_settings()},
-                    {"vocabulary", text_of({vocabulary_hash()})},
+                    {"vocabulary", text_of({hash_of(words)})},
                     {"step", text_of({position_.step})},
                     {"epoch", text_of({position_.epoch})},
                     {"sentence", text_of({position_.sentence})},
@@ -505,7 +509,7 @@ void word2vec_state::load(std::string const& path) {
   };
   require("format", word2vec_format);
   require("settings", text_of_settings());
-  require("vocabulary", text_of({vocabulary_hash()}));
+  require("vocabulary", text_of({hash_of(words)}));
   word2vec_position at;
   for (auto const& [key, value] : {std::pair("step", &at.step), std::pair("epoch", &at.epoch),
                                    std::pair("sentence", &at.sentence), std::pair("centre", &at.centre)}) {

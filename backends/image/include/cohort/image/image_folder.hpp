@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/class_folders.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/image_settings.hpp>
@@ -44,7 +45,7 @@ class image_folder {
   std::vector<std::string> const& paths() const&& = delete;  // keep the images in a variable
 
  private:
-  static std::vector<std::string> classes_of(std::string const& folder, std::vector<std::string> labels);
+  image_folder(std::string folder, image_settings settings, class_folders files);
 
   std::string full_path(std::string const& path) const { return folder_ + '/' + path; }
   std::vector<std::byte> bytes_of_file(std::size_t i) const;

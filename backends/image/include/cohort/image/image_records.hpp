@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,8 +19,9 @@ namespace cohort {
 
 /// The fields of a record that contain an image and its class.
 struct image_fields {
-  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< a record has one of these fields
-  std::string label = "cls";                                ///< the class index as a decimal text
+  /// A record has one of these fields.
+  std::vector<std::string> image = {std::begin(detail::image_endings), std::end(detail::image_endings)};
+  std::string label = "cls";  ///< the class index as a decimal text
 };
 
 /// Images in records, as an indexed data set: the records of a WebDataset, Caffe's Datums, CaffeOnSpark's

@@ -51,12 +51,12 @@ class image_reader {
   std::vector<std::string> names_;  // names of the classes in descriptions
 };
 
-/// Returns true for the name of an image file (.jpg, .jpeg, .png), and false for a hidden file.
+/// The endings of the names of image files, which are also the default fields of image_records.
+inline constexpr char const* image_endings[] = {"jpg", "jpeg", "png", "bmp", "gif", "tif", "tiff", "webp"};
+
+/// Returns true for the name of an image file (a dot and one of image_endings), and false for a hidden file.
 ///
 /// Errors    data_error naming `where` for other names.
 bool is_image_file(std::string_view name, std::string const& where);
-
-/// Throws setting_error if a label occurs twice in the list.
-void require_unique(std::vector<std::string> labels);
 
 }  // namespace cohort::detail

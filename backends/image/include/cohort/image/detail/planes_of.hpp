@@ -11,6 +11,13 @@ constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
   return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
 }
 
+/// Returns red, green or blue of a CMYK pixel, without a colour profile, rounded to nearest. `ink`: of cyan,
+/// magenta or yellow, 255 is full; `light`: 255 minus the black ink.
+constexpr std::uint8_t lit_by(unsigned ink, unsigned light) {
+  unsigned const absorbed = ink * light + 128;
+  return static_cast<std::uint8_t>(light - (((absorbed >> 8) + absorbed) >> 8));
+}
+
 /// Converts interleaved pixels, `Step` bytes apart, to planes. If `Step` is at least 3, a pixel begins with
 /// red, green and blue, otherwise with grey.
 template <int Step>

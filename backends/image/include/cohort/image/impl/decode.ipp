@@ -3,9 +3,14 @@
 #include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
+#include <cohort/image/detail/bmp.hpp>
 #include <cohort/image/detail/exif_orientation.hpp>
+#include <cohort/image/detail/file_format.hpp>
+#include <cohort/image/detail/gif.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/png.hpp>
+#include <cohort/image/detail/tiff.hpp>
+#include <cohort/image/detail/webp.hpp>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -26,35 +31,34 @@ void check(decoding const& how) {
                          .got = {how.max_pixels}});
 }
 
-/// Returns whether the file begins with these bytes.
-template <std::size_t N>
-bool begins_with(std::span<std::byte const> file, unsigned char const (&magic)[N]) {
-  if (file.size() < N) return false;
-  for (std::size_t i = 0; i < N; ++i)
-    if (std::to_integer<unsigned char>(file[i]) != magic[i]) return false;
-  return true;
+/// Returns the format of a file; file_format::unknown if it is none of those that can be decoded.
+///
+/// Source    the formats' first bytes: the Linux program file(1).
+file_format format_of(std::string_view file) {
+  struct signature {
+    file_format format;
+    std::size_t position;
+    std::string_view bytes;
+  };
+  static constexpr signature signatures[] = {{file_format::jpeg, 0, "\xff\xd8\xff"},
+                                             {file_format::png, 0, "\x89PNG\r\n\x1a\n"},
+                                             {file_format::gif, 0, "GIF87a"},
+                                             {file_format::gif, 0, "GIF89a"},
+                                             {file_format::bmp, 0, "BM"},
+                                             {file_format::tiff, 0, {"II*\0", 4}},
+                                             {file_format::tiff, 0, {"MM\0*", 4}},
+                                             {file_format::tiff, 0, {"II+\0", 4}},  // BigTIFF
+                                             {file_format::tiff, 0, {"MM\0+", 4}},
+                                             {file_format::webp, 8, "WEBP"}};
+  for (auto const& [format, position, bytes] : signatures)
+    if (file.size() >= position && file.substr(position).starts_with(bytes)) return format;
+  return file_format::unknown;
 }
 
-inline constexpr unsigned char jpeg_magic[] = {0xff, 0xd8, 0xff};
+std::string_view text_of_file(std::span<std::byte const> file) {
+  return {reinterpret_cast<char const*>(file.data()), file.size()};
+}
 
-inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-
-/// A kind of file that users take for a JPEG or PNG: its name, and bytes at a position.
-struct other_kind {
-  std::string_view name;
-  std::size_t position;
-  std::string_view bytes;
-};
-
-inline constexpr other_kind other_kinds[] = {
-    {"GIF", 0, "GIF8"},         {"BMP", 0, "BM"},       {"TIFF", 0, {"II*\0", 4}}, {"TIFF", 0, {"MM\0*", 4}},
-    {"WebP", 8, "WEBP"},        {"AVIF", 4, "ftypavi"}, {"HEIF", 4, "ftyphei"},    {"HEIF", 4, "ftyphev"},
-    {"HEIF", 4, "ftypmif"},     {"HEIF", 4, "ftypmsf"}, {"JPEG 2000", 4, "jP  "},  {"JPEG XL", 4, "JXL "},
-    {"JPEG XL", 0, "\xff\x0a"}, {"SVG", 0, "<svg"},     {"PDF", 0, "%PDF"}};
-
-/// Returns what to do with a file that is neither a JPEG nor a PNG; empty for an unknown kind.
-///
-/// Source    the kinds' first bytes: the Linux program file(1).
 std::string advice_for(std::string_view file) {
   auto const has = [&](std::size_t position, std::string_view bytes) {
     return file.size() >= position && file.substr(position).starts_with(bytes);
@@ -63,10 +67,27 @@ std::string advice_for(std::string_view file) {
     return "; this is a pointer of Git LFS: `git lfs pull` gets the image";
   if (has(0, "<!DOCTYPE") || has(0, "<!doctype") || has(0, "<html"))
     return "; this is a web page, such as a failed download saves: get the image again";
-  for (other_kind const& kind : other_kinds)
-    if (has(kind.position, kind.bytes))
-      return text_of({"; the format is ", kind.name,
-                      ": convert it, for example by ImageMagick's `mogrify -format png`"});
+  auto const without = [](char const* format, char const* library) {
+    return text_of({"; the format is ", format, ", but this program was built without ", library,
+                    ": install it and build again, or convert the file to PNG"});
+  };
+  file_format const format = format_of(file);
+  if (format == file_format::tiff)
+    return without("TIFF", "libtiff 4.5 or newer (libtiff-dev on Debian and Ubuntu)");
+  if (format == file_format::webp) return without("WebP", "libwebp (libwebp-dev on Debian and Ubuntu)");
+  struct other_format {
+    std::string_view name;
+    std::size_t position;
+    std::string_view bytes;
+  };
+  static constexpr other_format others[] = {
+      {"AVIF", 4, "ftypavi"}, {"HEIF", 4, "ftyphei"},   {"HEIF", 4, "ftyphev"}, {"HEIF", 4, "ftypmif"},
+      {"HEIF", 4, "ftypmsf"}, {"JPEG 2000", 4, "jP  "}, {"JPEG XL", 4, "JXL "}, {"JPEG XL", 0, "\xff\x0a"},
+      {"SVG", 0, "<svg"},     {"PDF", 0, "%PDF"}};
+  for (auto const& [name, position, bytes] : others)
+    if (has(position, bytes))
+      return text_of(
+          {"; the format is ", name, ": convert it, for example by ImageMagick's `mogrify -format png`"});
   return {};
 }
 
@@ -77,12 +98,11 @@ std::string advice_for(std::string_view file) {
     auto const byte = std::to_integer<unsigned>(file[i]);
     got += {' ', digits[byte >> 4], digits[byte & 15]};
   }
-  throw data_error({.what = "cannot decode the image",
-                    .where = where,
-                    .expected = "a JPEG or PNG file",
-                    .got = got
-                           + advice_for({reinterpret_cast<char const*>(file.data()),
-                                         std::min<std::size_t>(file.size(), 64)})});
+  throw data_error(
+      {.what = "cannot decode the image",
+       .where = where,
+       .expected = "a JPEG, PNG, BMP, GIF, TIFF or WebP file",
+       .got = got + advice_for(text_of_file(file.first(std::min<std::size_t>(file.size(), 64))))});
 }
 
 /// Reads the file's header and calls `use` with the opened file.
@@ -100,9 +120,26 @@ auto with_opened(std::span<std::byte const> file, std::string const& where, deco
                         .got = {size[1], 'x', size[2]}});
     return use(opened);
   };
-  if (begins_with(file, jpeg_magic)) return checked(jpeg_file(file, where, how.salvage));
-  if (begins_with(file, png_magic)) return checked(png_file(file, where));
-  refuse_format(file, where);
+  switch (format_of(text_of_file(file))) {
+    case file_format::jpeg:
+      return checked(jpeg_file(file, where, how.salvage));
+    case file_format::png:
+      return checked(png_file(file, where));
+    case file_format::bmp:
+      return checked(bmp_file(file, where));
+    case file_format::gif:
+      return checked(gif_file(file, where));
+#ifdef COHORT_IMAGE_TIFF
+    case file_format::tiff:
+      return checked(tiff_file(file, where, how.max_pixels));
+#endif
+#ifdef COHORT_IMAGE_WEBP
+    case file_format::webp:
+      return checked(webp_file(file, where));
+#endif
+    default:
+      refuse_format(file, where);
+  }
 }
 
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how) {

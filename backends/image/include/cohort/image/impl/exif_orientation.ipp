@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cohort/image/detail/exif_orientation.hpp>
+#include <cohort/image/detail/file_format.hpp>
 #include <cohort/io/crc32.hpp>
 #include <cstdint>
 #include <string_view>
@@ -34,15 +35,21 @@ struct exif_bytes {
 };
 
 /// Returns the orientation in EXIF data, which are a TIFF file: the tag 0x0112 of its first directory, a
-/// number of type SHORT or LONG.
+/// number of type SHORT or LONG. In a BigTIFF (version 43), offsets and counts have 8 bytes.
 int orientation_in(std::span<std::byte const> tiff) {
   exif_bytes const from{tiff, exif_bytes{tiff}.has(0, "II")};
-  if ((!from.little_endian && !from.has(0, "MM")) || from.number(2, 2) != 42) return 1;
-  std::uint64_t const directory = from.number(4, 4), entries = from.number(directory, 2);
-  for (std::uint64_t k = 0, at = directory + 2; k < entries && at + 12 <= tiff.size(); ++k, at += 12) {
-    if (from.number(at, 2) != 0x0112) continue;
-    std::uint64_t const type = from.number(at + 2, 2), count = from.number(at + 4, 4);
-    std::uint64_t const value = type == 3 ? from.number(at + 8, 2) : type == 4 ? from.number(at + 8, 4) : 0;
+  std::uint64_t const version = from.number(2, 2);
+  if ((!from.little_endian && !from.has(0, "MM")) || (version != 42 && version != 43)) return 1;
+  bool const is_big = version == 43;
+  std::uint64_t const directory = is_big ? from.number(8, 8) : from.number(4, 4);
+  if (directory > tiff.size()) return 1;
+  std::uint64_t const entries = from.number(directory, is_big ? 8 : 2), size = is_big ? 20 : 12;
+  std::uint64_t entry = directory + (is_big ? 8 : 2);
+  for (std::uint64_t k = 0; k < entries && entry + size <= tiff.size(); ++k, entry += size) {
+    if (from.number(entry, 2) != 0x0112) continue;
+    std::uint64_t const type = from.number(entry + 2, 2), count = from.number(entry + 4, is_big ? 8 : 4);
+    std::uint64_t const place = entry + (is_big ? 12 : 8);
+    std::uint64_t const value = type == 3 ? from.number(place, 2) : type == 4 ? from.number(place, 4) : 0;
     return count == 1 && value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;
@@ -77,9 +84,34 @@ int orientation_of_png(exif_bytes const& file) {
   return 1;
 }
 
+int orientation_of_webp(std::span<std::byte const> file) {
+  exif_bytes const from{file, true};
+  for (std::uint64_t chunk = 12; chunk + 8 <= file.size();) {
+    std::uint64_t const length = from.number(chunk + 4, 4), begin = chunk + 8;
+    if (!from.has(chunk, "EXIF")) {
+      chunk = begin + length + length % 2;
+      continue;
+    }
+    constexpr std::uint64_t prefix = 6;  // "Exif" and two zeros, which some programs write as in a JPEG
+    return orientation_in(from.part(begin + (from.has(begin, "Exif") ? prefix : 0), begin + length));
+  }
+  return 1;
+}
+
 int exif_orientation(std::span<std::byte const> file) {
-  exif_bytes const all{file};
-  return all.has(1, "PNG") ? orientation_of_png(all) : orientation_of_jpeg(all);
+  switch (format_of({reinterpret_cast<char const*>(file.data()), file.size()})) {
+    case file_format::png:
+      return orientation_of_png({file});
+    case file_format::tiff:
+      return orientation_in(file);
+    case file_format::webp:
+      return orientation_of_webp(file);
+    case file_format::bmp:
+    case file_format::gif:
+      return 1;
+    default:
+      return orientation_of_jpeg({file});
+  }
 }
 
 image oriented(image from, int orientation) {

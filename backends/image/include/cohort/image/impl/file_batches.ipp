@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/data/class_folders.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/file_batches.hpp>
 #include <cohort/io/folder.hpp>
 

@@ -131,19 +131,13 @@ bool is_image_file(std::string_view name, std::string const& where) {
   std::size_t const dot = name.rfind('.');
   std::string ending(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
   for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  if (ending == "jpg" || ending == "jpeg" || ending == "png") return true;
+  if (std::ranges::find(image_endings, ending) != std::end(image_endings)) return true;
+  std::string endings;
+  for (std::string_view const known : image_endings) endings += " ." + std::string(known);
   throw data_error({.what = "not an image file",
                     .where = where,
-                    .expected = "a name that ends in .jpg, .jpeg or .png, or begins with a dot",
+                    .expected = {"a name that begins with a dot or ends in one of", endings},
                     .got = {name}});
-}
-
-void require_unique(std::vector<std::string> labels) {
-  std::sort(labels.begin(), labels.end());
-  auto const twice = std::adjacent_find(labels.begin(), labels.end());
-  if (twice != labels.end())
-    throw setting_error(
-        {.what = "duplicate label", .where = "labels", .expected = "each label once", .got = *twice});
 }
 
 }  // namespace cohort::detail

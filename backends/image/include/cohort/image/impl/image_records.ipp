@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cohort/data/class_folders.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/planes_of.hpp>
 #include <cohort/image/image_records.hpp>

@@ -101,11 +101,8 @@ image jpeg_file::read(int channels) const {
                      : planes_of<3>(rows.get(), channels, height_, width_);
   // The values are inverted, as Adobe's programs write them: 255 means no ink.
   for (std::size_t i = 0; i < pixels; ++i) {
-    unsigned const black = rows[4 * i + 3];
-    for (std::size_t ink = 0; ink < 3; ++ink) {
-      unsigned const absorbed = (255U - rows[4 * i + ink]) * black + 128;
-      rows[3 * i + ink] = static_cast<std::uint8_t>(black - (((absorbed >> 8) + absorbed) >> 8));
-    }
+    unsigned const light = rows[4 * i + 3];
+    for (std::size_t ink = 0; ink < 3; ++ink) rows[3 * i + ink] = lit_by(255U - rows[4 * i + ink], light);
   }
   return planes_of<3>(rows.get(), channels, height_, width_);
 }

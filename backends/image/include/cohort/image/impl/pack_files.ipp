@@ -5,12 +5,12 @@
 #include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/detail/work_queue.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/data/class_folders.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
-#include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/detail/zip_file.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/folder.hpp>
