@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains with Cohort on a Spark cluster: one rank for each partition of an RDD, in a barrier stage.
+"""Trains and applies models with Cohort on a Spark cluster: one rank for each partition, in a barrier stage.
 
     import cohort_spark
 
-    result = cohort_spark.run(rdd, ["cohort", "train", "/shared/run.yaml"], restart_flags=["--resume"], outputs=["model.cohort"])
-    open("model.cohort", "wb").write(result.outputs["model.cohort"])
+    trained = cohort_spark.train(frame, document)        # the document of a run, with data.table
+    print(trained.metrics)
+    scores = cohort_spark.predict(other, document, trained.model, key="id")  # a data frame
 
 Each task writes its partition to a file of its own host, then starts the program in that folder. The program trains on local
-files, so its document contains `training: {sharding: local}`. The program must be installed on all hosts. Requires PySpark 3.4."""
+files, so its document contains `training: {sharding: local}`. `run` starts any program on any RDD. The program must be installed
+on all hosts. Requires PySpark 3.4."""
 import collections
+import copy
+import csv
 import ctypes
 import dataclasses
+import datetime
+import json
 import os
 import pathlib
 import secrets
@@ -26,12 +32,25 @@ import time
 LOST = 75  # exit status: ranks were lost, the same command may be started again
 LINES = 100  # last lines of the output that errors contain
 PR_SET_PDEATHSIG = 1
+METRICS = ("accuracy", "top_accuracy", "rmse", "mae", "r2", "loss")
 
 
 @dataclasses.dataclass
 class Result:
     outputs: dict  # outputs of rank 0: names of files and their bytes
     starts: int    # number of times that the program was started
+
+
+@dataclasses.dataclass
+class Trained:
+    model: bytes  # the model file, with the preparation of the table
+    report: dict  # the numbers of output.report
+    starts: int   # number of times that the program was started
+
+    @property
+    def metrics(self):
+        """The results on the test set, and the training loss."""
+        return {name: self.report[name] for name in METRICS if name in self.report}
 
 
 class RankFailed(RuntimeError):
@@ -118,6 +137,202 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
             delay = min(2 * delay, 60)
     lost = [f"rank {one.rank} on {one.host}:\n" + "\n".join(one.lines[-10:]) for one in ended] or [cause]
     raise RankFailed(f"ranks were lost in each of {restarts + 1} starts:\n" + "\n".join(lost))
+
+
+# ---- tables ----------------------------------------------------------------------------------------------
+TABLE, DOCUMENT, MODEL, REPORT = "part.csv", "run.json", "model.safetensors", "report.json"
+
+
+def train(frame, document, *, model=None, program="cohort", **settings):
+    """Trains on the rows of a data frame, one rank for each partition. The preparation of the rows is fitted to all partitions.
+
+    frame     its columns contain numbers, booleans, texts, dates and times; no partition may be empty
+    document  the document of a run: a dictionary, or the path of a file in JSON. It contains data.table without the file. With
+              output.checkpoints, a folder that all hosts share, a training whose ranks were lost continues there
+    model     bytes or path of a model file from which the training starts, in place of the document's network
+    program   path of the program cohort on all hosts
+    settings  environment, restarts, grace and on_line of `run`
+
+    Returns a Trained. A part of each partition is the test set: data.table.test_fraction."""
+    document = _table_document(document, frame)
+    document.setdefault("training", {})["sharding"] = "local"
+    output = document.setdefault("output", {})
+    resume = ["--resume"] if output.get("checkpoints") else []
+    output.update(model="trained.safetensors", report=REPORT, onnx="", predictions="")  # ranks have folders of their own
+    result = _run_on_table(frame, document, model, [program, "train", DOCUMENT, *_model_flags(model)],
+                           ["trained.safetensors", REPORT], restart_flags=resume, **settings)
+    return Trained(result.outputs["trained.safetensors"], json.loads(result.outputs[REPORT]), result.starts)
+
+
+def evaluate(frame, document, model, *, program="cohort", **settings):
+    """Evaluates a model on all rows of a data frame, one rank for each partition. Returns the numbers of the report. The arguments
+    are those of `train`."""
+    document = _table_document(document, frame)
+    document.setdefault("training", {})["sharding"] = "local"
+    table = document["data"]["table"]
+    for field in ("test_fraction", "split_seed", "stratified"):  # of a division, which a test file excludes
+        table.pop(field, None)
+    table["test_file"] = TABLE
+    document.pop("output", None)
+    result = _run_on_table(frame, document, model, [program, "evaluate", DOCUMENT, *_model_flags(model), "--report", REPORT],
+                           [REPORT], **settings)
+    return json.loads(result.outputs[REPORT])
+
+
+def predict(frame, document, model, *, key, program="cohort", environment=None):
+    """Computes the outputs of a model for the rows of a data frame.
+
+    key  the column whose values identify the rows in the result
+    The other arguments are those of `train`; the column of the target may be missing.
+
+    Returns a data frame of the key and one column of doubles for each output: named as the class, or LAYER_NUMBER. It is lazy: each
+    action computes it again unless it is cached. Rows that the document drops have no row in it."""
+    return _apply(frame, document, model, key, [program, "predict", DOCUMENT], environment)
+
+
+def features(frame, document, model, layers, *, key, program="cohort", environment=None):
+    """Computes the outputs of inner layers for the rows of a data frame, as `predict` computes those of the network.
+
+    layers  names of layers, such as ["dense_1"]"""
+    return _apply(frame, document, model, key, [program, "features", DOCUMENT, "--layers", ",".join(layers)], environment)
+
+
+def _model_flags(model):
+    return ["--model", MODEL] if model is not None else []
+
+
+def _bytes_of(model):
+    return model if isinstance(model, bytes) or model is None else pathlib.Path(model).read_bytes()
+
+
+def _table_document(document, frame):
+    """A copy of a document that reads the frame's columns from TABLE."""
+    if isinstance(document, dict):
+        document = copy.deepcopy(document)
+    else:
+        document = json.loads(pathlib.Path(document).read_text(encoding="utf-8"))
+    table = document.get("data", {}).get("table") if isinstance(document.get("data"), dict) else None
+    if not isinstance(table, dict):
+        raise ValueError(f"cohort_spark: expected a document with data.table, got data: {document.get('data')!r}")
+    table["file"] = TABLE
+    table.pop("test_file", None)
+    kinds = {name: _kind(name, kind) for name, kind in frame.dtypes}
+    if "transform" not in table:  # its schema has the types
+        form = table.setdefault("format", {})
+        for field, kind in (("text_columns", "text"), ("number_columns", "number")):
+            form.setdefault(field, [name for name, found in kinds.items() if found == kind])
+    return document
+
+
+def _kind(name, spark_type):
+    if spark_type in ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean") or spark_type.startswith("decimal"):
+        return "number"
+    if spark_type == "string" or spark_type.startswith(("char", "varchar")):
+        return "text"
+    if spark_type in ("date", "timestamp", "timestamp_ntz"):
+        return "time"
+    raise ValueError(f"cohort_spark: column {name}: expected numbers, booleans, texts, dates or times, got {spark_type}: select or "
+                     "convert the columns")
+
+
+def _text(value):
+    """A value as a field of a table: nothing for a missing value or NaN."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    return str(value)
+
+
+class _TableWriter:
+    """Writes a partition, and files that are the same for all tasks."""
+
+    def __init__(self, columns, files):
+        self.columns, self.files = columns, files
+
+    def __call__(self, rows, folder):
+        for name, content in self.files.items():
+            (folder / name).write_bytes(content.value if hasattr(content, "value") else content)
+        with open(folder / TABLE, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.columns)
+            for row in rows:
+                writer.writerow([_text(value) for value in row])
+
+
+def _files(frame, document, model):
+    files = {DOCUMENT: json.dumps(document).encode()}
+    if model is not None:
+        files[MODEL] = frame.rdd.context.broadcast(_bytes_of(model))
+    return files
+
+
+def _run_on_table(frame, document, model, command, outputs, **settings):
+    return run(frame.rdd, command, write=_TableWriter(frame.columns, _files(frame, document, model)), outputs=outputs, **settings)
+
+
+def _apply(frame, document, model, key, command, environment):
+    if key not in frame.columns:
+        raise ValueError(f"cohort_spark: key: expected one of the columns {', '.join(frame.columns)}, got {key!r}")
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    context = frame.rdd.context
+    context.addPyFile(os.path.abspath(__file__))
+    document = _table_document(document, frame)
+    document.get("training", {}).pop("sharding", None)
+    document.pop("output", None)
+    task = _ApplyTask(_TableWriter(frame.columns, _files(frame, document, model)), [*command, "--model", MODEL, "--key", key],
+                      frame.columns.index(key), dict(environment or {}))
+    first = frame.limit(1).collect()
+    if not first:
+        raise ValueError("cohort_spark: expected a data frame with rows, got none")
+    names = _column_names(context.parallelize(first, 1).mapPartitions(task.header).collect()[0])
+    if key in names:
+        raise ValueError(f"cohort_spark: key: expected another name than those of the outputs ({', '.join(names)}), got {key!r}")
+    schema = StructType([frame.schema[key], *(StructField(name, DoubleType(), True) for name in names)])
+    return frame.sparkSession.createDataFrame(frame.rdd.mapPartitions(task), schema)
+
+
+def _column_names(outputs):
+    """Names of columns without dots: those of the classes, or LAYER_NUMBER."""
+    classes = [name.partition(".")[2] or name for name in outputs]
+    are_names = len(set(classes)) == len(classes) and not any(name.replace(".", "").isdigit() for name in classes)
+    return [name.replace(".", "_") for name in (classes if are_names else outputs)]
+
+
+class _ApplyTask:
+    """Applies a model to a partition: yields the key and the outputs of each row."""
+
+    def __init__(self, write, command, key, environment):
+        self.write, self.command, self.key, self.environment = write, command, key, environment
+
+    def __call__(self, rows):
+        rows = list(rows)
+        return iter(()) if not rows else self._outputs(rows)
+
+    def header(self, rows):
+        return iter([self._table(list(rows))[0][1:]])
+
+    def _outputs(self, rows):
+        keys = {_text(row[self.key]).strip(): row[self.key] for row in rows}
+        for text, *values in self._table(rows)[1:]:
+            yield (keys[text.strip()], *(float(value) if value else None for value in values))
+
+    def _table(self, rows):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="cohort-"))
+        try:
+            self.write(rows, folder)
+            done = subprocess.run([*map(str, self.command), "--output", "out.csv"], cwd=folder, env={**os.environ, **self.environment},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+            if done.returncode != 0:
+                lines = "\n".join(done.stdout.splitlines()[-LINES:])
+                raise RankFailed(f"{self.command[1]} has exited with status {done.returncode}:\n{lines}")
+            with open(folder / "out.csv", encoding="utf-8", newline="") as file:
+                return list(csv.reader(file))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclasses.dataclass

@@ -2,10 +2,13 @@
 # needs: onednn zlib tcp
 # tools: cohort
 """The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run."""
+import csv
+import datetime
 import json
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,6 +20,7 @@ os.environ["PYTHONPATH"] = f"{LAUNCHERS}:{os.environ.get('PYTHONPATH', '')}"
 os.environ["PYSPARK_PYTHON"] = sys.executable
 import cohort_spark  # noqa: E402
 import pyspark  # noqa: E402
+import pyspark.sql  # noqa: E402
 
 DOCUMENT = {
     "version": 1,
@@ -27,8 +31,28 @@ DOCUMENT = {
     "output": {"model": "model.cohort", "report": "report.json"},
 }
 
+TABLE = {
+    "version": 1, "backend": "reference",
+    "network": {"layers": [{"input": [4]}, {"dense": {"units": 8, "name": "code"}}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
+    "data": {"table": {"file": "set by the launcher", "target": "kind", "inputs": ["x", "colour"]}},
+    "normalise": {"inputs": "standardise"},
+    "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}}, "training": {"batch": 16, "epochs": 8},
+}
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
 
 class writers(unittest.TestCase):
+    def test_write_the_fields_of_a_table(self):
+        values = (None, float("nan"), True, 2, 0.1, "a,b", datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 12, 30))
+        self.assertEqual([cohort_spark._text(value) for value in values],
+                         ["", "", "1", "2", "0.1", "a,b", "2024-02-29", "2024-02-29T12:30:00"])
+
+    def test_name_the_columns_of_outputs(self):
+        self.assertEqual(cohort_spark._column_names(["loss.high", "loss.low"]), ["high", "low"])
+        self.assertEqual(cohort_spark._column_names(["dense_1"]), ["dense_1"])
+        self.assertEqual(cohort_spark._column_names(["code.0", "code.1"]), ["code_0", "code_1"])
+        self.assertEqual(cohort_spark._column_names(["a.yes", "b.yes"]), ["a_yes", "b_yes"])
+
     def test_write_rows_and_images(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -96,6 +120,63 @@ class launcher(unittest.TestCase):
         report = json.loads(result.outputs["report.json"])
         self.assertEqual((report["communicator"], report["ranks"]), ("tcp", 2))
         self.assertGreater(len(result.outputs["model.cohort"]), 500)
+
+    # ---- data frames -------------------------------------------------------------------
+    def frame(self, count=120, seed=1):
+        """Rows whose class depends on a number and a colour. Each of the two partitions lacks a colour."""
+        session = pyspark.sql.SparkSession(self.context)
+        draw = random.Random(seed)
+        rows = []
+        for k in range(count):
+            x, colour = round(draw.uniform(90, 110), 3), draw.choice(["blue", "red"] if 2 * k < count else ["red", "dark, green"])
+            rows.append((1000 + k, x, colour, "high" if x + 10 * (colour == "red") > 105 else "low"))
+        return session.createDataFrame(self.context.parallelize(rows, 2), "id int, x double, colour string, kind string"), rows
+
+    def test_trains_evaluates_and_applies_tables(self):
+        frame, rows = self.frame()
+        trained = cohort_spark.train(frame, TABLE, program=PROGRAM, environment=ONE_THREAD)
+        self.assertEqual((trained.starts, trained.report["ranks"], trained.report["communicator"]), (1, 2, "tcp"))
+        self.assertEqual(set(trained.metrics), {"accuracy", "loss"})
+        self.assertEqual(len(trained.report["history"]["loss"]), 8)
+
+        numbers = cohort_spark.evaluate(frame, TABLE, trained.model, program=PROGRAM, environment=ONE_THREAD)
+        self.assertEqual((numbers["examples"], numbers["ranks"]), (60, 2))  # of rank 0
+        self.assertGreater(numbers["accuracy"], 0.8)
+
+        scores = cohort_spark.predict(frame.drop("kind"), TABLE, trained.model, key="id", program=PROGRAM, environment=ONE_THREAD)
+        self.assertEqual(scores.dtypes, [("id", "int"), ("high", "double"), ("low", "double")])
+        joined = scores.join(frame, "id").collect()
+        self.assertEqual(len(joined), len(rows))
+        accuracy = sum((row.high > row.low) == (row.kind == "high") for row in joined) / len(rows)
+        self.assertAlmostEqual(accuracy, numbers["accuracy"], delta=1e-9)
+
+        # One process gives the same numbers for all rows.
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            cohort_spark._TableWriter(frame.columns, {"run.json": json.dumps(TABLE).encode(), "m.safetensors": trained.model})(rows, folder)
+            subprocess.run([PROGRAM, "predict", "run.json", "--model", "m.safetensors", "--key", "id", "--set", "data.table.file=part.csv",
+                            "--output", "all.csv"], cwd=folder, check=True, capture_output=True, timeout=120)
+            with open(folder / "all.csv", encoding="utf-8", newline="") as file:
+                expected = {int(number): (float(high), float(low)) for number, high, low in list(csv.reader(file))[1:]}
+        self.assertEqual({row.id: (row.high, row.low) for row in joined}, expected)
+
+        codes = cohort_spark.features(frame, TABLE, trained.model, ["code"], key="id", program=PROGRAM, environment=ONE_THREAD)
+        self.assertEqual(codes.columns, ["id", *(f"code_{k}" for k in range(8))])
+        self.assertEqual(sorted(row.id for row in codes.select("id").collect()), [row[0] for row in rows])
+
+        further = cohort_spark.train(frame, {**TABLE, "normalise": {}, "training": {"epochs": 0}}, model=trained.model, program=PROGRAM, environment=ONE_THREAD)
+        self.assertEqual(further.report["checksum"], trained.report["checksum"])
+
+    def test_refuses_frames_and_documents_without_a_table(self):
+        frame, _ = self.frame(4)
+        with self.assertRaisesRegex(ValueError, "expected a document with data.table, got data: 'mnist'"):
+            cohort_spark.train(frame, {**TABLE, "data": "mnist"})
+        with self.assertRaisesRegex(ValueError, "column pair: expected numbers, booleans, texts, dates or times, got array<int>"):
+            cohort_spark.train(frame.selectExpr("array(id, id) as pair"), TABLE)
+        with self.assertRaisesRegex(ValueError, "key: expected one of the columns id, x, colour, kind, got 'name'"):
+            cohort_spark.predict(frame, TABLE, b"", key="name")
+        with self.assertRaisesRegex(Exception, "predict has exited with status 1"):
+            cohort_spark.predict(frame, TABLE, b"no model", key="id", program=PROGRAM)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -32,9 +31,12 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "child_process.hpp"
 #include "commands.hpp"
 
 namespace {
+
+using cohort_program::signal_source;
 
 constexpr char const* help = R"(cohort run -n RANKS [flags] PROGRAM [arguments]
 
@@ -53,6 +55,8 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
+  --devices LIST     GPU of each rank of a host, in the order of their local numbers, such as 0,2: a rank sees only its
+                     own GPU, as its CUDA_VISIBLE_DEVICES; names of GPUs (GPU-…, MIG-…) are accepted, too
   --no-bind          lets all processes run on all processors; otherwise each one runs on its share of those of its host
   --output DIR       writes the output of rank R to DIR/R.log, too
   --help             shows this text
@@ -86,6 +90,7 @@ struct command {
   std::string secret{};
   std::vector<std::string> ssh{"ssh", "-o", "BatchMode=yes"};
   int restarts = 0;
+  std::vector<std::string> devices{};
   bool binds = true;
   std::string output{};
   std::vector<std::string> program{};
@@ -124,6 +129,18 @@ std::vector<host> hosts_of(std::string const& list) {
   return made;
 }
 
+std::vector<std::string> devices_of(std::string const& list) {
+  std::vector<std::string> devices = split(list, ',');
+  auto const is_device = [](std::string const& device) {
+    return !device.empty() && device.front() != '-' && std::ranges::all_of(device, [](unsigned char letter) {
+      return std::isalnum(letter) || letter == '-' || letter == '/';
+    });
+  };
+  if (!std::ranges::all_of(devices, is_device))
+    throw usage_error("--devices: expected GPUs such as 0,2, got '" + list + "'");
+  return devices;
+}
+
 command parse(int argc, char** argv) {
   command made;
   int at = 1;
@@ -156,6 +173,8 @@ command parse(int argc, char** argv) {
       made.ssh = split(value(), ' ');
     } else if (flag == "--restarts") {
       made.restarts = number_of(flag, value(), 0, 1'000'000);
+    } else if (flag == "--devices") {
+      made.devices = devices_of(value());
     } else if (flag == "--no-bind") {
       made.binds = false;
     } else if (flag == "--output") {
@@ -190,6 +209,12 @@ void divide(command& given) {
       rest -= one.ranks;
       --open;
     }
+  if (given.devices.empty()) return;
+  int const most = std::ranges::max(given.hosts, {}, &host::ranks).ranks;
+  if (std::cmp_less(given.devices.size(), most))
+    throw usage_error("--devices: expected a GPU for each of the " + std::to_string(most)
+                      + " ranks of a host, got " + std::to_string(given.devices.size())
+                      + "; ranks that share a GPU name it twice");
 }
 
 /// Returns a port of this host on which no process listens.
@@ -263,47 +288,6 @@ struct process {
   std::optional<int> status{};
 
   bool has_output() const { return output[0] >= 0 || output[1] >= 0; }
-};
-
-/// The signals that cohort run forwards to the ranks, read from a descriptor.
-class signal_source {
- public:
-  signal_source() {
-    sigset_t handled;
-    sigemptyset(&handled);
-    for (int const one : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&handled, one);
-    ::sigprocmask(SIG_BLOCK, &handled, &before_);
-    descriptor_ = ::signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  signal_source(signal_source const&) = delete;
-  ~signal_source() { ::close(descriptor_); }
-
-  int descriptor() const { return descriptor_; }
-  /// The signal mask before construction.
-  sigset_t const& before() const { return before_; }
-  /// Returns the next pending signal; 0: none.
-  int next() const {
-    signalfd_siginfo found{};
-    bool const arrived = ::read(descriptor_, &found, sizeof found) == static_cast<ssize_t>(sizeof found);
-    return arrived ? static_cast<int>(found.ssi_signo) : 0;
-  }
-  /// Waits at most `time`. Returns whether a signal that ends the job has arrived.
-  bool interrupted_within(std::chrono::milliseconds time) const {
-    auto const end = clock_type::now() + time;
-    while (clock_type::now() < end) {
-      auto const rest = std::chrono::ceil<std::chrono::milliseconds>(end - clock_type::now());
-      pollfd one{descriptor_, POLLIN, 0};
-      ::poll(&one, 1, static_cast<int>(rest.count()));
-      while (int const signal = next())
-        if (ends_job(signal)) return true;
-    }
-    return false;
-  }
-  static bool ends_job(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
 };
 
 /// A process that ends the ranks' process groups on this host if cohort run is killed. It reads the numbers
@@ -399,6 +383,8 @@ class run {
                                                                {"COHORT_RANKS", std::to_string(given_.ranks)},
                                                                {"COHORT_LOCAL_RANK", std::to_string(local)},
                                                                {"COHORT_RESTARTS", std::to_string(restart_)}};
+    if (!given_.devices.empty())
+      variables.emplace_back("CUDA_VISIBLE_DEVICES", given_.devices[static_cast<std::size_t>(local)]);
     // Processes of an earlier start must not join this start.
     char const* const job = std::getenv("COHORT_JOB");
     if (job || restart_ > 0)
@@ -452,30 +438,8 @@ class run {
   [[noreturn]] void exec_here(std::vector<std::pair<std::string, std::string>> const& variables, int local,
                               int ranks) const {
     for (auto const& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
-    std::vector<int> const all = usable_processors();
-    ::setenv("OMP_NUM_THREADS",
-             std::to_string(std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(ranks))).c_str(),
-             0);
-    if (given_.binds && all.size() >= static_cast<std::size_t>(ranks)) bind(all, local, ranks);
+    cohort_program::use_processors(local, ranks, given_.binds);
     exec(given_.program);
-  }
-  static std::vector<int> usable_processors() {
-    cpu_set_t set;
-    std::vector<int> all;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return all;
-    for (int k = 0; k < CPU_SETSIZE; ++k)
-      if (CPU_ISSET(k, &set)) all.push_back(k);
-    return all;
-  }
-  /// Binds this process to part `local` of `ranks` equal parts of the processors.
-  static void bind(std::vector<int> const& all, int local, int ranks) {
-    auto const begin_of = [&](int part) {
-      return all.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
-    };
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
-    ::sched_setaffinity(0, sizeof set, &set);
   }
   /// Makes the shell read exactly the bytes of its script, because the names of signals follow these bytes on
   /// the pipe.
@@ -531,7 +495,7 @@ class run {
         "command -v setsid > /dev/null && setsid=setsid\n";  // signals then also reach the program's children
     std::string words = " $setsid";
     if (given_.binds) {
-      // Binds like bind(), if the shell may use all processors. nproc would obey OMP_NUM_THREADS.
+      // Binds like use_processors, if the shell may use all processors. nproc would obey OMP_NUM_THREADS.
       std::string const k = std::to_string(local), of = std::to_string(ranks);
       made += "n=$(unset OMP_NUM_THREADS; nproc); bind=; [ \"$n\" -ge " + of + " ] && [ \"$n\" = \"$(nproc --all)\" ] && command -v taskset > /dev/null && "
               "bind=\"taskset -c $((n * " + k + " / " + of + "))-$((n * (" + k + " + 1) / " + of + " - 1))\"\n";

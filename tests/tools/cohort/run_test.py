@@ -74,6 +74,18 @@ class run_command(unittest.TestCase):
         self.assertRegex(lines[0], r" 127\.0\.0\.1:\d+$")
         self.assertIn("0 of 1, local 0, node:5\n", self.run_it("-n", 1, "--join", "node:5", script=show).stdout)
 
+    def test_gives_each_local_rank_its_gpu(self):
+        show = 'echo "$CUDA_VISIBLE_DEVICES"'
+        self.assertEqual(sorted(self.run_it("-n", 2, "--devices", "0,2,5", script=show).stdout.splitlines()), ["[0] 0", "[1] 2"])
+        hosts = self.remote("-n", 3, "--hosts", "a:2,b:1", "--devices=3,MIG-1f/0")
+        self.assertEqual(sorted(self.run_it(*hosts, script=show).stdout.splitlines()), ["[0] 3", "[1] MIG-1f/0", "[2] 3"])
+        with unittest.mock.patch.dict(os.environ, {"CUDA_VISIBLE_DEVICES": "7"}):
+            self.assertEqual(self.run_it("-n", 1, script=show).stdout, "7\n")
+        self.assertIn("--devices: expected a GPU for each of the 3 ranks of a host, got 2; ranks that share a GPU name it twice",
+                      self.run_it("-n", 3, "--devices", "0,2", script=show, expect=2).stderr)
+        for devices in ("", "0,", "-1", "0;1"):
+            self.assertIn("--devices: expected GPUs such as 0,2", self.run_it("-n", 1, "--devices", devices, script=show, expect=2).stderr)
+
     def test_prints_whole_lines_and_stores_the_output_of_each_rank(self):
         done = self.run_it("-n", 2, "--output", "logs", script='printf "a b"; echo c; echo problem >&2; printf end')
         self.assertEqual(sorted(done.stdout.splitlines()), ["[0] a bc", "[0] end", "[1] a bc", "[1] end"])
