@@ -15,7 +15,7 @@ PACKAGES = {
     "yaml": ["yaml-cpp/[>=0.7 <1]"],
     "zlib": ["zlib/[>=1.2.11 <2]"],
 }
-COMPONENTS = sorted([*PACKAGES, "cudnn", "keras", "mpi", "nccl", "onednn"])
+COMPONENTS = sorted([*PACKAGES, "cudnn", "documents", "keras", "mpi", "nccl", "onednn"])
 
 
 class Cohort(ConanFile):
@@ -39,7 +39,7 @@ class Cohort(ConanFile):
         copy(self, "include/cohort/version.hpp", self.recipe_folder, self.export_folder)
 
     def configure(self):
-        if self.options.image:
+        if self.options.image or self.options.documents:
             self.options.zlib = True
 
     def requirements(self):

@@ -7,15 +7,17 @@ include("${CMAKE_CURRENT_LIST_DIR}/cohort-implementation.cmake")
 set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
 # cohort_component(<name> <directory> [DEPENDENCIES <file>] [REQUIRES <component>...]
-#   [FOLDER | EXCEPT <folder>...] [OPTION])
+#   [USES <component>...] [FOLDER | EXCEPT <folder>...] [OPTION])
 # Adds the INTERFACE target cohort::<name> with the headers in <directory>/include, the component's
 # implementation and a separate export set. With FOLDER, the component has only the headers in cohort/<name>,
 # and is installed with core; with EXCEPT, it has all headers except those in the listed folders. The file of
 # DEPENDENCIES lists the libraries that the component needs; the installed package also includes this file.
-# REQUIRES lists components that were added earlier. With OPTION the component is optional: COHORT_<NAME> =
+# REQUIRES lists components that were added earlier. USES lists components that are linked if they are
+# available where <name> is used, and are not in the program's property COHORT_WITHOUT; the macro
+# COHORT_WITH_<NAME> is 1 for each of them. With OPTION the component is optional: COHORT_<NAME> =
 # AUTO (built if its dependencies are found), ON or OFF.
 function(cohort_component name directory)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "OPTION;FOLDER" "DEPENDENCIES" "REQUIRES;EXCEPT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "OPTION;FOLDER" "DEPENDENCIES" "REQUIRES;USES;EXCEPT")
   set_property(GLOBAL APPEND PROPERTY cohort_known ${name})
   set_property(GLOBAL APPEND_STRING PROPERTY cohort_requirements "set(cohort_${name}_requires ${arg_REQUIRES})\n")
 
@@ -38,6 +40,8 @@ function(cohort_component name directory)
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(cohort_link)
   set(cohort_missing)
+  set(cohort_optional_link)
+  set(cohort_optional_macros)
   foreach(required IN LISTS arg_REQUIRES)
     list(APPEND cohort_link cohort_${required})
     if(NOT TARGET cohort::${required})
@@ -84,9 +88,17 @@ function(cohort_component name directory)
     FILE_SET implementation TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${implementation} ${fragments})
   target_compile_features(cohort_${name} INTERFACE cxx_std_20)
   target_link_libraries(cohort_${name} INTERFACE ${cohort_link})
+  cohort_link_optional(${name} cohort_${name})
+  set_property(GLOBAL PROPERTY cohort_${name}_optional ${cohort_optional_macros})
   if(NOT name STREQUAL "core")
     target_link_libraries(cohort_${name} INTERFACE cohort_core)
   endif()
+  foreach(used IN LISTS arg_USES)
+    string(TOUPPER "COHORT_WITH_${used}" macro)
+    set(uses "$<AND:$<TARGET_EXISTS:cohort::${used}>,$<NOT:$<IN_LIST:${used},$<TARGET_PROPERTY:COHORT_WITHOUT>>>>")
+    target_link_libraries(cohort_${name} INTERFACE "$<${uses}:cohort::${used}>")
+    target_compile_definitions(cohort_${name} INTERFACE "$<${uses}:${macro}=1>")
+  endforeach()
   set_target_properties(cohort_${name} PROPERTIES
     EXPORT_NAME ${name}
     VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
@@ -142,6 +154,7 @@ function(cohort_install_package)
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindNcclHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake"
     DESTINATION "${cohort_package_directory}" COMPONENT core)
 endfunction()

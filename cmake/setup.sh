@@ -75,6 +75,7 @@ has_onednn() {
   for folder in /usr /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} "$onednn"; do
     for header in "$folder"/include/oneapi/dnnl/dnnl_version.h "$folder"/include/*/oneapi/dnnl/dnnl_version.h; do
       [ -e "$header" ] || continue
+      [ "$folder" != "$onednn" ] || [ -e "$onednn/share/doc/onednn/THIRD-PARTY-PROGRAMS" ] || continue
       major=$(sed -n 's/^#define DNNL_VERSION_MAJOR *//p' "$header")
       minor=$(sed -n 's/^#define DNNL_VERSION_MINOR *//p' "$header")
       if [ "${major:-0}" -eq 3 ] && [ "${minor:-0}" -ge 2 ]; then return 0; fi
@@ -125,6 +126,7 @@ has_boost_mpi() {
   return 1
 }
 
+has_tiff() { has_header tiffio.h || compgen -G '/usr/include/*/tiffio.h' >/dev/null; }
 has_certificates() { [ -n "${SSL_CERT_FILE:-}${PIP_CERT:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ]; }
 has_python_headers() {
   python3 -c 'import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")' >/dev/null 2>&1
@@ -199,6 +201,8 @@ want ninja-build has_command ninja
 want zlib1g-dev has_header zlib.h
 want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h
+want libtiff-dev has_tiff
+want libwebp-dev has_header webp/decode.h
 want libyaml-cpp-dev has_header yaml-cpp/yaml.h
 want libssl-dev has_header openssl/ssl.h
 want libxtensor-dev has_header xtensor
@@ -288,7 +292,7 @@ onednn-cpu-gomp==2023.2.0 --hash=sha256:2f22a54d6a890ed14bfa185d42a4be65d8b5b1df
 onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284
 WHEELS
   mkdir "$folder/onednn" || return 1
-  cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
+  cp -R "$folder"/unpacked/*.data/data/{include,lib,share} "$folder/onednn/" || return 1
   # A wheel cannot contain links, so this wheel contains the library three times.
   ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
   ln -sf libdnnl.so.3 "$folder/onednn/lib/libdnnl.so" || return 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages: libcohort-dev (core), libcohort-<component>-dev, and libcohort-c1 with libcohort-c-dev.
+# Debian packages: libcohort-dev (core), libcohort-<component>-dev, libcohort-c1 with libcohort-c-dev, and the
+# program in cohort-tools.
 
 # cohort_debian_package(<install component> <package> [ARCHITECTURE_DEPENDENT] SUMMARY <line> TEXT <text>
 #   [DEPENDS <package>...] [RECOMMENDS <package>...]): one package for CPack.
@@ -12,8 +13,10 @@ function(cohort_debian_package component package)
   set(architecture all)
   if(arg_ARCHITECTURE_DEPENDENT)
     set(architecture)
-    if(NOT package MATCHES "-dev$")
+    if(package MATCHES "^lib.*[0-9]$")
       set(section libs)
+    elseif(NOT package MATCHES "-dev$")
+      set(section science)
     endif()
   endif()
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${package} PARENT_SCOPE)
@@ -64,8 +67,19 @@ pkg-config.")
   set(cudnn_text "the backends for NVIDIA GPUs.
 They are compiled with the headers of CUDA and cuDNN, whose libraries programs
 load when they run.")
+  set(documents DEPENDS "${core}" "libcohort-zlib-dev (= ${PROJECT_VERSION})"
+    RECOMMENDS "libcohort-image-dev" "libcohort-onednn-dev" "libcohort-yaml-dev")
+  set(documents_text "runs of documents: their data,
+ranks, training and reports.")
   set(image DEPENDS "${core}" "libcohort-zlib-dev (= ${PROJECT_VERSION})" "libturbojpeg0-dev" "libpng-dev (>= 1.6)")
-  set(image_text "data sets of JPEG and PNG images.")
+  get_property(macros GLOBAL PROPERTY cohort_image_optional)  # the pkg-config file requires these libraries
+  if("COHORT_IMAGE_TIFF" IN_LIST macros)
+    list(APPEND image "libtiff-dev (>= 4.5)")
+  endif()
+  if("COHORT_IMAGE_WEBP" IN_LIST macros)
+    list(APPEND image "libwebp-dev")
+  endif()
+  set(image_text "data sets of images.")
   set(keras DEPENDS "${core}")
   set(keras_text "the import of Keras models,
 and readers of HDF5 files.")
@@ -83,34 +97,69 @@ at one address, encrypted by TLS.")
   set(zlib DEPENDS "${core}" "zlib1g-dev")
   set(zlib_text "readers of compressed files,
 of MNIST and of NumPy's .npz files.")
-  foreach(component IN ITEMS cudnn image keras mpi nccl onednn tcp xtensor yaml zlib)
+  foreach(component IN ITEMS cudnn documents image keras mpi nccl onednn tcp xtensor yaml zlib)
     if(TARGET cohort::${component})
       cohort_debian_package(${component} libcohort-${component}-dev
         SUMMARY "distributed training of neural networks (${component})" TEXT "${about} ${${component}_text}" ${${component}})
     endif()
   endforeach()
+  set(debian "${CMAKE_CURRENT_BINARY_DIR}/debian")
+  # CPack reads this file when it runs. dpkg-shlibdeps needs a control file in the folder debian/.
+  file(WRITE "${debian}/control" "Source: cohort\n\nPackage: cohort\nArchitecture: any\n")
+  set(dependencies "find_program(shlibdeps dpkg-shlibdeps)
+if(NOT shlibdeps)
+  message(FATAL_ERROR \"The packages of the C library and of the program need dpkg-shlibdeps, which is missing: run bash cmake/setup.sh --packages, or apt-get install dpkg-dev\")
+endif()
+function(cohort_package_depends field)
+  execute_process(COMMAND \"\${shlibdeps}\" -O --ignore-missing-info \${ARGN} WORKING_DIRECTORY \"${CMAKE_CURRENT_BINARY_DIR}\"
+    OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE \"shlibs:Depends=\" \"\" depends \"\${depends}\")
+  set(CPACK_DEBIAN_\${field} \"\${depends}\" PARENT_SCOPE)
+endfunction()
+")
+  set(built)
+  set(CPACK_PROJECT_CONFIG_FILE "${debian}/dependencies.cmake")
+  if(COHORT_BUILD_TOOLS AND TARGET cohort::documents)
+    set(private)
+    if(TARGET cohort::onednn AND NOT cohort_onednn_is_packaged)
+      get_target_property(onednn DNNL::dnnl IMPORTED_LOCATION_RELEASE)
+      cmake_path(GET onednn PARENT_PATH folder)
+      set(private "-l${folder} \"${onednn}\"")
+    endif()
+    list(APPEND built cohort_packaged)
+    string(APPEND dependencies
+      "cohort_package_depends(PROGRAM_PACKAGE_DEPENDS \"$<TARGET_FILE:cohort_packaged>\" ${private})\n")
+    if(TARGET cohort::mpi)
+      list(APPEND built cohort_packaged_with_mpi)
+      string(APPEND dependencies
+        "cohort_package_depends(PROGRAM_PACKAGE_RECOMMENDS \"$<TARGET_FILE:cohort_packaged_with_mpi>\" ${private})
+string(REPLACE \", \" \";\" depends \"\${CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS}\")
+string(REPLACE \", \" \";\" recommends \"\${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}\")
+list(REMOVE_ITEM recommends \${depends})
+list(JOIN recommends \", \" CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS)
+string(APPEND CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS \", openmpi-bin\")
+")
+    endif()
+    set(manual "${CMAKE_CURRENT_BINARY_DIR}/debian/cohort.1.gz")
+    execute_process(COMMAND "${COHORT_GZIP}" -9nc "${PROJECT_SOURCE_DIR}/cmake/packages/cohort.1"
+      OUTPUT_FILE "${manual}" COMMAND_ERROR_IS_FATAL ANY)
+    install(FILES "${manual}" DESTINATION share/man/man1 COMPONENT program EXCLUDE_FROM_ALL)
+    cohort_debian_package(program cohort-tools ARCHITECTURE_DEPENDENT
+      SUMMARY "training of neural networks without C++" TEXT "${about} the program cohort, which trains and
+applies the networks that documents describe.")
+  endif()
   # A library that is linked with a oneDNN outside the system's folders cannot be used on other machines.
   set(library)
   if(TARGET cohort::c AND cohort_onednn_is_packaged)
     set(library cohort_c)
+    list(APPEND built cohort_c)
     get_target_property(abi cohort_c SOVERSION)
     # CPack's own rules for libraries are not used, because they call ldconfig in scripts instead of by a
     # trigger.
-    set(debian "${CMAKE_CURRENT_BINARY_DIR}/debian")
-    file(WRITE "${debian}/control" "Source: cohort\n\nPackage: libcohort-c${abi}\nArchitecture: any\n")
     file(WRITE "${debian}/triggers" "activate-noawait ldconfig\n")
     file(WRITE "${debian}/shlibs" "libcohort_c ${abi} libcohort-c${abi} (>= ${PROJECT_VERSION})\n")
     set(CPACK_DEBIAN_C_LIBRARY_PACKAGE_CONTROL_EXTRA "${debian}/shlibs" "${debian}/triggers")
-    file(GENERATE OUTPUT "${debian}/dependencies.cmake" CONTENT "# CPack reads this file when it runs.
-find_program(shlibdeps dpkg-shlibdeps)
-if(NOT shlibdeps)
-  message(FATAL_ERROR \"The package of the C library needs dpkg-shlibdeps, which is missing: run bash cmake/setup.sh --packages, or apt-get install dpkg-dev\")
-endif()
-execute_process(COMMAND \"\${shlibdeps}\" -O \"$<TARGET_FILE:cohort_c>\" WORKING_DIRECTORY \"${CMAKE_CURRENT_BINARY_DIR}\"
-  OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-string(REPLACE \"shlibs:Depends=\" \"\" CPACK_DEBIAN_C_LIBRARY_PACKAGE_DEPENDS \"\${depends}\")
-")
-    set(CPACK_PROJECT_CONFIG_FILE "${debian}/dependencies.cmake")
+    string(APPEND dependencies "cohort_package_depends(C_LIBRARY_PACKAGE_DEPENDS \"$<TARGET_FILE:cohort_c>\")\n")
     cohort_debian_package(c_library libcohort-c${abi} ARCHITECTURE_DEPENDENT
       SUMMARY "prediction with models of Cohort (C library)" TEXT "${about} the C library, which opens model
 files and predicts.")
@@ -118,6 +167,8 @@ files and predicts.")
       SUMMARY "prediction with models of Cohort (C header)" TEXT "${about} the header of the C library."
       DEPENDS "libcohort-c${abi} (= ${PROJECT_VERSION})")
   endif()
+
+  file(GENERATE OUTPUT "${debian}/dependencies.cmake" CONTENT "${dependencies}")
 
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGE_NAME cohort)
@@ -141,7 +192,7 @@ files and predicts.")
     COMMAND "${CMAKE_COMMAND}" -E rm -rf "${CPACK_PACKAGE_DIRECTORY}"
     COMMAND "${CMAKE_CPACK_COMMAND}" -G DEB --config "${PROJECT_BINARY_DIR}/CPackConfig.cmake"
     USES_TERMINAL)
-  if(library)
-    add_dependencies(deb ${library})
+  if(built)
+    add_dependencies(deb ${built})
   endif()
 endfunction()

@@ -514,8 +514,8 @@ TEST(run_document, reports_origin_and_path_of_a_refused_override) {
   EXPECT_EQ(refused_set("training.batches", "1"),
             "cannot set a field of the document (--set x, $.training.batches): expected one of the fields "
             "batch, epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, seed, workers, "
-            "threads, max_bytes, recompute, not_finite, deadline, tune; the nearest name is batch, got "
-            "\"batches\"");
+            "threads, max_bytes, recompute, not_finite, deadline, tune, metrics, class_weights, "
+            "early_stopping; the nearest name is batch, got \"batches\"");
   EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
             "cannot set a field of the document (--set x): expected a path without indices: a list is set as "
             "a whole, "
@@ -752,10 +752,10 @@ TEST(run_document, has_a_field_for_every_member_of_the_settings) {
   std::string const text = to_json(run);
   // Members without a field: log of training_settings, whose member tune is a flag; validation, metrics and
   // listeners of fit_settings. `optimizer` is an object that also has the fields plateau and average_decay,
-  // the latter only if it is not 0.
+  // the latter only if it is not 0. `training` also has metrics, class_weights and early_stopping.
   EXPECT_EQ(size_at(text, {"optimizer"}) + size_at(text, {"initial"}) + size_at(text, {"training"}),
             members_of<optimizer_settings>() + members_of<training_settings>() - 3
-                + members_of<fit_settings>() - 3);
+                + members_of<fit_settings>() - 3 + 3);
   EXPECT_EQ(size_at(text, {"normalise"}), members_of<normalisation_settings>());
   EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding has no field
   EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
@@ -763,12 +763,16 @@ TEST(run_document, has_a_field_for_every_member_of_the_settings) {
   EXPECT_EQ(size_at(text, {"network"}), members_of<network_source>());
   EXPECT_EQ(size_at(text, {"data", "digits"}), members_of<digits_source>());
   run.set("optimizer.plateau", "{}", "");
+  run.set("training.early_stopping", "{}", "");
   run.set("optimizer.layers", R"([{"layer": "a"}])", "");
   run.set("strategy", "allreduce", "");
   run.set("data", "table", "");
   std::string const other = to_json(run);
   EXPECT_EQ(size_at(other, {"optimizer", "plateau"}), members_of<reduce_on_plateau>());
   EXPECT_EQ(size_at(other, {"training", "recompute"}), members_of<recomputation>());
+  // on_best and lines have no field.
+  EXPECT_EQ(size_at(other, {"training", "early_stopping"}),
+            members_of<early_stopping_source>() - 1 + members_of<early_stopping_settings>() - 2);
   EXPECT_EQ(size_at(other, {"training", "blocks"}), members_of<block_shuffle>());
   EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
   EXPECT_EQ(size_at(other, {"data", "table"}),
@@ -793,13 +797,14 @@ TEST(run_document, has_a_field_for_every_member_of_the_settings) {
   EXPECT_EQ(data("idx"), members_of<idx_source>());
   EXPECT_EQ(data("text"), members_of<text_source>());
   EXPECT_EQ(data("series"), members_of<series_source>() - 1 + members_of<window_settings>());
-  EXPECT_EQ(data("images"), members_of<images_source>() - 1 + members_of<image_options>());
+  int const options = members_of<image_options>() - 1 + members_of<image_options::changes>();
+  EXPECT_EQ(data("images"), members_of<images_source>() - 1 + options);
   EXPECT_EQ(data("records"), members_of<records_source>());
   auto const content = [&](std::string_view name) {
     run.set("data.records.content", name, "");
     return size_at(to_json(run), {"data", "records", "content", name});
   };
-  EXPECT_EQ(content("images"), members_of<image_content>() - 1 + members_of<image_options>());
+  EXPECT_EQ(content("images"), members_of<image_content>() - 1 + options);
   EXPECT_EQ(content("numbers"), members_of<number_content>());
 }
 
@@ -812,6 +817,23 @@ TEST(run_document, lists_every_member_in_field_tables) {
   [&]<class... Step>(std::variant<Step...> const&) {
     EXPECT_EQ((members_without_field<Step>() + ...), 0);
   }(transform_step());
+}
+
+TEST(run_document, refuses_fields_that_do_not_fit_the_images) {
+  run_document run = run_document::from_json(lenet_text);
+  run.set("data", R"({"images": {"folder": "photos", "mixup": 0.2}})", "test");
+  EXPECT_NO_THROW(run.check());
+  run.set("training.class_weights", "balanced", "test");
+  EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("training.class_weights"),
+            std::string::npos);
+  run.set("data", R"({"images": {"folder": "photos", "bad": "skip"}})", "test");
+  EXPECT_NO_THROW(run.check());
+  run.set("output.predictions", "test.csv", "test");
+  EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("damaged examples"), std::string::npos);
+  run.set("data.images.bad", "stop", "test");
+  EXPECT_NO_THROW(run.check());
+  run.set("output.predictions", "test.txt", "test");
+  EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find(".csv or .npy"), std::string::npos);
 }
 
 TEST(run_document, selects_an_outer_step_by_name) {
@@ -1007,9 +1029,17 @@ struct chance {
             .other_sizes = of({fit::refuse, fit::stretch, fit::cover}),
             .mean = {share(), -share()},
             .deviation = {share()},
-            .padding = below(9),
-            .flip = coin(),
-            .rotation = 180 * share(),
+            .augment = {.padding = below(9),
+                        .flip = coin(),
+                        .rotation = 180 * share(),
+                        .brightness = share(),
+                        .contrast = share(),
+                        .saturation = share(),
+                        .hue = share() / 2,
+                        .erasing = share(),
+                        .mixup = share(),
+                        .cutmix = share()},
+            .cache = coin(),
             .salvage = coin(),
             .apply_exif_orientation = coin()};
   }
@@ -1017,7 +1047,11 @@ struct chance {
   run_document document() {
     run_document run;
     if (coin())
-      run.network = {.layers = layers(), .parameters = coin(), .optimizer_state = coin()};
+      run.network = {.layers = layers(),
+                     .parameters = coin(),
+                     .optimizer_state = coin(),
+                     .weights = text(),
+                     .names = text()};
     else
       run.network = {.model = text(), .parameters = coin(), .optimizer_state = coin()};
     switch (below(8)) {
@@ -1141,6 +1175,15 @@ struct chance {
                .accumulate = 1 + below(9),
                .sharding = of({sharding::global, sharding::local})};
     run.tune = coin();
+    if (coin()) run.metrics = {"accuracy", "top_k", "r2"};
+    if (coin()) run.weights_of_classes.balanced = true;
+    if (coin()) run.weights_of_classes = {.values = {share(), real()}};
+    if (coin())
+      run.early_stopping = early_stopping_source{.metric = of<char const*>({"loss", "auc"}),
+                                                 .settings = {.patience = 1 + below(9),
+                                                              .minimum_delta = share(),
+                                                              .every = 1 + below(9),
+                                                              .restore_best = coin()}};
     double const hi = share();
     switch (below(6)) {
       case 0:
@@ -1174,7 +1217,14 @@ struct chance {
     run.ranks = {1 + below(9), of<char const*>({"auto", "threads", "nccl"}),
                  std::chrono::milliseconds(1 + below(99'999)), std::chrono::milliseconds(1 + below(99'999))};
     run.evaluation = {.batch = 1 + below(999), .top = 1 + below(5), .readers = 1 + below(5)};
-    run.output = {text(), text(), below(99), 1 + below(9), coin(), text()};
+    run.output = {.model = text(),
+                  .onnx = text(),
+                  .predictions = text(),
+                  .checkpoints = text(),
+                  .checkpoint_every = below(99),
+                  .keep = 1 + below(9),
+                  .resume = coin(),
+                  .report = text()};
     return run;
   }
 };

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the outputs of a model for the data of a document: cohort predict --help, cohort features --help
+#include <cohort/documents.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/interchange/write_predictions.hpp>
-#include <cstdio>
 #include <string>
 #include <variant>
 #include "commands.hpp"
-#include "document_run.hpp"
+#include "document_call.hpp"
 #include "names_in.hpp"
 
 namespace {
 
+namespace documents = cohort::documents;
 using cohort::run_document;
+using cohort::documents::data_sets;
 using cohort_program::document_call;
-using cohort_program::document_data;
 using cohort_program::usage_error;
 
 constexpr char const* help_of_predict =
@@ -47,18 +48,18 @@ constexpr char const* help_of_output =
 )";
 
 int write_outputs(document_call const& call, run_document const& run, cohort::communicator& world,
-                  document_data const& data) {
+                  data_sets const& data) {
+  cohort::sink const output = documents::stdout_sink();
   if (world.rank() == 0) {
-    for (std::string const& notice : data.notices) std::fprintf(stderr, "%s\n", run.explain(notice).c_str());
-    if (!data.notice.empty()) std::puts(data.notice.c_str());
-    std::printf("data: %s, %lld examples\n", data.where.c_str(), static_cast<long long>(data.train.size()));
-    std::fflush(stdout);
+    for (std::string const& notice : data.notices) cohort::stderr_sink()(run.explain(notice));
+    if (!data.notice.empty()) output(data.notice);
+    output("data: " + data.where + ", " + std::to_string(data.train.size()) + " examples");
   }
-  cohort::training model = cohort_program::load_model(run, world);
-  std::string const output = call.value("--output");
+  cohort::training model = documents::load_model(run, world);
+  std::string const path = call.value("--output");
   std::string const layers = call.value("--layers");
   cohort::prediction_file_settings settings{
-      .format = output.ends_with(".npy") ? cohort::prediction_format::npy : cohort::prediction_format::csv,
+      .format = path.ends_with(".npy") ? cohort::prediction_format::npy : cohort::prediction_format::csv,
       .batch = run.evaluation.batch,
       .sharding = run.fit.sharding,
       .readers = run.evaluation.readers,
@@ -69,14 +70,14 @@ int write_outputs(document_call const& call, run_document const& run, cohort::co
   } catch (cohort::setting_error const& mistake) {
     throw usage_error(std::string("--layers: ") + mistake.what());
   }
-  cohort::prediction_file_report const report = write_predictions(model, data.train, output, settings);
-  cohort_program::read_counts const reads = count_reads(data, world);
+  cohort::prediction_file_report const report = write_predictions(model, data.train, path, settings);
+  documents::read_counts const reads = count_reads(data, world);
   if (world.rank() != 0) return 0;
-  print(reads);
-  print_rows(data);
-  std::printf("%lld examples:", static_cast<long long>(report.examples));
-  for (std::string const& file : report.files) std::printf(" %s", file.c_str());
-  std::printf("\n");
+  print(reads, output);
+  print_rows(data, output, cohort::stderr_sink());
+  std::string line = std::to_string(report.examples) + " examples:";
+  for (std::string const& file : report.files) line += " " + file;
+  output(line);
   return 0;
 }
 
@@ -94,25 +95,23 @@ int apply_model(int count, char** words, char const* help, bool needs_layers) {
              if (!output.ends_with(".csv") && !output.ends_with(".npy"))
                throw usage_error("--output: expected a file that ends in .csv or .npy, got '" + output + "'");
              cohort_program::require_other_file(
-                 "--output", output, {call.file(), run.network.model, cohort_program::file_of(run.data)});
+                 "--output", output, {call.file(), run.network.model, documents::file_of(run.data)});
              if (call.has("--key") && !std::holds_alternative<cohort::table_source>(run.data))
                throw usage_error(
                    "--key: expected data.table, because only tables have columns, got other data");
-             return cohort_program::run_on_ranks(
-                 run, count, words,
+             return documents::run_on_ranks(
+                 run,
                  {.begin =
                       [&](cohort::communicator const& world) {
-                        if (world.rank() == 0) reference_program::require_writable({{output, "--output"}});
+                        if (world.rank() == 0) documents::require_writable({{output, "--output"}});
                       },
                   .load =
-                      [&] {
-                        return load_to_apply(run.data, cohort_program::preparation_in(run.network.model),
-                                             call.value("--key"));
+                      [&](cohort::communicator&) {
+                        return documents::load_to_apply(
+                            run.data, documents::preparation_in(run.network.model), call.value("--key"));
                       },
-                  .run_rank =
-                      [&](cohort::communicator& world, document_data const& data) {
-                        return write_outputs(call, run, world, data);
-                      }});
+                  .run_rank = [&](cohort::communicator& world,
+                                  data_sets const& data) { return write_outputs(call, run, world, data); }});
            },
        .phrases = {{".resume = false", "the flag --restart"}}});
 }

@@ -7,6 +7,8 @@ namespace cohort_program {
 /// printed. Returns the exit status of the program.
 int train_command(int count, char** words);
 int check_command(int count, char** words);
+int tune_command(int count, char** words);
+int caffe_command(int count, char** words);
 int evaluate_command(int count, char** words);
 int predict_command(int count, char** words);
 int features_command(int count, char** words);

@@ -2,18 +2,23 @@
 // Model files from other libraries, and for them: cohort import --help, cohort export --help
 #include <charconv>
 #include <cohort/backend/reference.hpp>
+#include <cohort/caffe/import_caffe.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/export_onnx.hpp>
+#include <cohort/interchange/import_deeplearning4j.hpp>
 #include <cohort/interchange/import_onnx.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/layer/recurrent_output.hpp>
 #include <cohort/npz.hpp>
 #include <cohort/training/load.hpp>
+#include <cohort/zlib.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,13 +42,16 @@ using backend = cohort::reference<float>;
 constexpr char const* help_of_import =
     R"(Writes a model of another library as a model file of Cohort, which --model and network.model read.
 
-  cohort import SOURCE --to MODEL [flags]   SOURCE ends in .onnx, .keras, .h5 or .hdf5
+  cohort import SOURCE --to MODEL [flags]   SOURCE ends in .onnx, .keras, .h5, .hdf5 or .prototxt (Caffe), or is
+                                            a zip file of Deeplearning4j
 
   --to MODEL         the model file; ends in .safetensors
+  --weights FILE     the .caffemodel of a .prototxt; without it, the parameters have their initial values
   --input NAME=DIMS  extents of an input for which the file has none, without the batch, such as x=3x224x224;
                      may be repeated
   --loss KIND        adds a loss, such as softmax_cross_entropy, to a model that has none, so that it can be trained;
                      replaces a last softmax or sigmoid that this loss contains
+  --state            also writes the updaters of Deeplearning4j and their state, for network.optimizer_state
   --help             prints this text
 
 Exit status: 0; 1 after an error; 2 for an invalid flag.
@@ -83,6 +91,13 @@ cohort::input_extents extents_of(std::string const& text) {
   }
 }
 
+/// Returns whether a file begins as a zip archive.
+bool is_zip(std::string const& path) {
+  char begin[4]{};
+  cohort::io::file_reader file(path);
+  return file.read(begin, sizeof begin) == sizeof begin && std::string_view(begin, 4) == "PK\3\4";
+}
+
 cohort::imported_model read_model(command_words const& call) {
   std::string const& path = call.file();
   std::vector<cohort::input_extents> inputs;
@@ -97,7 +112,15 @@ cohort::imported_model read_model(command_words const& call) {
                       + ": expected a program that was built with the component keras, got one without it");
 #endif
   }
-  throw usage_error("expected a file that ends in .onnx, .keras, .h5 or .hdf5, got '" + path + "'");
+  if (path.ends_with(".prototxt"))
+    return cohort::import_caffe(path, call.value("--weights"), {.inputs = std::move(inputs)}).model;
+  if (std::filesystem::exists(path) && is_zip(path))
+    return cohort::import_deeplearning4j(path, cohort::gzip::inflate,
+                                         {.inputs = std::move(inputs), .optimizer = call.has("--state")});
+  throw usage_error(
+      "expected a file that ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or a zip file of Deeplearning4j, "
+      "got '"
+      + path + "'");
 }
 
 /// Returns the kind of a loss.
@@ -148,11 +171,21 @@ int import_model(command_words const& call) {
     throw usage_error("--to: expected a file that ends in .safetensors, got '" + to + "'");
   cohort_program::require_other_file("--to", to, {call.file()});
   std::string const loss = call.value("--loss");
+  bool const is_caffe = call.file().ends_with(".prototxt");
+  if (call.has("--weights") && !is_caffe)
+    throw usage_error("--weights: expected a file that ends in .prototxt, got '" + call.file() + "'");
   cohort::kind const* const added = loss.empty() ? nullptr : &loss_of(loss);
   cohort::imported_model const model = read_model(call);
-  auto run = cohort::trainer<backend>(added ? with_loss(model.network(), *added) : model.network());
-  model.read_parameters(run.parameters());
-  run.save(to);
+  bool const has_state = call.has("--state");
+  auto run = cohort::trainer<backend>(added ? with_loss(model.network(), *added) : model.network(),
+                                      has_state ? model.settings : cohort::training_settings());
+  if (is_caffe && !call.has("--weights"))
+    model.read_known_parameters(run.parameters());
+  else
+    model.read_parameters(run.parameters());
+  if (!model.normalisation.empty()) run.normalise(model.normalisation);
+  if (has_state) model.read_state(run);
+  run.save(to, has_state);
   std::printf("%s: %d layers, %lld parameters; inputs %s; outputs %s\n", to.c_str(), run.network().size(),
               static_cast<long long>(run.network().parameter_count()), list_of(model.inputs).c_str(),
               list_of(model.outputs).c_str());
@@ -195,7 +228,8 @@ int run_words(int count, char** words, char const* help,
 }  // namespace
 
 int cohort_program::import_command(int count, char** words) {
-  return run_words(count, words, help_of_import, {{"--to"}, {"--input"}, {"--loss"}}, import_model);
+  return run_words(count, words, help_of_import,
+                   {{"--to"}, {"--input"}, {"--loss"}, {"--state", false}, {"--weights"}}, import_model);
 }
 
 int cohort_program::export_command(int count, char** words) {

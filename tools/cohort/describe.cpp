@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the network of a document or of a model: cohort describe --help
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/documents.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/training/load_parameters.hpp>
 #include <cohort/training/run_memory.hpp>
@@ -9,14 +10,14 @@
 #include <string>
 #include <string_view>
 #include "commands.hpp"
-#include "document_run.hpp"
+#include "document_call.hpp"
 #include "names_in.hpp"
 
 namespace {
 
 using cohort::run_document;
+using cohort::documents::data_sets;
 using cohort_program::document_call;
-using cohort_program::document_data;
 using cohort_program::list_of;
 
 constexpr char const* help =
@@ -27,11 +28,10 @@ memory that its training will need on a rank; for a model, what the model file c
 
 )";
 
-int describe_rank(run_document const& run, cohort::communicator& world, document_data const& data) {
+int describe_rank(run_document const& run, cohort::communicator& world, data_sets const& data) {
   cohort::graph net =
       run.network.layers ? *run.network.layers : cohort::model_file::open(run.network.model).network();
-  cohort::training training =
-      reference_program::make_training(run, std::move(net), world, cohort_program::document_fields);
+  cohort::training training = cohort::documents::make_training(run, std::move(net), world);
   cohort::run_memory const memory = training.memory_of(data.train, run.fit);
   if (world.rank() == 0)
     std::printf("%s%s\n", summary(training.network()).c_str(),
@@ -69,10 +69,9 @@ int cohort_program::describe_command(int count, char** words) {
   return run_document_command(
       count, words,
       {.help = help, .work = [&](document_call const&, run_document const& run) {
-         return run_on_ranks(
-             run, count, words,
-             {.load = [&] { return load(run.data, run.training.seed, preparation_of(run.network)); },
-              .run_rank = [&](cohort::communicator& world,
-                              document_data const& data) { return describe_rank(run, world, data); }});
+         return cohort::documents::run_on_ranks(
+             run, {.load = [&](cohort::communicator&) { return cohort::documents::load(run); },
+                   .run_rank = [&](cohort::communicator& world,
+                                   data_sets const& data) { return describe_rank(run, world, data); }});
        }});
 }

@@ -2,7 +2,7 @@
 #include "document_call.hpp"
 #include <algorithm>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/io/file_reader.hpp>
+#include <cohort/documents/run.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,10 +11,6 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#if __has_include(<cohort/yaml.hpp>)
-#include <cohort/yaml.hpp>
-#define HAS_YAML 1
-#endif
 
 extern char** environ;  // NOLINT: POSIX
 
@@ -43,10 +39,7 @@ training can be restarted with --resume.
 
 namespace {
 
-/// One field to set, and the source of the value.
-struct assignment {
-  std::string path, value, origin;
-};
+using assignment = given_setting;
 
 assignment assignment_of(std::string const& text, std::string origin) {
   std::size_t const equals = text.find('=');
@@ -55,7 +48,7 @@ assignment assignment_of(std::string const& text, std::string origin) {
 }
 
 assignment max_bytes_assignment(std::string_view size, char const* origin) {
-  return {"training.max_bytes", std::to_string(reference_program::bytes_of(origin, size)), origin};
+  return {"training.max_bytes", std::to_string(cohort::documents::bytes_of(origin, size)), origin};
 }
 
 /// Returns the fields that the environment sets, in the order of the variables' names. COHORT_MAX_BYTES is
@@ -70,7 +63,7 @@ std::vector<assignment> assignments_of_environment() {
     sorted.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   std::vector<assignment> fields;
-  constexpr char const* limit = reference_program::max_bytes_variable;
+  constexpr char const* limit = cohort::documents::max_bytes_variable;
   if (char const* const size = std::getenv(limit); size && *size)
     fields.push_back(max_bytes_assignment(size, limit));
   for (auto const& [name, value] : sorted) {
@@ -105,21 +98,6 @@ std::vector<command_flag> with_document_flags(std::vector<command_flag> flags) {
   return flags;
 }
 
-cohort::run_document read_document(std::string const& path) {
-  std::string const text = cohort::io::read_text(path);
-  if (path.ends_with(".json")) return cohort::run_document::from_json(text, path);
-  if (!is_document(path))
-    throw usage_error("expected a file that ends in .yaml, .yml or .json, got '" + path + "'");
-#if HAS_YAML
-  cohort::io::json_document const parsed = cohort::io::parse_yaml(text, path);
-  return cohort::run_document::from(parsed.root());
-#else
-  throw usage_error(path
-                    + ": this program was built without the component yaml: expected a document in JSON; or "
-                      "install libyaml-cpp-dev and build again");
-#endif
-}
-
 }  // namespace
 
 bool is_document(std::string_view path) {
@@ -134,6 +112,11 @@ void require_other_file(std::string const& flag, std::string const& written,
       throw usage_error(flag + ": expected another file than those that the command reads, got '" + written
                         + "'");
   }
+}
+
+void require_model(cohort::run_document const& run) {
+  if (run.network.model.empty())
+    throw usage_error("--model: expected a model file, got none; output.model of a training writes one");
 }
 
 command_words::command_words(int count, char** words, std::vector<command_flag> const& flags) {
@@ -181,15 +164,27 @@ document_call::document_call(int count, char** words, std::vector<command_flag> 
 
 cohort::run_document document_call::document() const {
   if (file().empty()) throw usage_error("expected a file, got none; --help shows how to use this program");
-  cohort::run_document run = read_document(file());
+  return document(cohort::read_document(file()), {});
+}
+
+std::vector<given_setting> document_call::settings() const {
+  std::vector<given_setting> all = assignments_of_environment(), given = assignments_of(flags());
+  all.insert(all.end(), given.begin(), given.end());
+  return all;
+}
+
+cohort::run_document document_call::document(cohort::run_document run, std::string_view except) const {
   auto const set = [&](std::vector<assignment> const& fields) {
-    for (assignment const& field : fields) run.set(field.path, field.value, field.origin);
+    for (assignment const& field : fields)
+      if (except.empty() || !field.path.starts_with(except)) run.set(field.path, field.value, field.origin);
   };
   set(assignments_of_environment());
   if (has("--model")) {
     run.network.layers.reset();
     run.network.model = value("--model");
     run.network.parameters = true;
+    run.network.weights.clear();  // initial parameters of the layers
+    run.network.names.clear();
   }
   set(assignments_of(flags()));
   run.check();
@@ -208,7 +203,7 @@ int guarded(std::string_view name, std::function<int()> const& work,
   try {
     return work();
   } catch (usage_error const& mistake) {
-    return print_error(mistake.what(), reference_program::usage_status);
+    return print_error(mistake.what(), cohort::documents::usage_status);
   } catch (cohort::communicator_error const& problem) {
     return print_error(text_of(problem), problem.exit_status());
   } catch (std::exception const& problem) {
@@ -228,7 +223,7 @@ int run_document_command(int count, char** words, document_command const& comman
             return std::fputs((std::string(command.help) + document_flags_help).c_str(), stdout) < 0 ? 1 : 0;
           if (call->has("--print-schema"))
             return std::fputs(cohort::run_document_schema().c_str(), stdout) < 0 ? 1 : 0;
-          run = call->document();
+          run = command.document ? command.document(*call) : call->document();
         } catch (std::exception const& problem) {
           throw usage_error(problem.what());
         }

@@ -2,24 +2,17 @@
 #pragma once
 // The words of the commands that read a run document.
 #include <cohort/configuration/run_document.hpp>
+#include <cohort/documents/settings.hpp>
 #include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include "reference_program/options.hpp"
-#include "reference_program/program.hpp"
 
 namespace cohort_program {
 
-using reference_program::usage_error;
-
-/// Names of settings in error messages.
-inline constexpr reference_program::setting_names document_fields{.backend = "backend",
-                                                                  .ranks = "ranks.count",
-                                                                  .communicator = "ranks.communicator",
-                                                                  .strategy = "strategy"};
+using cohort::documents::usage_error;
 
 /// A flag of a command.
 struct command_flag {
@@ -62,8 +55,16 @@ bool is_document(std::string_view path);
 void require_other_file(std::string const& flag, std::string const& written,
                         std::initializer_list<std::string> read);
 
+/// Throws usage_error unless the document names a model.
+void require_model(cohort::run_document const& run);
+
 /// The help text of the flags and variables that all commands on documents accept.
 extern char const* const document_flags_help;
+
+/// One field to set, and the source of the value.
+struct given_setting {
+  std::string path, value, origin;
+};
 
 /// The words of a command on a document. Some flags set fields of the document.
 class document_call : public command_words {
@@ -75,6 +76,10 @@ class document_call : public command_words {
   ///
   /// Errors    usage_error, and those of run_document.
   cohort::run_document document() const;
+  /// Returns a document, overridden in the same way. `except`: prefix of paths that are not set.
+  cohort::run_document document(cohort::run_document run, std::string_view except) const;
+  /// Returns the fields that the environment and then the flags set, in this order.
+  std::vector<given_setting> settings() const;
 };
 
 /// Calls `work`, and prints its errors after "cohort NAME: ". Returns its exit status, or that of the error:
@@ -88,6 +93,8 @@ struct document_command {
   char const* help;                   ///< without document_flags_help, which follows it
   std::vector<command_flag> flags{};  ///< of this command only
   std::function<int(document_call const&, cohort::run_document const&)> work;
+  /// Returns the document of a call; null: document_call::document.
+  std::function<cohort::run_document(document_call const&)> document{};
   /// Phrases of the library's messages, and what users of the command read in their place.
   std::vector<std::pair<std::string, std::string>> phrases{};
 };

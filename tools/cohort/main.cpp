@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains and applies networks without C++: cohort --help
+#include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/version.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -20,8 +25,12 @@ struct subcommand {
 
 constexpr subcommand subcommands[]{
     {"train", "trains the network that a document describes", cohort_program::train_command},
+    {"caffe", "trains, tests and extracts features with the command line of CaffeOnSpark",
+     cohort_program::caffe_command},
     {"check", "checks hosts, network, settings, memory and disk of a run, without training",
      cohort_program::check_command},
+    {"tune", "searches hyperparameters: trains a document with different values of its fields",
+     cohort_program::tune_command},
     {"evaluate", "evaluates a model on the test set of a document", cohort_program::evaluate_command},
     {"predict", "writes the outputs of a model for the data of a document", cohort_program::predict_command},
     {"features", "writes the outputs of inner layers of a model", cohort_program::features_command},
@@ -34,6 +43,23 @@ constexpr subcommand subcommands[]{
 };
 
 constexpr int usage_status = 2;
+
+#ifdef COHORT_PROGRAM_WITH_MPI
+/// Replaces this program, which has no MPI, by the program with MPI if a launcher of MPI has started it.
+void continue_with_mpi(char** words) {
+  if (std::getenv("COHORT_JOIN")) return;  // ranks over TCP
+  bool is_rank = false;
+  for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    is_rank = is_rank || std::getenv(name);
+  if (!is_rank) return;
+  std::filesystem::path const folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  std::string const program = folder / COHORT_PROGRAM_WITH_MPI;
+  ::execv(program.c_str(), words);
+  std::fprintf(stderr, "cohort: cannot start the program with MPI (%s): %s\n", program.c_str(),
+               std::strerror(errno));
+  std::exit(1);
+}
+#endif
 
 void print_help() {
   std::printf(
@@ -48,6 +74,9 @@ void print_help() {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef COHORT_PROGRAM_WITH_MPI
+  continue_with_mpi(argv);
+#endif
   std::string_view const word = argc > 1 ? argv[1] : "";
   if (word == "--help" || word == "-h") return print_help(), 0;
   if (word == "--version") {

@@ -97,11 +97,27 @@ struct series_source {
 
 /// Conversion of image files to examples, and augmentation of the training images.
 ///
-/// Units     `padding`: pixels added to each side of a training image before a random crop; 0: no crop.
-///           `rotation`: degrees. `mean`, `deviation`: one number per channel, for elements in [0, 1]; or
-///           empty.
+/// Units     `mean`, `deviation`: one number per channel, for elements in [0, 1]; or empty.
 struct image_options {
   enum class fit : std::uint8_t { refuse, stretch, cover };
+
+  /// Random changes of training images.
+  ///
+  /// Units     `padding`: pixels added to each side of an image before a random crop; 0: no crop. `rotation`:
+  ///           degrees. `brightness`, `contrast`, `saturation`, `hue`: see colour_jitter. `erasing`:
+  ///           probability of random_erasing. `mixup`, `cutmix`: see mixing; 0: none.
+  struct changes {
+    int padding = 0;
+    bool flip = false;
+    double rotation = 0;
+    double brightness = 0;
+    double contrast = 0;
+    double saturation = 0;
+    double hue = 0;
+    double erasing = 0;
+    double mixup = 0;
+    double cutmix = 0;
+  };
 
   int channels = 3;
   int height = 0;  ///< in pixels; 0: height of the first file
@@ -109,9 +125,8 @@ struct image_options {
   fit other_sizes = fit::refuse;
   std::vector<double> mean{};
   std::vector<double> deviation{};
-  int padding = 0;
-  bool flip = false;
-  double rotation = 0;
+  changes augment{};
+  bool cache = false;                   ///< keeps decoded images in memory
   bool salvage = false;                 ///< decodes the readable part of a truncated or damaged JPEG
   bool apply_exif_orientation = false;  ///< rotates and mirrors images as their EXIF data state
 };
@@ -131,7 +146,7 @@ struct images_source {
 
 /// Records that contain an image file and its class number; needs the component image. `image`, `label`:
 /// names of fields (webdataset) or features (tfrecord); a record has one of the names in `image`. Defaults:
-/// jpg, jpeg, png and cls (webdataset), image/encoded and image/class/label (tfrecord). The records of lmdb
+/// those of image_fields (webdataset), image/encoded and image/class/label (tfrecord). The records of lmdb
 /// and sequence_file are Datums of Caffe, which have no names.
 struct image_content {
   std::vector<std::string> image{};

@@ -9,6 +9,7 @@
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
+#include <cohort/training/early_stopping_listener.hpp>
 #include <cohort/training/evaluation_settings.hpp>
 #include <cohort/training/settings.hpp>
 #include <functional>
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace cohort {
 
@@ -31,6 +33,10 @@ struct network_source {
   /// Whether the run continues the training of `model`: the run then also loads the optimizers' state, step
   /// and epoch.
   bool optimizer_state = false;
+  /// A safetensors file with initial parameters for `layers`; or empty.
+  std::string weights{};
+  /// A file with a name_map for `weights`; empty: the tensors have the names of the parameters.
+  std::string names{};
 };
 
 /// Allreduce for several ranks, no exchange for one rank.
@@ -50,9 +56,23 @@ struct rank_settings {
   std::chrono::milliseconds heartbeat = std::chrono::seconds(10);
 };
 
+/// Stops a run when `metric`, a metric of the test set, has not improved (early_stopping_listener).
+struct early_stopping_source {
+  std::string metric = "loss";  ///< "loss", or a name as in run_document::metrics
+  early_stopping_settings settings{};
+};
+
+/// Weights of the classes in the loss of the training set.
+struct class_weights {
+  bool balanced = false;         ///< those of weighted_by_class(data)
+  std::vector<double> values{};  ///< one for each class; empty: equal weights, unless `balanced`
+};
+
 /// The files that a run writes; an empty path: none.
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
+  std::string onnx{};                 ///< the trained network as an ONNX file
+  std::string predictions{};          ///< outputs for the test set, a file that ends in .csv or .npy
   std::string checkpoints{};          ///< folder of the checkpoints
   std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when a signal stops the run
   int keep = 3;                       ///< number of checkpoints to keep
@@ -67,9 +87,11 @@ struct output_settings {
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
-/// Units     documents do not contain `tune` and `log` of training_settings, `log` of encoder_settings, and
-///           `validation`, `metrics` and `listeners` of fit_settings. fit.sharding also applies to
-///           `evaluation`.
+/// Units     documents do not contain `tune` and `log` of training_settings, `log` of encoder_settings,
+///           `validation`, `metrics` and `listeners` of fit_settings, and `on_best` and `lines` of
+///           early_stopping_settings. fit.sharding also applies to `evaluation`. `metrics`: names of metrics
+///           of the test set after each epoch: accuracy, log_loss, perplexity, rmse, mae, r2, auc, and top_k
+///           with k = evaluation.top; empty: accuracy of classes, otherwise rmse.
 /// Errors    from_json: data_error with file, line, column and path for an unknown field (with the nearest
 ///           known name), a value of another type or out of range, another version, or layers that do not
 ///           form a network.
@@ -83,6 +105,9 @@ struct run_document {
   training_settings training{};
   fit_settings fit{};
   bool tune = false;  ///< whether to autotune the backend; training.tune in documents
+  std::vector<std::string> metrics{};
+  class_weights weights_of_classes{};
+  std::optional<early_stopping_source> early_stopping{};
   strategy_source strategy{};
   std::string backend = "auto";
   rank_settings ranks{};

@@ -117,17 +117,16 @@ class applied_models(unittest.TestCase):
         self.run_it("train", path, "--model", "m.safetensors", "--set", "network.parameters=false", *none)
         self.assertNotEqual(self.report("again.json")["checksum"], self.report("trained.json")["checksum"])
 
-    def test_evaluate_refuses_data_whose_preparation_differs_between_files_and_ranks(self):
-        path = self.trained_on_a_table()
-        self.assertEqual(self.refused("evaluate", path, "--model", "m.safetensors", "--set", "training.sharding=local"),
-                         "cohort evaluate: training.sharding: expected global for a table or a text, whose classes and tokens come from one "
-                         "file, got local; use idx, images, series or records")
+    def test_evaluate_refuses_texts_whose_tokens_differ_between_files_and_ranks(self):
         (self.folder / "words.txt").write_text("the king sees the sea. " * 60, encoding="utf-8")
         layers = [{"input": [16]}, {"embedding": {"vocabulary": 256, "width": 4}}, {"lstm": 8}, {"dense": 256}, "softmax_cross_entropy"]
         text = self.write({"version": 1, "network": {"layers": layers}, "data": {"text": {"file": "words.txt", "length": 16, "tokens": "bytes"}},
                            "training": {"epochs": 1}}, "text.json")
         self.run_it("train", text, "--set", "output.model=t.safetensors")
         self.run_it("evaluate", text, "--model", "t.safetensors")
+        self.assertEqual(self.refused("evaluate", text, "--model", "t.safetensors", "--set", "training.sharding=local"),
+                         "cohort evaluate: training.sharding: expected global for a text, whose tokens come from one file, got local; use "
+                         "table, idx, images, series or records")
         for command in (("evaluate",), ("predict", "--output", "x.npy")):
             refused = self.refused(*command, text, "--model", "t.safetensors", "--set", "data.text.tokens=characters", status=1)
             self.assertRegex(refused, rf"^cohort {command[0]}: the tokens of a text .*, got tokens that are learned from the file$")

@@ -82,6 +82,19 @@ class converted_models(unittest.TestCase):
         return rows[0], [row[0] for row in rows[1:]], numpy.array([row[1:] for row in rows[1:]], "f4")
 
     # ---- the whole road without C++ ------------------------------------------------------------------------
+    def test_a_caffe_network_is_imported_and_exported(self):
+        golden = ROOT / "tests" / "golden"
+        self.run_it("import", str(golden / "caffe" / "branches.prototxt"), "--weights", str(golden / "caffe" / "branches.caffemodel"),
+                    "--to", "start.safetensors")
+        self.run_it("export", "--model", "start.safetensors", "--to", "net.onnx")
+        lines = (golden / "caffe.txt").read_text(encoding="utf-8").split("case branches")[1].split("case ")[0].splitlines()
+        values = {line.split(" ")[0]: line.split(" ") for line in lines}
+        x = numpy.array(values["input"][1:], "f4").reshape(2, 4, 6, 5)
+        numpy.testing.assert_allclose(run_onnx(self.folder / "net.onnx", data=x).ravel(), numpy.array(values["output"][2:], "f4"),
+                                      atol=1e-5)
+        self.assertIn("--weights: expected a file that ends in .prototxt", self.refused(
+            "import", "net.onnx", "--weights", "w.caffemodel", "--to", "b.safetensors"))
+
     def test_train_an_onnx_model_on_two_ranks_and_export_it(self):
         points = write_points(self.folder / "points.csv")
         write_onnx(self.folder / "net.onnx")
@@ -137,7 +150,7 @@ class converted_models(unittest.TestCase):
     def test_import_refuses_what_it_does_not_know(self):
         write_onnx(self.folder / "net.onnx")
         self.assertEqual(self.refused("import", "net.pt", "--to", "m.safetensors"),
-                         "cohort import: expected a file that ends in .onnx, .keras, .h5 or .hdf5, got 'net.pt'\n")
+                         "cohort import: expected a file that ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or a zip file of Deeplearning4j, got 'net.pt'\n")
         self.assertEqual(self.refused("import", "net.onnx"), "cohort import: --to: expected a file that ends in .safetensors, got none\n")
         self.assertEqual(self.refused("import", "net.onnx", "--to", "m.onnx"),
                          "cohort import: --to: expected a file that ends in .safetensors, got 'm.onnx'\n")

@@ -22,7 +22,7 @@ class keras_files(unittest.TestCase):
                 networks.add(reference_program.run("cohort", "describe", folder / "m.safetensors").stdout)
             self.assertEqual(len(networks), 1)
             refused = reference_program.run("cohort", "import", FILES / "layers.txt", "--to", folder / "m.safetensors", expect=2)
-            self.assertIn("expected a file that ends in .onnx, .keras, .h5 or .hdf5", refused.stderr)
+            self.assertIn("expected a file that ends in .onnx, .keras, .h5, .hdf5 or .prototxt", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class program_cohort(unittest.TestCase):
 
     def test_refuses_an_unknown_command_with_the_nearest_name(self):
         refused = run("trian", expect=2).stderr
-        self.assertRegex(refused, r"^cohort: expected a command, one of train, check, .*; the nearest name is train; got 'trian'; "
+        self.assertRegex(refused, r"^cohort: expected a command, one of train, .*; the nearest name is train; got 'trian'; "
                                   r"--help describes them\n$")
         self.assertIn("; got nothing; ", run(expect=2).stderr)
 

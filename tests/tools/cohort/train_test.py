@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# needs: onednn zlib mpi
+# needs: onednn zlib mpi tcp
 # ranks: 2
 """cohort train trains as a document describes: the bits of the C++ program, tables, texts, and the precedence of overrides."""
 import gzip
@@ -132,6 +132,54 @@ class train_command(unittest.TestCase):
                 "network": {"layers": [{"input": [3]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
                 "data": {"table": {"file": file, "target": "kind"}}, "optimizer": {"rule": {"adam": {"learning_rate": 0.02}}},
                 "training": {"epochs": 10}, **more}
+
+    # ---- tables of the ranks -------------------------------------------------------------------------------
+    def on_two_ranks(self, document, tables, *flags, expect=0):
+        """Trains on one table for each rank, in folders of their own. Returns the finished process, and the path of the model."""
+        for rank, text in enumerate(tables):
+            pathlib.Path(self.folder, f"rank{rank}").mkdir(exist_ok=True)
+            self.write(text, f"rank{rank}/part.csv")
+        path = self.write(document, "local.json")
+        script = f'cd rank$COHORT_RANK && exec "$0" train {path} --set training.sharding=local --set output.model=local.safetensors "$@"'
+        done = reference_program.run("cohort", "run", "-n", 2, "sh", "-c", script, reference_program.COHORT, *flags, expect=expect,
+                                     cwd=self.folder)
+        return done, os.path.join(self.folder, "rank0/local.safetensors")
+
+    def preparation(self, model):
+        return [line for line in reference_program.run("cohort", "describe", model).stdout.splitlines() if "target" in line or "colour" in line]
+
+    def test_ranks_with_tables_of_their_own_share_one_preparation(self):
+        header, *rows = pathlib.Path(self.rows("all.csv", ["blue", "green", "red"])).read_text(encoding="utf-8").splitlines()
+        halves = [[row for row in rows if ("green" in row) == is_green] for is_green in (False, True)]
+        tables = ["\n".join([header, *half]) + "\n" for half in halves]
+        layers = [{"input": [4]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]
+        scaled = {"normalise": {"inputs": "standardise"}, "network": {"layers": layers}}
+        whole = os.path.join(self.folder, "whole.safetensors")
+        self.report(self.table("all.csv", **scaled, output={"model": whole}))
+        done, model = self.on_two_ranks(self.table("part.csv", **scaled), tables)
+        self.assertIn("2 ranks over tcp", done.stdout)
+        self.assertEqual(self.preparation(model), self.preparation(whole))
+        self.assertIn("high, low", "".join(self.preparation(model)))
+        # The model applies to the rows of all ranks.
+        evaluated = reference_program.run("cohort", "evaluate", self.write(self.table("all.csv", **scaled), "all.json"), "--model", model, "--set",
+                                          "training.sharding=local", cwd=self.folder)
+        self.assertIn("accuracy", evaluated.stdout)
+
+    def test_ranks_with_tables_that_do_not_fit_together_are_refused(self):
+        numbers, texts = "x,colour,kind\n1,7,a\n2,8,b\n", "x,colour,kind\n1,red,a\n2,blue,b\n3,red,a\n"
+        document = self.table("part.csv")
+        document["data"]["table"]["test_fraction"] = 0
+        done, _ = self.on_two_ranks(document, [numbers, texts], expect=1)
+        self.assertIn("a column contains texts on one rank and numbers on another one (part.csv, column colour): expected the same type on all "
+                      "ranks; format.text_columns and format.number_columns set it, got numbers on rank 0, texts on rank 1", done.stderr)
+        done, _ = self.on_two_ranks(document, [texts, "x,colour,kind\n"], expect=1)
+        self.assertRegex(done.stderr, r"rank 1: the table has no rows \(part.csv\): expected at least 1 row, got 0")
+        done, _ = self.on_two_ranks(document, [texts, texts], "--set", "data.table.impute=mean", expect=1)
+        self.assertIn("data.table.impute): expected constant, refuse, or a step of data.table.transform, which is fitted to all ranks' rows, "
+                      "got mean", done.stderr)
+        self.write(texts, "part.csv")
+        self.assertIn("expected global for ranks that are threads, which read the same table, got local",
+                      self.refused("--ranks", "2", "--set", "training.sharding=local", document=document))
 
     def test_normalises_data_for_a_model_without_a_normalisation(self):
         model, second = (os.path.join(self.folder, f"{name}.safetensors") for name in ("raw", "scaled"))
@@ -301,7 +349,11 @@ class train_command(unittest.TestCase):
         board, page = pathlib.Path(self.folder, "board"), pathlib.Path(self.folder, "page.html")
         self.run_it(self.write(SMALL), "--set", f"output.tensorboard={board}", "--set", f"output.html_report={page}")
         self.assertEqual([file.name.startswith("events.out.tfevents.") for file in board.iterdir()], [True])
-        self.assertIn('"loss":[["loss of the epoch",', page.read_text(encoding="utf-8"))
+        text = page.read_text(encoding="utf-8")
+        self.assertIn('"loss":[["loss of the epoch",', text)
+        for metric in ("validation loss", "accuracy"):  # one point: of the first epoch
+            self.assertRegex(text, rf'\["{metric}",[-0-9.e]+,\[\[[-0-9.e,]+\]\]\]')
+            self.assertIn(f"validation/{metric.removeprefix('validation ')}".encode(), next(board.iterdir()).read_bytes())
 
     def test_refuses_unwritable_outputs_before_it_trains(self):
         late = ("--set", "data.idx.images=/no/such", "--set", "data.idx.labels=/no/such", "--set", "data.idx.test_images=/no/such",
@@ -632,7 +684,7 @@ class train_command(unittest.TestCase):
         self.assertEqual(self.refused("--set", "data=table"), "cohort train: a document does not describe a run (--set data=table, "
                          "data.table.file): expected a file with a table, got none\n")
         self.assertEqual(self.refused("missing.json", document=None).split(":")[1].split("(")[0].strip(), "cannot open the file")
-        self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort train: cannot")
+        self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort train: expect")
         self.assertEqual(self.refused("-"), "cohort train: unknown flag '-'; --help lists the flags\n")
 
     def test_errors_report_fields_of_documents_instead_of_flags(self):

@@ -5,7 +5,7 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOL
 set(VCPKG_BUILD_TYPE release)  # headers only
 
 set(options)
-foreach(component IN ITEMS image keras onednn tcp xtensor yaml zlib mpi)
+foreach(component IN ITEMS documents image keras onednn tcp xtensor yaml zlib mpi)
   string(TOUPPER "${component}" name)
   if(component IN_LIST FEATURES)
     list(APPEND options -DCOHORT_${name}=ON)

@@ -29,6 +29,9 @@ inline constexpr std::array<std::string_view, 4> record_names{"webdataset", "tfr
 inline constexpr std::array<std::string_view, 2> content_names{"images", "numbers"};
 inline constexpr std::array<std::string_view, 2> stored_names{"f32", "u8"};
 inline constexpr std::array<std::string_view, 2> bad_record_names{"stop", "skip"};
+/// "loss", then the names of metrics.
+inline constexpr std::array<std::string_view, 9> metric_names{
+    "loss", "accuracy", "log_loss", "perplexity", "rmse", "mae", "r2", "auc", "top_k"};
 
 static_assert(names_all<data_source>(data_names) && names_all<text_tokens>(token_names)
               && names_all<strategy_source>(strategy_names) && names_all<record_content>(content_names)
@@ -79,6 +82,34 @@ struct classes_codec {
     out.begin_object().key("anyOf").begin_array();
     integer_codec<int>{}.schema(out);
     texts_codec.schema(out);
+    out.end_array().end_object();
+  }
+};
+
+/// "none", "balanced", or a list of numbers.
+struct class_weights_codec {
+  static constexpr std::array<std::string_view, 2> names{"none", "balanced"};
+  static constexpr list_codec<real_codec> numbers{};
+
+  void read(io::json_value from, class_weights& value) const {
+    value = {};
+    if (from.kind() == io::json_kind::string)
+      value.balanced = index_of_name(from, "class weights", from.string(), names) == 1;
+    else if (from.kind() == io::json_kind::array)
+      numbers.read(from, value.values);
+    else
+      from.refuse("none, balanced, or a list of numbers, one for each class");
+  }
+  void write(io::json_writer& out, class_weights const& value) const {
+    if (value.values.empty())
+      out.value(names[value.balanced ? 1 : 0]);
+    else
+      numbers.write(out, value.values);
+  }
+  void schema(io::json_writer& out) const {
+    out.begin_object().key("anyOf").begin_array();
+    write_enum(out, names);
+    numbers.schema(out);
     out.end_array().end_object();
   }
 };
@@ -156,6 +187,19 @@ void field_table(Visitor& v, series_source& s) {
   v.field("format", s.format, object_codec<table_settings>{});
 }
 template <class Visitor>
+void field_table(Visitor& v, image_options::changes& s) {
+  v.field("padding", s.padding, integer_codec<int>{});
+  v.field("flip", s.flip, boolean_codec{});
+  v.field("rotation", s.rotation, real_codec{.most = 180});
+  v.field("brightness", s.brightness, real_codec{});
+  v.field("contrast", s.contrast, real_codec{});
+  v.field("saturation", s.saturation, real_codec{});
+  v.field("hue", s.hue, real_codec{.most = 0.5});
+  v.field("erasing", s.erasing, real_codec{.most = 1});
+  v.field("mixup", s.mixup, real_codec{});
+  v.field("cutmix", s.cutmix, real_codec{});
+}
+template <class Visitor>
 void field_table(Visitor& v, image_options& s) {
   v.field("channels", s.channels, integer_codec<int>{1, 3});
   v.field("height", s.height, integer_codec<int>{});
@@ -163,9 +207,8 @@ void field_table(Visitor& v, image_options& s) {
   v.field("other_sizes", s.other_sizes, enum_codec{fitting_names});
   v.field("mean", s.mean, list_codec<real_codec>{any_real});
   v.field("deviation", s.deviation, list_codec<real_codec>{{.least = std::nullopt}});
-  v.field("padding", s.padding, integer_codec<int>{});
-  v.field("flip", s.flip, boolean_codec{});
-  v.field("rotation", s.rotation, real_codec{.most = 180});
+  field_table(v, s.augment);
+  v.field("cache", s.cache, boolean_codec{});
   v.field("salvage", s.salvage, boolean_codec{});
   v.field("apply_exif_orientation", s.apply_exif_orientation, boolean_codec{});
 }
@@ -211,6 +254,17 @@ void field_table(Visitor& v, network_source& s) {
   v.field("model", s.model, text_codec{});
   v.field("parameters", s.parameters, boolean_codec{});
   v.field("optimizer_state", s.optimizer_state, boolean_codec{});
+  v.field("weights", s.weights, text_codec{});
+  v.field("names", s.names, text_codec{});
+}
+
+template <class Visitor>
+void field_table(Visitor& v, early_stopping_source& s) {
+  v.field("metric", s.metric, name_codec{metric_names, "metrics"});
+  v.field("patience", s.settings.patience, integer_codec<int>{1});
+  v.field("minimum_delta", s.settings.minimum_delta, real_codec{});
+  v.field("every", s.settings.every, integer_codec<int>{1});
+  v.field("restore_best", s.settings.restore_best, boolean_codec{});
 }
 
 template <class Visitor>
@@ -224,6 +278,8 @@ void field_table(Visitor& v, rank_settings& s) {
 template <class Visitor>
 void field_table(Visitor& v, output_settings& s) {
   v.field("model", s.model, text_codec{});
+  v.field("onnx", s.onnx, text_codec{});
+  v.field("predictions", s.predictions, text_codec{});
   v.field("checkpoints", s.checkpoints, text_codec{});
   v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
   v.field("keep", s.keep, integer_codec<int>{1});
@@ -242,6 +298,10 @@ void field_table(Visitor& v, training_part part) {
   field_table(v, part.of.fit);
   field_table(v, execution_part{part.of.training});
   v.field("tune", part.of.tune, boolean_codec{});
+  v.field("metrics", part.of.metrics,
+          list_codec<name_codec>{{std::span(metric_names).subspan(1), "metrics"}});
+  v.field("class_weights", part.of.weights_of_classes, class_weights_codec{});
+  v.field("early_stopping", part.of.early_stopping, nullable_codec<object_codec<early_stopping_source>>{});
 }
 
 template <class Visitor>
@@ -382,6 +442,24 @@ inline void check_source(records_source const& s) {
   require_path(s.cache, "data.records.cache", "auto, none, or a folder");
 }
 
+/// Whether the data mixes training images, and whether it skips damaged examples.
+struct image_source_fields {
+  bool mixes = false, skips = false;
+};
+
+inline image_source_fields image_fields_of(data_source const& from) {
+  auto const mixes = [](image_options const& options) {
+    return options.augment.mixup > 0 || options.augment.cutmix > 0;
+  };
+  if (auto const* const images = std::get_if<images_source>(&from))
+    return {mixes(images->options), images->bad == bad_record::skip};
+  if (auto const* const records = std::get_if<records_source>(&from)) {
+    auto const* const content = std::get_if<image_content>(&records->content);
+    return {content && mixes(content->options), records->bad == bad_record::skip};
+  }
+  return {};
+}
+
 inline void check_fields(run_document const& run) {
   network_source const& network = run.network;
   if (network.layers.has_value() == !network.model.empty())
@@ -391,11 +469,24 @@ inline void check_fields(run_document const& run) {
   if (network.optimizer_state && !network.parameters)
     refuse_field("network.parameters", "true, because optimizer_state continues the model's training",
                  "false");
+  if (!network.weights.empty() && !network.layers)
+    refuse_field("network.weights", "no such field, because a model contains parameters", network.weights);
+  if (!network.names.empty() && network.weights.empty())
+    refuse_field("network.weights", "a safetensors file, because names is set", "none");
   if (run.ranks.communicator == "self" && run.ranks.count > 1)
     refuse_field("ranks.count", "1 with communicator self", std::to_string(run.ranks.count));
   std::visit([](auto const& one) { check_source(one); }, run.data);
   if (run.output.checkpoints.empty() && (run.output.resume || run.output.checkpoint_every > 0))
     refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
+  image_source_fields const images = image_fields_of(run.data);
+  if ((run.weights_of_classes.balanced || !run.weights_of_classes.values.empty()) && images.mixes)
+    refuse_field("training.class_weights", "none, because mixup and cutmix mix classes", "weights");
+  if (!run.output.predictions.empty() && images.skips)
+    refuse_field("output.predictions", "no file, because damaged examples that are skipped have no outputs",
+                 run.output.predictions);
+  if (std::string const& path = run.output.predictions;
+      !path.empty() && !path.ends_with(".csv") && !path.ends_with(".npy"))
+    refuse_field("output.predictions", "a file that ends in .csv or .npy", path);
   if (run.training.workers == 0 && !run.tune)
     refuse_field("training.workers", "at least 1, or training.tune: true to choose the number", "0");
 }
