@@ -19,7 +19,7 @@ SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|S
 PAGES = {
     "runs": "Functions that a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables, pipelines of transforms and series. `dataset` holds any of them.",
-    "text": "Tokenizers and token streams, generation of texts, word vectors. Headers: `cohort/text/`, `cohort/text/generate_tokens.hpp` and `cohort/text/word2vec.hpp`.",
+    "text": "Tokenizers and token streams, generation of texts, vectors of words and documents. Headers: `cohort/text/`, `cohort/text/generate_tokens.hpp`, `cohort/text/word2vec.hpp` and `cohort/text/doc2vec.hpp`.",
     "models": "Import and export of networks and parameters in the files of other libraries.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
                 "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
@@ -323,13 +323,13 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 
 RUNS = re.compile(r"cohort/((?:training|prediction)/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_learning_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
-                  r"communicator/(launch|preflight|preflight_report)|execution/sink|mpi|tcp)\.hpp")
+                  r"communicator/(launch|preflight|preflight_report)|documents/(run|data|ranks)|configuration/run_document|execution/sink|mpi|tcp)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|io/file_reader|io/file_writer)\.hpp")
-MODELS = re.compile(r"cohort/(interchange/\w+|io/npy|keras|npz)\.hpp")
+MODELS = re.compile(r"cohort/(interchange/\w+|caffe/\w+|io/npy|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
-DATA = re.compile(r"cohort/(records/\w+|transform/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
+DATA = re.compile(r"cohort/(audio/\w+|records/\w+|transform/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
                   r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/(strategy|merge_statistics)|communicator/(communicator|rank_progress)|plan/(replica|batch_statistics|gradient_parts|parameter_set|"
                         r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/(optimizer|own_optimizer|rate_schedule)|"

@@ -218,6 +218,12 @@ TEST(train_on, refuses_batches_that_do_not_fit_the_network) {
       refused({images, labels, weights}),
       "the batch has the wrong number of elements in a list (weights): expected 8, one for each example, "
       "got 7");
+  batch_view uncounted;
+  uncounted.inputs = {images};
+  uncounted.targets = {labels};
+  EXPECT_EQ(refused(uncounted),
+            "the batch has tensors, but no number of examples (batch_view::count): expected 8, as in its "
+            "first input, got 0");
   EXPECT_EQ(refusal_of<setting_error>([&] {
               run.train_on({images, labels}, 0);
             }),

@@ -74,6 +74,8 @@ class early_stopping_listener final : public listener {
   listener_array array() const override;
   void restore_array(listener_array const& saved) override;
 
+  /// Returns whether this listener stopped the last fit.
+  bool has_stopped() const { return has_stopped_; }
   /// Best value so far; empty before the first check with a finite value.
   std::optional<double> best() const { return best_; }
   /// Epoch of the best value, counted from 1 as in the log; 0 if there is no best value.
@@ -96,6 +98,7 @@ class early_stopping_listener final : public listener {
   std::int64_t last_epoch_ = -1;
   int checks_without_improvement_ = 0;
   bool should_stop_ = false;
+  bool has_stopped_ = false;
   element_type type_ = element_type::f32;  // type of best_parameters_
   buffer best_parameters_{};
 };

@@ -28,6 +28,7 @@ early_stopping_listener::early_stopping_listener(metric judge, early_stopping_se
 void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
   if (done.epoch <= last_epoch_) forget();
   last_epoch_ = done.epoch;
+  has_stopped_ = false;
   if ((done.epoch + 1) % how_.every != 0) return;
   double const now = measured(run, done);
   bool const best = better(now);
@@ -57,7 +58,9 @@ void early_stopping_listener::on_vote(training&, votes const& all) {
 }
 
 void early_stopping_listener::restart() {
-  if (std::exchange(should_stop_, false)) checks_without_improvement_ = 0;
+  if (!std::exchange(should_stop_, false)) return;
+  checks_without_improvement_ = 0;
+  has_stopped_ = true;
 }
 
 void early_stopping_listener::forget() {

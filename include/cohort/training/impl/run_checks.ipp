@@ -476,6 +476,9 @@ void check_batch_view(graph_view net, std::span<int const> losses, element_type 
   };
   auto const inputs = net.with_role(layer_role::input);
   if (data.count == 0 && data.inputs.empty()) return;
+  if (data.count == 0 && data.inputs[0].dims.rank > 0 && data.inputs[0].dims[0] > 0)
+    refuse("the batch has tensors, but no number of examples", "batch_view::count",
+           text_of({data.inputs[0].dims[0], ", as in its first input"}), "0");
   if (data.inputs.size() != inputs.size() || data.targets.size() != losses.size())
     refuse("the batch does not have the network's inputs and targets", "",
            text_of({inputs.size(), " inputs, ", losses.size(), " targets"}),
