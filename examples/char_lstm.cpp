@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: documents onednn
 // label: slow
 // A recurrent network that predicts the next character of a text and generates text: char_lstm --help
 #include <cohort/layer/recurrent.hpp>

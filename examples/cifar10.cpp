@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn image
+// needs: documents image onednn
 // label: slow
 // A convolutional network of 18.8 million parameters on CIFAR-10: cifar10 --help
 #include <cohort/error/exceptions.hpp>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: interchange onednn zlib
+// needs: documents interchange onednn zlib
 // label: slow
 // Trains LeNet on MNIST, then a logistic regression on the outputs of its dense layer:
 // features_logistic --help
+#include <cohort/documents/ranks.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <cohort/prediction/features.hpp>
@@ -47,7 +48,8 @@ void regress(training& trained, options const& chosen, sets const& images) {
   if (!chosen.features.empty()) write_features(trained, chosen.features, images.test);
   run_document run = chosen.run;
   run.training.optimizer = {.rule = adam{.learning_rate = 1e-3}, .l2 = 1e-4};
-  training regression = reference_program::make_training(run, graph(logistic), trained.world());
+  training regression =
+      documents::make_training(run, graph(logistic), trained.world(), reference_program::flag_names);
   regression.fit(trained.features({"features"}, images.train), {.batch = run.fit.batch, .epochs = 5});
   auto const report = regression.evaluate(trained.features({"features"}, images.test));
   std::string const path = run.output.model.empty() ? "" : run.output.model + ".logistic";

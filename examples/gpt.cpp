@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: documents onednn
 // label: slow
 // A transformer that predicts the next character of a text and generates text: gpt --help
 #include <cohort/layer/attention.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn zlib
+// needs: documents onednn zlib
 // LeNet on MNIST by one or several ranks, with all settings on the command line: lenet_mnist --help
 #include <cohort/graph/network.hpp>
 #include "reference_program/mnist_sets.hpp"

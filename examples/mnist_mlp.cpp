@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn zlib
+// needs: documents onednn zlib
 // label: slow
 // A multilayer perceptron on MNIST: mnist_mlp --help
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: documents onednn
 // label: slow
 // ResNet-50 on synthetic images, to measure the time of a training step: resnet50 --help
 //   resnet50 --weights torchvision.safetensors --map examples/torchvision_resnet.map --epochs 0

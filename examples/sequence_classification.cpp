@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn
+// needs: documents onednn
 // label: slow
 // Classifies time series with recurrent layers; uses masks if the lengths of the series differ:
 // sequence_classification --help

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn image
+// needs: documents image onednn
 // label: slow
 // A network of Darknet blocks on TinyImageNet's 200 classes, from file batches of `cohort data pack`:
 // tiny_imagenet --help
@@ -114,7 +114,9 @@ reference_program::program const tiny_imagenet{
          .learning_rate =
              "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 from "
              "epochs 3, 5 and 7",
-         .master = "under mpirun: the host of rank 0, which is checked"},
+         .master =
+             "the host of rank 0: with a launcher, it is checked; without one, the processes meet there over "
+             "TCP"},
     .defaults = {.run = {.training = {.optimizer = {.rule = amsgrad{.learning_rate = 8e-3}, .l2 = 1e-4},
                                       .weights = init::relu{}},
                          .fit = {.epochs = 8, .prefetch = 2},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn text
+// needs: documents onednn text
 // label: slow
 // Learns vectors of a text's words on one or more ranks, and prints nearest words: word2vec --help
 #include <algorithm>

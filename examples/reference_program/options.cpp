@@ -51,6 +51,13 @@ constexpr flag all_flags[]{
     {"data", "DIR", "", &options::data, &program_text::data},
     {"dataPath", "DIR", "like --data, which it overrides", &options::data, &program_text::master},
     {"masterIP", "HOST", "", &options::master, &program_text::master},
+    {"port", "N", "port of the address at which the processes meet, without a launcher",
+     &options::master_port, &program_text::master},
+    {"networkMask", "MASK",
+     "network in which a process listens for others, such as 10.0.0.0/16: $COHORT_INTERFACES",
+     &options::network_mask, &program_text::master},
+    {"numNodes", "N", "number of processes, without a launcher: $COHORT_RANKS", &options::nodes,
+     &program_text::master},
     {"ranks", "N",
      "ranks as threads of this process, each with its own parameters; with mpi and tcp, the ranks are "
      "processes, which the launcher counts",
@@ -160,6 +167,7 @@ char const* noun_of(flag const& of) {
   return placeholder == "FILE"   ? "a file"
          : placeholder == "DIR"  ? "a folder"
          : placeholder == "HOST" ? "a host"
+         : placeholder == "MASK" ? "a network"
                                  : nullptr;
 }
 
@@ -203,7 +211,7 @@ std::string json_of(flag const& of, std::string const& value) {
 void set_fields(cohort::run_document& run, flag const& of, std::string const& name,
                 std::string const& given) {
   std::string const value =
-      json_of(of, of.name == "max-bytes" ? std::to_string(bytes_of(name, given)) : given);
+      json_of(of, of.name == "max-bytes" ? std::to_string(cohort::documents::bytes_of(name, given)) : given);
   for (text const path : std::get<fields>(of.sets)) {
     if (path.empty()) continue;
     text const strategy = strategy_of(path);
@@ -302,24 +310,6 @@ void append_help(std::string& all, flag const& of, std::string const& words) {
 
 }  // namespace
 
-std::size_t bytes_of(std::string_view setting, std::string_view text) {
-  constexpr std::string_view units = "KMGT";
-  std::string_view digits = text;
-  unsigned shift = 0;
-  if (std::size_t const unit = digits.empty() ? units.npos : units.find(digits.back()); unit != units.npos) {
-    shift = 10 * static_cast<unsigned>(unit + 1);
-    digits.remove_suffix(1);
-  }
-  std::size_t count = 0;
-  auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  bool const whole = failure == std::errc() && end == digits.data() + digits.size();
-  if (whole && count <= SIZE_MAX >> shift) return count << shift;
-  throw usage_error{std::string(setting)
-                    + ": expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and "
-                      "T are powers of 1024), got '"
-                    + std::string(text) + "'"};
-}
-
 std::string help_of(program_text const& program, options const& defaults) {
   cohort::io::json_document const schema = cohort::io::parse_json(cohort::run_document_schema());
   std::string all = std::string(program.purpose) + "\n\n";
@@ -381,8 +371,8 @@ options parse(program_text const& program, options const& defaults, cohort::trai
     flag const& one = all_flags[k];
     std::string name = "--" + std::string(one.name);
     if (one.name == "max-bytes" && !values[k] && !is_given("help") && has(program, one))
-      if (char const* const limit = std::getenv(max_bytes_variable); limit && *limit) {
-        name = max_bytes_variable;
+      if (char const* const limit = std::getenv(cohort::documents::max_bytes_variable); limit && *limit) {
+        name = cohort::documents::max_bytes_variable;
         values[k] = limit;
       }
     if (values[k]) set(chosen, one, name, *values[k]);

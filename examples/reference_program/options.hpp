@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/configuration/run_document.hpp>
-#include <cstddef>
-#include <stdexcept>
+#include <cohort/documents/settings.hpp>
 #include <string>
 #include <string_view>
 
 namespace reference_program {
+
+using cohort::documents::usage_error;
+using cohort::documents::usage_status;
 
 /// Values of the flags; also holds a program's defaults.
 struct options {
@@ -24,7 +26,10 @@ struct options {
   std::string words{};
   std::string weights{};
   std::string map{};
-  std::string master{};  // --masterIP
+  std::string master{};        // --masterIP
+  int master_port = 40123;     // --port
+  std::string network_mask{};  // --networkMask
+  int nodes = 0;               // --numNodes
   std::string features{};
   bool help = false;
 
@@ -44,27 +49,10 @@ struct program_text {
   char const* generate = nullptr;  ///< text of --generate
   char const* words = nullptr;     ///< text of --words
   char const* weights = nullptr;   ///< text of --weights; if not null, --map exists, too
-  char const* master = nullptr;    ///< text of --masterIP; if not null, --dataPath exists, too
+  char const* master = nullptr;  ///< text of --masterIP; if not null, Deeplearning4j's other flags exist, too
   char const* features = nullptr;  ///< text of --features
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
-
-/// Exit status of a program whose flags are invalid.
-inline constexpr int usage_status = 2;
-
-/// Thrown for invalid flags. The message is one sentence; the exit status is usage_status.
-struct usage_error final : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Parses a number of bytes: an integer, or an integer with the unit K, M, G or T, which are powers of 1024:
-/// "512M" is 536870912. `setting` is the name of the flag or variable in messages.
-///
-/// Errors    usage_error.
-std::size_t bytes_of(std::string_view setting, std::string_view text);
-
-/// The environment variable that limits the memory of training.
-inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
 
 /// Parses the flags. Flags of a strategy that is not selected are checked, and have no effect. `original`:
 /// the settings that --original selects. Without --max-bytes, COHORT_MAX_BYTES sets the limit.

@@ -4,60 +4,38 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/checkpoint_reader.hpp>
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/communicator/preflight.hpp>
-#include <cohort/communicator/require_same.hpp>
-#include <cohort/execution/usable_processors.hpp>
+#include <cohort/documents.hpp>
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/monitoring/forecast.hpp>
 #include <cohort/monitoring/timeline.hpp>
-#include <cohort/onednn.hpp>
 #include <cohort/plan/machine_peaks.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/training/checkpoint_listener.hpp>
-#include <cohort/training/exchange_text.hpp>
-#include <cohort/training/preflight_fit.hpp>
 #include <cohort/training/stop_on_signal.hpp>
-#include <cohort/training/tune.hpp>
-#if HAS_CUDNN
-#include <cohort/cudnn.hpp>
-#endif
-#if HAS_MPI
+#if COHORT_WITH_MPI
 #include <cohort/mpi.hpp>
 #endif
-#if HAS_NCCL
-#include <cohort/nccl.hpp>
-#endif
-#if HAS_TCP
+#if COHORT_WITH_TCP
 #include <cohort/tcp.hpp>
 #endif
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
-#include "monitors.hpp"
 
 namespace reference_program {
+
+using namespace cohort::documents;
 
 namespace {
 
@@ -103,9 +81,8 @@ struct evaluations final : cohort::listener {
   void evaluate(cohort::training& training, double after, char const* what, std::int64_t number) {
     last = training.evaluate(test, how);
     curve.push_back({training.step(), after, last->accuracy().value_or(0)});
-    if (shown) shown->show("validation/accuracy", training.step(), curve.back().accuracy);
-    if (shown && how.top > 1)
-      shown->show("validation/top_accuracy", training.step(), last->top_accuracy().value_or(0));
+    if (shown) shown->show("accuracy", training.step(), curve.back().accuracy);
+    if (shown && how.top > 1) shown->show("top_accuracy", training.step(), last->top_accuracy().value_or(0));
     if (training.world().rank() != 0) return;
     std::printf("%s %lld: accuracy %.2f %%", what, static_cast<long long>(number),
                 100 * curve.back().accuracy);
@@ -186,14 +163,15 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
                              {"--performance", chosen.performance > 0},
                              {"--features", !chosen.features.empty()},
                              {"--save", !output.model.empty()}});
-  if (prints) print_data(images.notice, images.where, images.train, &images.test, "images");
+  cohort::sink const lines = stdout_sink(), log = cohort::stderr_sink();
+  if (prints) print_data(images.notice, images.where, images.train, &images.test, "images", lines);
   if (what.adjust) what.adjust(chosen, run.training.optimizer);
-  cohort::training training = make_training(run, what.network(chosen, images), world);
+  cohort::training training = make_training(run, what.network(chosen, images), world, flag_names);
   if (what.normalises) training.normalise(images.train);
   if (!chosen.weights.empty()) read_weights(training, chosen);
   if (!chosen.load.empty()) training.load(chosen.load);
   std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
-  if (output.resume) resume_newest(training, output.checkpoints);
+  if (output.resume) resume_newest(training, output.checkpoints, lines);
   training.profile(chosen.profile);
 
   run.evaluation.top = std::min(run.evaluation.top, images.test.describe().targets[0].classes);
@@ -217,16 +195,15 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   shown.add_to(listeners);
   results.shown = &shown;
   how.listeners = std::move(listeners);
-  if (chosen.preflight) check_run(training, images.train, how, run);
+  if (chosen.preflight) check_run(training, images.train, how, run, log);
   cohort::fit_report const fitted = training.fit(images.train, how);
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
     if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
-    return report_stop(training, saving ? &*saving : nullptr);
+    return report_stop(training, saving ? &*saving : nullptr, lines, log);
   }
   if (!results.last) results.last = training.evaluate(images.test, results.how);
-  run_totals const totals{
-      .seconds = results.seconds, .wait_seconds = longest_wait(fitted, world), .bytes = bytes_sent(world)};
+  run_totals const totals = totals_of(fitted, results.seconds, world);
   std::string const forecast = chosen.performance > 0 && world.size() > 1 && fitted.steps > 0
                                    ? forecast_of(chosen, training, fitted, results.seconds)
                                    : "";
@@ -243,7 +220,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   }
   if (prints) {
     std::printf("\n%s\n", results.last->stats().c_str());
-    print_totals(training, fitted, totals, run.strategy);
+    print_totals(training, fitted, totals, run.strategy, lines);
     std::fputs(forecast.c_str(), stdout);
     std::fflush(stdout);
   }
@@ -253,87 +230,8 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   if (prints && !output.report.empty())
     cohort::io::write_file(output.report,
                            json_report(chosen, training, fitted, results, images.kind, totals));
-  return report_failed_saves(training, saving ? &*saving : nullptr);
+  return report_failed_saves(training, saving ? &*saving : nullptr, log);
 }
-
-#if HAS_CUDNN
-using automatic_backend = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
-using tunable_backends = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn,
-                                          cohort::cudnn_tf32, cohort::cudnn_bf16>;
-#else
-using automatic_backend = cohort::priority<cohort::onednn, cohort::reference<float>>;
-using tunable_backends = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
-#endif
-
-template <class Backend>
-cohort::training train_on(cohort::graph net, cohort::communicator& world,
-                          std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
-  return cohort::trainer<Backend>(std::move(net), world, std::move(how), settings);
-}
-
-using training_factory = decltype(&train_on<automatic_backend>);
-
-/// Returns the function that makes a training on a backend.
-///
-/// Errors    usage_error if this program was built without that backend.
-training_factory factory_for(std::string_view backend, setting_names const& named = {}) {
-  using namespace cohort;
-  if (backend == "auto") return train_on<automatic_backend>;
-  if (backend == "onednn") return train_on<required_backend<onednn>>;
-  if (backend == "onednn_bf16") return train_on<required_backend<onednn_bf16>>;
-  if (backend == "reference") return train_on<required_backend<reference<float>>>;
-#if HAS_CUDNN
-  if (backend == "cudnn") return train_on<required_backend<cudnn>>;
-  if (backend == "cudnn_tf32") return train_on<required_backend<cudnn_tf32>>;
-  if (backend == "cudnn_bf16") return train_on<required_backend<cudnn_bf16>>;
-#endif
-  throw usage_error{std::string(named.backend) + ": this program was built without the component cudnn"};
-}
-
-/// Makes the strategy of this rank. Collective.
-std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
-                                                cohort::communicator& world, setting_names const& named) {
-  return std::visit(
-      [&]<class T>(T const& how) -> std::unique_ptr<cohort::strategy> {
-        if constexpr (requires { how.on(world); }) {
-          return how.on(world);
-        } else {
-          if (world.size() == 1) return cohort::no_exchange{}.on(world);
-          if constexpr (std::is_same_v<T, cohort::automatic_strategy>) return cohort::allreduce{}.on(world);
-          throw usage_error{
-              std::string(named.strategy)
-              + ": expected allreduce, averaging, sharing or top_k with several ranks, got 'none'"};
-        }
-      },
-      from);
-}
-
-/// Returns the autotuner of this program's backends, for `batch` examples per rank.
-std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
-  int const ranks_here = world.name() == "threads" ? world.size() : 1;
-  int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-  return cohort::tune<tunable_backends>({.batch = batch, .processors = processors});
-}
-
-}  // namespace
-
-std::string_view strategy_name(cohort::strategy_source const& how, cohort::communicator const& world) {
-  if (!std::holds_alternative<cohort::automatic_strategy>(how)) return name_of(how);
-  return world.size() > 1 ? "allreduce" : "none";
-}
-
-cohort::training make_training(cohort::run_document const& run, cohort::graph net,
-                               cohort::communicator& world, setting_names const& named) {
-  cohort::training_settings settings = run.training;
-  settings.log = cohort::stderr_sink();
-  if (run.tune) settings.tune = make_tuner(run.fit.batch, world);
-  return factory_for(run.backend, named)(std::move(net), world, make_strategy(run.strategy, world, named),
-                                         settings);
-}
-
-void require_backend(std::string_view backend, setting_names const& named) { factory_for(backend, named); }
-
-namespace {
 
 /// Returns whether this process has rank 0, or all ranks. Before the ranks are connected, only launchers'
 /// environment variables contain the rank. Without these variables, returns false if the rendezvous of tcp
@@ -361,64 +259,55 @@ bool is_this_machine(std::string const& host) {
   return is_here;
 }
 
-/// Throws usage_error unless mpirun starts the ranks and `host`, the value of --masterIP, is rank 0's host.
-/// An empty name is not checked.
-void check_master(std::string const& host) {
-  if (host.empty()) return;
-#if HAS_MPI
-  bool const under_mpirun = cohort::mpi_started();
+/// Sets a variable of the environment, unless it is set, from a flag that is not empty.
+void set_variable(char const* name, std::string const& value) {
+  if (constexpr int keep = 0; !value.empty()) ::setenv(name, value.c_str(), keep);
+}
+
+/// Applies Deeplearning4j's flags of a cluster. With a launcher, checks that --masterIP is rank 0's host.
+/// Without one, the processes meet at this host over TCP.
+///
+/// Errors    usage_error.
+void apply_cluster_flags(options const& chosen) {
+#if COHORT_WITH_MPI
+  bool const under_mpirun = !std::getenv("COHORT_JOIN") && cohort::mpi_started();
 #else
   bool const under_mpirun = false;
 #endif
-  if (!under_mpirun)
+  if (under_mpirun && (!chosen.network_mask.empty() || chosen.nodes > 0))
+    throw usage_error{std::string(chosen.nodes > 0 ? "--numNodes" : "--networkMask")
+                      + ": expected no such flag under mpirun, whose options set hosts and networks"};
+  set_variable("COHORT_INTERFACES", chosen.network_mask);
+  set_variable("COHORT_RANKS", chosen.nodes > 0 ? std::to_string(chosen.nodes) : "");
+  std::string const& host = chosen.master;
+  if (host.empty()) {
+    if (chosen.nodes > 0 && !std::getenv("COHORT_JOIN"))
+      throw usage_error{"--numNodes: expected --masterIP HOST as well, got none"};
+    return;
+  }
+#if COHORT_WITH_TCP
+  bool const has_launcher = under_mpirun || cohort::tcp_started();
+#else
+  bool const has_launcher = under_mpirun;
+  if (!has_launcher)
     throw usage_error{
-        "--masterIP: expected ranks that mpirun starts, got none; there is no master process: name the hosts "
-        "in "
-        "mpirun's list instead, as in mpirun -n 2 --host HOST:1,HOST:1 PROGRAM, or use --ranks on one host"};
-  if (has_rank_0() && !is_this_machine(host))
+        "--masterIP: expected ranks that mpirun starts, or a program that was built with the component tcp"};
+#endif
+  if (has_launcher) {
+    if (has_rank_0() && !is_this_machine(host))
+      throw usage_error{
+          "--masterIP: expected an address of rank 0's host, the first one in the launcher's list of hosts, "
+          "got '"
+          + host + "'"};
+    return;
+  }
+  if (!std::getenv("COHORT_RANKS"))
     throw usage_error{
-        "--masterIP: expected an address of rank 0's host, the first one in mpirun's list of "
-        "hosts, got '"
-        + host + "'"};
-}
-
-/// Prints the problems and tables of preflight on rank 0.  Errors: setting_error if the job cannot run.
-void print_preflight(cohort::communicator& world, char const* what, cohort::preflight_report const& found) {
-  if (world.rank() == 0)
-    std::fprintf(stderr, "preflight: %s%d ranks (%s)\n%s", what, world.size(),
-                 std::string(world.name()).c_str(), found.text().c_str());
-  world.barrier();  // a rank that throws ends the other ranks, even before rank 0 has printed
-  found.require_none();
-}
-
-/// Returns the folder that must be writable so that the path can be written.
-std::filesystem::path writable_folder(std::filesystem::path const& path, bool is_folder) {
-  namespace fs = std::filesystem;
-  std::error_code unknown;
-  fs::path const absolute = fs::absolute(path).lexically_normal();
-  if (!is_folder) return absolute.parent_path();
-  fs::path folder = absolute;   // the program creates it with its parents
-  auto const is_absent = [&] {  // true also below a file; false for a dangling link
-    return !fs::exists(folder, unknown) && !fs::is_symlink(folder, unknown);
-  };
-  while (is_absent() && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
-
-/// Checks hosts and network.  Errors: setting_error if the job cannot run.
-void check_hosts(cohort::communicator& world, std::string const& checkpoints) {
-  std::string const folder = checkpoints.empty() ? "" : writable_folder(checkpoints, true).string();
-  print_preflight(world, "hosts of ", cohort::preflight(world, {.folder = folder}));
-}
-
-/// Returns the error number if a file cannot be created in a folder; otherwise 0.
-int failure_to_write(std::string const& folder) {
-  std::string name = folder + "/cohort-XXXXXX";
-  int const file = ::mkstemp(name.data());
-  if (file < 0) return errno;
-  ::close(file);
-  ::unlink(name.c_str());
-  return 0;
+        "--masterIP: expected --numNodes N as well, the number of processes, got none; start the program "
+        "once on "
+        "each host, or use a launcher"};
+  bool const is_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  set_variable("COHORT_JOIN", (is_ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(chosen.master_port));
 }
 
 /// Checks on rank 0 that the files and folders that the flags name can be written.
@@ -438,237 +327,6 @@ void require_outputs(options const& chosen, cohort::communicator const& world) {
 
 }  // namespace
 
-void require_writable(std::initializer_list<output_place> places) {
-  for (output_place const& one : places) {
-    if (one.path.empty()) continue;
-    std::error_code unknown;
-    std::string const setting = one.setting;
-    if (!one.is_folder && (one.path.back() == '/' || std::filesystem::is_directory(one.path, unknown)))
-      throw usage_error{setting + ": expected a file, got the folder '" + one.path + "'"};
-    std::string const folder = writable_folder(one.path, one.is_folder).string();
-    int const why = std::filesystem::is_directory(folder, unknown) ? failure_to_write(folder)
-                    : std::filesystem::exists(folder, unknown)     ? ENOTDIR
-                                                                   : ENOENT;
-    if (why != 0)
-      throw usage_error{setting + ": expected a folder that can be written, got '" + folder
-                        + "': " + std::strerror(why)};
-  }
-}
-
-void require_no_checkpoints(output_place const& checkpoints, bool resumes) {
-  if (!resumes && !checkpoints.path.empty() && cohort::has_checkpoints(checkpoints.path))
-    throw usage_error{std::string(checkpoints.setting) + ": " + checkpoints.path
-                      + " contains a checkpoint: expected --resume to continue from it, or another folder"};
-}
-
-void require_same_calls(cohort::communicator& world,
-                        std::initializer_list<std::pair<char const*, bool>> settings) {
-  std::vector<cohort::shared_fact> facts;
-  for (auto const& [name, is_set] : settings) facts.push_back({name, is_set ? "set" : "not set"});
-  cohort::require_same(world, facts);
-}
-
-int launch(cohort::run_document const& run, bool preflight, int argc, char** argv,
-           std::function<int(cohort::communicator&)> const& body_of_rank, setting_names const& named) {
-  std::string const one_rank = std::string(named.ranks) + ": expected 1 with " + named.communicator + ' ';
-  std::string const not_built = std::string(named.communicator) + ": this program was built without ";
-#if !HAS_NCCL
-  if (run.ranks.communicator == "nccl") throw usage_error{not_built + "the component nccl"};
-#endif
-  cohort::communicator_settings const how{
-      .deadline = run.ranks.deadline, .heartbeat = run.ranks.heartbeat, .log = cohort::stderr_sink()};
-  int status = 0;
-  std::string communicator = run.ranks.communicator;
-  auto const body = [&](cohort::communicator& world) {
-    std::unique_ptr<cohort::communicator> between_gpus;
-#if HAS_NCCL
-    if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
-#endif
-    try {
-      if (preflight) check_hosts(between_gpus ? *between_gpus : world, run.output.checkpoints);
-      int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
-      if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
-    } catch (usage_error const& mistake) {
-      world.abort(mistake.what(), usage_status);
-      throw;
-    }
-  };
-#if HAS_TCP
-  // Cohort's variables precede launchers' variables, because `cohort run` may have been started by srun.
-  if (communicator == "auto" && std::getenv("COHORT_JOIN")) communicator = "tcp";
-#endif
-#if HAS_MPI
-  if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
-  if (communicator == "mpi" || communicator == "nccl") {
-    if (run.ranks.count > 1 && !cohort::mpi_started())
-      throw usage_error{one_rank + communicator + "; mpirun starts the ranks"};
-    int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
-    return failed != 0 ? failed : status;
-  }
-#else
-  if (communicator == "mpi" || communicator == "nccl") throw usage_error{not_built + "MPI"};
-#endif
-#if HAS_TCP
-  if (communicator == "auto" && cohort::tcp_started()) communicator = "tcp";
-  if (communicator == "tcp") {
-    if (run.ranks.count > 1) throw usage_error{one_rank + communicator + "; each process is a rank"};
-    int const failed = cohort::launch<cohort::tcp>(how, body);
-    return failed != 0 ? failed : status;
-  }
-#else
-  if (communicator == "tcp") throw usage_error{not_built + "the component tcp"};
-#endif
-  if (communicator == "auto") communicator = run.ranks.count > 1 ? "threads" : "self";
-  if (communicator == "self" && run.ranks.count > 1) throw usage_error{one_rank + "self"};
-  if (communicator == "self")
-    cohort::launch<cohort::self>(how, body);
-  else
-    cohort::launch<cohort::threads>(run.ranks.count, how, body);
-  return status;
-}
-
-std::uint64_t bytes_sent(cohort::communicator& world) {
-  std::uint64_t sum = world.sent().bytes_sent;
-  world.allreduce(std::span<std::uint64_t>(&sum, 1));
-  return sum;
-}
-
-double longest_wait(cohort::fit_report const& fitted, cohort::communicator& world) {
-  double longest = fitted.wait_seconds;
-  world.allreduce(std::span<double>(&longest, 1), cohort::reduction::maximum);
-  return longest;
-}
-
-void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
-                cohort::dataset const* test, char const* examples) {
-  if (!notice.empty()) std::puts(notice.c_str());
-  std::printf("data: %s, %lld training ", where.c_str(), static_cast<long long>(train.size()));
-  if (test) std::printf("and %lld test ", static_cast<long long>(test->size()));
-  std::printf("%s\n", examples);
-  std::fflush(stdout);
-}
-
-void resume_newest(cohort::training& training, std::string const& checkpoints) {
-  auto const from = cohort::resume(training, checkpoints);
-  if (training.world().rank() != 0) return;
-  if (from)
-    std::printf("resumed from %s, after %lld steps\n", from->c_str(),
-                static_cast<long long>(training.step()));
-  else
-    std::printf("no checkpoint in %s: starting from scratch\n", checkpoints.c_str());
-  std::fflush(stdout);
-}
-
-void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
-                  cohort::strategy_source const& strategy) {
-  cohort::communicator const& world = training.world();
-  auto const per_second = [&](double count) { return totals.seconds > 0 ? count / totals.seconds : 0; };
-  if (fitted.steps > 0)
-    std::printf("%lld steps in %.2f s, %.0f samples/s, %.0f %% waiting for data, ",
-                static_cast<long long>(fitted.steps), totals.seconds,
-                per_second(static_cast<double>(fitted.examples)), 100 * per_second(totals.wait_seconds));
-  if (world.size() > 1)
-    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                std::string(strategy_name(strategy, world)).c_str(), static_cast<double>(totals.bytes) / 1e6);
-  std::printf("checksum %s\n", training.checksum().c_str());
-  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
-      !text.empty() && fitted.steps > 0)
-    std::printf("exchange by rank 0: %s\n", text.c_str());
-}
-
-void write_totals(cohort::io::json_writer& out, cohort::training& training, cohort::fit_report const& fitted,
-                  run_totals const& totals, cohort::strategy_source const& strategy) {
-  cohort::communicator const& world = training.world();
-  double const examples = static_cast<double>(fitted.examples);
-  out.field("seconds", totals.seconds);
-  out.field("samples_per_second", totals.seconds > 0 ? examples / totals.seconds : 0);
-  out.field("wait_seconds", totals.wait_seconds).field("ranks", world.size());
-  out.field("communicator", world.name()).field("strategy", strategy_name(strategy, world));
-  out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
-  out.field("backend", training.backend()).field("steps", fitted.steps).key("loss");
-  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
-  out.field("checksum", training.checksum());
-}
-
-int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving) {
-  if (!saving || saving->failures() == 0) return 0;
-  if (training.world().rank() == 0)
-    std::fprintf(stderr, "%lld checkpoints could not be saved (%s); %s%s\n",
-                 static_cast<long long>(saving->failures()),
-                 saving->last_error().empty() ? "the last one was" : saving->last_error().c_str(),
-                 saving->newest().empty() ? "this run has saved none" : "the newest one is ",
-                 saving->newest().c_str());
-  return saving->last_error().empty() ? 0 : 1;
-}
-
-namespace {
-
-/// Returns an upper bound of the size of a rank's separate file in a checkpoint, without metadata and the
-/// states of recurrent layers.
-std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::run_memory const& memory) {
-  std::uint64_t const array = memory.parameters, replica = array + memory.optimizer_state;
-  // A message has at most 2 bits per element; top-k also sends values.
-  auto const sharing_bytes = [&](cohort::sharing_settings const& settings, double density) {
-    double const messages = settings.max_staleness == cohort::unbounded
-                                ? 1  // received steps that are not applied yet
-                                : settings.max_staleness * (2.0 / 32 + density);
-    double const residual = 1;
-    return replica + static_cast<std::uint64_t>((residual + messages) * static_cast<double>(array));
-  };
-  return std::visit(
-      [&]<class T>(T const& how) -> std::uint64_t {
-        if constexpr (std::is_same_v<T, cohort::allreduce>)
-          return how.wire == cohort::element_type::bf16 ? array : 0;        // the rounding errors
-        else if constexpr (std::is_same_v<T, cohort::parameter_averaging>)  // velocity, pending mean
-          return replica + (how.outer.is_plain() ? 0 : 2 * array) + (how.overlap ? 2 * array : 0);
-        else if constexpr (std::is_same_v<T, cohort::threshold_sharing>)
-          return sharing_bytes(how.settings, 0);
-        else if constexpr (std::is_same_v<T, cohort::top_k_sharing>)
-          return sharing_bytes(how.settings, how.density);
-        else
-          return 0;
-      },
-      strategy);
-}
-
-}  // namespace
-
-void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
-               cohort::run_document const& run) {
-  std::string const& checkpoints = run.output.checkpoints;
-  int const keep = run.output.keep;
-  cohort::preflight_settings what;
-  if (!checkpoints.empty()) {
-    what.folder = writable_folder(checkpoints, true).string();
-    // A new checkpoint is complete before the oldest one is removed. A resumed run starts with existing
-    // checkpoints.
-    cohort::run_memory const memory = training.memory_of(train, how);
-    auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
-    std::uint64_t bytes = rank_file_bytes(run.strategy, memory);
-    if (training.world().rank() == 0) bytes += memory.parameters + memory.optimizer_state;  // the shared file
-    what.disk = static_cast<std::uint64_t>(keep + 1 - present) * bytes;
-  }
-  print_preflight(training.world(), "the run on ", preflight_fit(training, train, how, what));
-}
-
-int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
-  auto const step = static_cast<long long>(training.step());
-  bool const prints = training.world().rank() == 0;
-  if (saving && saving->newest_step() == training.step()) {
-    if (prints) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
-    return cohort::communicator_exit_status;
-  }
-  if (!prints) return 1;
-  std::string const reason = saving ? saving->last_error() : "--checkpoints is not set";
-  std::string const older = !saving || saving->newest().empty()
-                                ? "no checkpoint was saved"
-                                : "the newest checkpoint, " + saving->newest() + ", is "
-                                      + std::to_string(step - saving->newest_step()) + " steps older";
-  std::fprintf(stderr, "stopped after %lld steps, state not saved: %s; %s\n", step, reason.c_str(),
-               older.c_str());
-  return 1;
-}
-
 void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }
 
 namespace {
@@ -685,7 +343,7 @@ int guarded(program_text const& text, options const& defaults, cohort::training_
       std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
     }
-    check_master(chosen.master);
+    apply_cluster_flags(chosen);
     return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);
@@ -704,25 +362,27 @@ int guarded(program_text const& text, options const& defaults, cohort::training_
 int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
               std::function<int(options const&, cohort::communicator&)> const& body) {
   return guarded(text, defaults, {}, argc, argv, [&](options const& chosen) {
-    return launch(chosen.run, chosen.preflight, argc, argv, [&](cohort::communicator& world) {
+    auto const run_rank = [&](cohort::communicator& world) {
       require_outputs(chosen, world);
       return body(chosen, world);
-    });
+    };
+    return launch(chosen.run, chosen.preflight, run_rank, flag_names);
   });
 }
 
 int run(program const& what, int argc, char** argv) {
   return guarded(what.text, what.defaults, what.original, argc, argv, [&](options const& chosen) {
-    factory_for(chosen.run.backend);  // throws before any work starts
+    require_backend(chosen.run.backend, flag_names);  // throws before any work starts
     // The data is loaded after the ranks have joined: if a host has no data, all ranks then end at once, with
     // the same exit status. Ranks that are threads share the data.
     std::optional<sets> data;
     std::once_flag is_loaded;
-    return launch(chosen.run, chosen.preflight, argc, argv, [&](cohort::communicator& world) {
+    auto const body = [&](cohort::communicator& world) {
       require_outputs(chosen, world);
       std::call_once(is_loaded, [&] { data.emplace(what.data(chosen)); });
       return run_rank(what, chosen, world, *data);
-    });
+    };
+    return launch(chosen.run, chosen.preflight, body, flag_names);
   });
 }
 

@@ -58,6 +58,9 @@ class lenet_mnist(unittest.TestCase):
         text = page.read_text(encoding="utf-8")
         for part in ('"title":"lenet_mnist', '"loss":[["loss of rank 0",', '"confusion":[[', '"activations":', '"conv2d"', "</html>"):
             self.assertIn(part, text)
+        curves = json.loads(re.search(r'"metrics":(\[\[.*?\]\]\]\])', text)[1])
+        self.assertEqual([(name, len(points)) for name, _, points in curves], [("accuracy", shown["epochs"])])  # from the first epoch on
+        self.assertAlmostEqual(curves[0][1], shown["accuracy"], delta=1e-6)
         self.assertAlmostEqual(shown["accuracy"], plain["accuracy"], delta=0.1)
         for tag in (b"validation/accuracy", b"train/loss", b"update_ratio/"):
             self.assertIn(tag, files[0].read_bytes())  # a run of a few steps

@@ -18,7 +18,7 @@ class master_address(unittest.TestCase):
 
     def test_must_be_an_address_of_the_host_of_rank_0(self):
         self.assertIn("2 ranks over mpi", self.run_with("127.0.0.1", 0).stdout)
-        self.assertIn("tiny_imagenet: --masterIP: expected an address of rank 0's host, the first one in mpirun's list of hosts, got "
+        self.assertIn("tiny_imagenet: --masterIP: expected an address of rank 0's host, the first one in the launcher's list of hosts, got "
                       "'192.0.2.1'", self.run_with("192.0.2.1", 2).stderr)  # an address for documentation, RFC 5737
 
 

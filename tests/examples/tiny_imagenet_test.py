@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# needs: onednn image
+# needs: onednn image tcp
 # tools: cohort
 # label: slow
 """File batches of cohort data pack, and the program that trains from them."""
+import json
+import socket
+import subprocess
 import unittest
 
 import reference_program as program
@@ -65,12 +68,31 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
             self.assertRegex(program.run("cohort", "data", "pack", *arguments, expect=code).stderr, "^cohort data: .*\n$")
 
-    def test_a_master_address_is_refused_without_mpirun(self):
-        flags = ("--dataPath", self.packed, "--batch", "14", "--epochs", "0")
-        done = program.run(self.name, *flags, "--masterIP", "127.0.0.1", expect=2)
-        self.assertEqual(done.stderr.splitlines()[-1],
-                         "tiny_imagenet: --masterIP: expected ranks that mpirun starts, got none; there is no master process: name the "
-                         "hosts in mpirun's list instead, as in mpirun -n 2 --host HOST:1,HOST:1 PROGRAM, or use --ranks on one host")
+    def test_processes_meet_at_the_master_address(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        reports = [self.folder / f"{k}.json" for k in range(2)]
+        flags = ("--dataPath", self.packed, "--batch", "7", "--epochs", "0", "--masterIP", "127.0.0.1", "--port", port, "--numNodes", 2,
+                 "--networkMask", "127.0.0.0/8")
+        jobs = [subprocess.Popen([program.EXAMPLES / self.name, *map(str, flags), "--json", report], stdout=subprocess.DEVNULL)
+                for report in reports]
+        self.assertEqual([job.wait(program.LONGEST) for job in jobs], [0, 0])
+        written = [json.loads(report.read_text(encoding="utf-8")) for report in reports if report.exists()]
+        self.assertEqual([(report["communicator"], report["ranks"]) for report in written], [("tcp", 2)])
+
+    def test_a_launcher_needs_the_host_of_rank_0_as_master(self):
+        flags = ("--dataPath", self.packed, "--batch", "7", "--epochs", "0", "--masterIP")
+        started = ("run", "-n", 2, program.EXAMPLES / self.name, *flags)
+        self.assertIn("2 ranks over tcp", program.run("cohort", *started, "127.0.0.1").stdout)
+        self.assertIn("--masterIP: expected an address of rank 0's host, the first one in the launcher's list of hosts, got '192.0.2.1'",
+                      program.run("cohort", *started, "192.0.2.1", expect=2).stderr)  # an address for documentation, RFC 5737
+
+    def test_refuses_incomplete_flags_of_a_cluster(self):
+        refused = program.run(self.name, "--masterIP", "127.0.0.1", expect=2).stderr
+        self.assertIn("--masterIP: expected --numNodes N as well, the number of processes, got none; start the program once on each host, "
+                      "or use a launcher", refused)
+        self.assertIn("--numNodes: expected --masterIP HOST as well, got none", program.run(self.name, "--numNodes", 2, expect=2).stderr)
 
     def test_a_folder_without_file_batches_is_refused(self):
         self.assertIn("no file batches found",

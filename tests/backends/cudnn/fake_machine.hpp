@@ -44,6 +44,7 @@ struct fake_machine : fake_compiler {
   CUresult retain = CUDA_SUCCESS;
   std::atomic<CUresult> work = CUDA_SUCCESS;  // result of querying a stream
   int gpus = 1;
+  int selected = -1;     // number on the machine of the GPU that was selected last
   bool one_gpu = false;  // the same GPU for every caller; otherwise each gets another
   std::string name = "Pretended GPU";
   int major = 9, minor = 0;
@@ -110,6 +111,23 @@ struct fake_machine : fake_compiler {
             }};
   }
 
+  /// The numbers of the GPUs that the driver shows to this process: those in CUDA_VISIBLE_DEVICES up to the
+  /// first one that does not exist, or all.
+  std::vector<int> visible_gpus() const {
+    std::vector<int> numbers;
+    char const* list = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (!list)
+      for (int k = 0; k < gpus; ++k) numbers.push_back(k);
+    while (list && *list) {
+      char* end = nullptr;
+      long const number = std::strtol(list, &end, 10);
+      if (end == list || number < 0 || number >= gpus) break;
+      numbers.push_back(static_cast<int>(number));
+      list = *end == ',' ? end + 1 : end;
+    }
+    return numbers;
+  }
+
   detail::driver_functions driver{};
   detail::nvrtc_functions nvrtc{};
   detail::cublaslt_functions blas{};
@@ -146,12 +164,15 @@ struct fake_machine : fake_compiler {
     };
     driver.init = [](unsigned) { return now->init; };
     driver.device_count = [](int* count) {
-      *count = now->gpus;
+      *count = static_cast<int>(now->visible_gpus().size());
       return CUDA_SUCCESS;
     };
     driver.device = [](CUdevice* device, int number) {
       *device = number;
-      return number < now->gpus ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+      std::vector<int> const visible = now->visible_gpus();
+      if (number < 0 || number >= static_cast<int>(visible.size())) return CUDA_ERROR_INVALID_DEVICE;
+      now->selected = visible[static_cast<std::size_t>(number)];
+      return CUDA_SUCCESS;
     };
     driver.device_name = [](char* name, int bytes, CUdevice) {
       std::strncpy(name, now->name.c_str(), static_cast<std::size_t>(bytes));

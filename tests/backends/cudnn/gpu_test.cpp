@@ -58,6 +58,21 @@ TEST_F(gpu, is_selected_by_the_local_rank) {
   EXPECT_EQ(taken("SLURM_LOCALID", "-7"), "Pretended GPU, number 0 of 3");
 }
 
+TEST_F(gpu, of_a_rank_is_the_only_visible_device) {
+  machine.gpus = 3;
+  auto const selected = [&](char const* rank, char const* device) {  // as cohort run --devices starts it
+    cohort_test::with_variable const local_rank("COHORT_LOCAL_RANK", rank);
+    cohort_test::with_variable const visible("CUDA_VISIBLE_DEVICES", device);
+    detail::gpu const found(machine.source());
+    EXPECT_EQ(found.name(), "Pretended GPU");
+    return machine.selected;
+  };
+  EXPECT_EQ(selected("0", "0"), 0);
+  EXPECT_EQ(selected("1", "2"), 2);
+  cohort_test::with_variable const unknown("CUDA_VISIBLE_DEVICES", "3");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is 3");
+}
+
 TEST_F(gpu, reports_a_driver_that_cannot_be_loaded) {
   machine.libraries.erase("libcuda.so.1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
