@@ -826,7 +826,8 @@ TEST(run_document, refuses_fields_that_do_not_fit_the_images) {
   run.set("training.class_weights", "balanced", "test");
   EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("training.class_weights"),
             std::string::npos);
-  run.set("data", R"({"images": {"folder": "photos", "bad": "skip"}})", "test");
+  run.set("data.images.mixup", "0", "test");
+  run.set("data.images.bad", "skip", "test");
   EXPECT_NO_THROW(run.check());
   run.set("output.predictions", "test.csv", "test");
   EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("damaged examples"), std::string::npos);
