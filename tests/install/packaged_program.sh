@@ -37,7 +37,7 @@ for command in cc c++ cmake mpirun; do
 done
 if ldconfig -p | grep -q 'libmpi[.]so'; then echo "FAILED: expected a machine without MPI"; exit 1; fi
 cohort --version
-step "python3, to write the data" install python3-minimal
+step "python3, to write the data" install python3
 
 python3 - <<'PYTHON'
 import math, os, random, struct, zlib
