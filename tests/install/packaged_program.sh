@@ -86,7 +86,7 @@ version: 1
 network:
   layers:
     - input: [1, 16, 16]
-    - conv2d: {filters: 8, kernel: 3, padding: 1}
+    - conv2d: {filters: 8, kernel: 3, padding: same}
     - relu
     - max_pool: {window: 2}
     - flatten
