@@ -9,6 +9,8 @@
 /// The part of caffe.proto that contains parameters: NetParameter of a .caffemodel.
 namespace cohort::detail {
 
+class protobuf_reader;
+
 /// BlobProto. `is_legacy`: the shape is given by num, channels, height and width.
 struct caffe_blob {
   std::vector<std::int64_t> dims{};
@@ -22,6 +24,11 @@ struct caffe_trained_layer {
   std::string type{};
   std::vector<caffe_blob> blobs{};
 };
+
+/// Reads a BlobProto to its end.
+///
+/// Errors    data_error if the number of values differs from the shape.
+caffe_blob read_blob(protobuf_reader& reader);
 
 /// Reads the layers of a .caffemodel that have parameters. `file`: its name, for errors.
 ///

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cohort/caffe/caffe_transform.hpp>
+#include <cohort/caffe/detail/caffe_weights.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cstddef>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace cohort {
 
@@ -85,23 +87,9 @@ caffe_mean caffe_mean::read(std::string const& path) {
 
 caffe_mean caffe_mean::parse(std::string_view bytes, std::string const& where) {
   detail::protobuf_reader in(bytes, where, "cannot read the mean file");
-  caffe_mean result;
-  std::vector<std::int64_t> old(4, 0), dims;
-  bool has_shape = false;
-  std::vector<double> doubles;
-  while (in.next()) {
-    if (in.field() >= 1 && in.field() <= 4) old[in.field() - 1] = in.integer();
-    if (in.field() == 5) in.append_to(result.values);
-    if (in.field() == 8) in.append_to(doubles);
-    if (in.field() == 7) {
-      has_shape = true;
-      detail::protobuf_reader extents(in, "shape");
-      while (extents.next())
-        if (extents.field() == 1) extents.append_to(dims);
-    }
-  }
-  for (double const value : doubles) result.values.push_back(static_cast<float>(value));
-  result.extents = detail::image_extents(has_shape ? dims : old, result.values.size());
+  detail::caffe_blob blob = detail::read_blob(in);
+  caffe_mean result{.extents = detail::image_extents(blob.dims, blob.values.size())};
+  result.values = std::move(blob.values);
   if (result.extents.rank == 0)
     throw data_error({.what = "a mean file does not contain one image",
                       .where = where,

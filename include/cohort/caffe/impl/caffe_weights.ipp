@@ -7,13 +7,8 @@
 
 namespace cohort::detail {
 
-namespace {
-
-constexpr std::size_t most_trained_layers = std::size_t{1} << 16;
-
-/// BlobProto: shape 7, data 5, double_data 8; num, channels, height and width 1 to 4.
-caffe_blob read_blob(protobuf_reader const& parent, std::int64_t index) {
-  protobuf_reader reader(parent, "blobs", index);
+// BlobProto: shape 7, data 5, double_data 8; num, channels, height and width 1 to 4.
+caffe_blob read_blob(protobuf_reader& reader) {
   caffe_blob result;
   std::vector<std::int64_t> legacy(4, 0);
   std::vector<double> doubles;
@@ -54,6 +49,10 @@ caffe_blob read_blob(protobuf_reader const& parent, std::int64_t index) {
   return result;
 }
 
+namespace {
+
+constexpr std::size_t most_trained_layers = std::size_t{1} << 16;
+
 /// LayerParameter: name 1, type 2, blobs 7. V1LayerParameter: layer 1 (V0), name 4, type 5, blobs 6.
 caffe_trained_layer read_layer(protobuf_reader const& parent, bool is_v1, std::int64_t index,
                                std::size_t& blobs) {
@@ -67,7 +66,8 @@ caffe_trained_layer read_layer(protobuf_reader const& parent, bool is_v1, std::i
     if (field == (is_v1 ? 5U : 2U)) result.type = is_v1 ? caffe_type_of_v1(reader.integer()) : reader.bytes();
     if (field == (is_v1 ? 6U : 7U)) {
       if (++blobs > most_trained_layers) reader.refuse("at most 65536 blobs", "more");
-      result.blobs.push_back(read_blob(reader, static_cast<std::int64_t>(result.blobs.size())));
+      protobuf_reader blob(reader, "blobs", static_cast<std::int64_t>(result.blobs.size()));
+      result.blobs.push_back(read_blob(blob));
     }
   }
   return result;
