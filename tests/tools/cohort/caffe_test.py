@@ -14,27 +14,13 @@ import unittest
 import lmdb
 import numpy
 
-sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "golden"))
+sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "golden", "tools/cohort"))
 import caffe_curves  # noqa: E402
 import reference_program  # noqa: E402
+from protobuf_fields import content, integer, varint  # noqa: E402
 
 GOLDEN = {line.split()[0]: [float(word) for word in line.split()[1:]]
           for line in pathlib.Path(caffe_curves.__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()}
-
-
-def varint(value):
-    text = b""
-    while value >= 128:
-        text, value = text + bytes([value % 128 + 128]), value // 128
-    return text + bytes([value])
-
-
-def integer(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def content(field, value):
-    return varint(field << 3 | 2) + varint(len(value)) + value
 
 
 def datum(pixels, label):

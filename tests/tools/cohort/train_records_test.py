@@ -15,8 +15,9 @@ import unittest
 
 import lmdb
 
-sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "records"))
+sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "records", "tools/cohort"))
 import reference_program as program  # noqa: E402
+from protobuf_fields import content as text, integer, varint  # noqa: E402
 from webdataset_python_test import crc32c  # noqa: E402
 
 LAYERS = [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]
@@ -28,21 +29,6 @@ def pictures(count, seed):
     numbers = random.Random(seed)
     for i in range(count):
         yield bytes(150 * (i % 2) + numbers.randrange(60) for _ in range(3 * PIXELS)), i % 2
-
-
-def varint(value):
-    text = b""
-    while value >= 128:
-        text, value = text + bytes([value % 128 + 128]), value // 128
-    return text + bytes([value])
-
-
-def integer(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def text(field, content):
-    return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def planes(pixels, order):
