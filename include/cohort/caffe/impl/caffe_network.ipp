@@ -217,7 +217,7 @@ void expect_layer_fields(prototxt_message const& layer, caffe_state const& state
                  "the network's phase, or include rules", quote_for_error(layer.text("phase")));
 }
 
-/// Returns the inputs that the network declares by fields of its own as an Input layer.
+/// Returns an Input layer with the inputs that fields of the network declare.
 std::optional<caffe_layer> declared_inputs(prototxt_message const& net) {
   std::vector<std::string> const names = net.texts("input");
   if (names.empty()) return {};
