@@ -34,7 +34,7 @@ class strict : public testing::EmptyTestEventListener {
       for (int p = 0; p < result.total_part_count(); ++p) {
         if (!result.GetTestPartResult(p).skipped()) continue;
         std::string const reason = result.GetTestPartResult(p).message();
-        std::printf("skipped: %s.%s: %s\n", test.test_suite_name(), test.name(), reason.c_str());
+        std::printf("case skipped: %s.%s: %s\n", test.test_suite_name(), test.name(), reason.c_str());
         has_reason = true;
         is_listed = is_listed && std::ranges::any_of(accepted, [&](auto part) {
                       return reason.find(part) != reason.npos;

@@ -28,7 +28,7 @@ def status_of(result):
     """Prints what is wrong with the cases that have not run. Returns the exit status."""
     failed = not result.wasSuccessful()
     for case, reason in result.skipped:
-        print(f"skipped: {case}: {reason}", file=sys.stderr)
+        print(f"case skipped: {case}: {reason}", file=sys.stderr)
         if not any(part in reason for part in ACCEPTED):
             print(f"{case} was skipped for a reason that tests/accepted_skips.inc does not list", file=sys.stderr)
             failed = True

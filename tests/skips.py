@@ -18,7 +18,7 @@ def reasons_of(log):
     parts = BEGINNING.split(log)[1:]
     counts, others = collections.Counter(), []
     for name, text in zip(parts[::2], parts[1::2]):
-        for line in set(re.findall(r"^skipped: (.+)", text, re.MULTILINE)):  # every rank prints them
+        for line in set(re.findall(r"^case skipped: (.+)", text, re.MULTILINE)):  # every rank prints them
             reason = next((part for part in run_python.ACCEPTED if part in line), None)
             if reason is None:
                 others.append(f"{name}: {line}")

@@ -27,16 +27,17 @@ LOG = """Start testing: Nov 28 18:28 UTC
 1/2 Testing: a
 Output:
 ----------------------------------------------------------
-skipped: x.y: this processor has no bf16 instructions
-skipped: x.y: this processor has no bf16 instructions
-skipped: x.z: this processor has no bf16 instructions
+case skipped: x.y: this processor has no bf16 instructions
+case skipped: x.y: this processor has no bf16 instructions
+case skipped: x.z: this processor has no bf16 instructions
 <end of output>
 ----------------------------------------------------------
 
 2/2 Testing: b
 Output:
 ----------------------------------------------------------
-the text skipped: is not at the beginning
+the text case skipped: is not at the beginning
+skipped: a damaged example, as a program reports it
 {}
 <end of output>
 ----------------------------------------------------------
@@ -45,7 +46,7 @@ the text skipped: is not at the beginning
 
 class run_python(unittest.TestCase):
     def test_exits_with_the_status_of_the_cases(self):
-        for body, status, said in ((GOOD, 0, "OK"), (GOOD + BAD, 1, "FAILED"), (GOOD + BF16, 0, "skipped: test_c"), (BF16, 77, "skipped: test_c"),
+        for body, status, said in ((GOOD, 0, "OK"), (GOOD + BAD, 1, "FAILED"), (GOOD + BF16, 0, "case skipped: test_c"), (BF16, 77, "case skipped: test_c"),
                                    (GOOD + NOWHERE, 77, "this processor has no bf16 instructions"), (GOOD + OTHER, 1, "does not list"), (BF16 + OTHER, 1, "does not list"),
                                    ("    pass\n", 1, "no case has run")):
             with self.subTest(body), tempfile.TemporaryDirectory() as folder:
@@ -70,12 +71,12 @@ class a_summary(unittest.TestCase):
         self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, []))
 
     def test_fails_if_a_case_is_skipped_for_an_unlisted_reason(self):
-        counts, others = skips.reasons_of(LOG.format("skipped: p.q: no luck"))
+        counts, others = skips.reasons_of(LOG.format("case skipped: p.q: no luck"))
         self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, ["b: p.q: no luck"]))
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder, "Testing/Temporary/LastTest.log")
             log.parent.mkdir(parents=True)
-            for said, status in (("nothing", 0), ("skipped: p.q: no luck", 1)):
+            for said, status in (("nothing", 0), ("case skipped: p.q: no luck", 1)):
                 log.write_text(LOG.format(said), encoding="utf-8")
                 done = subprocess.run([sys.executable, FOLDER / "skips.py", folder], capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, status, done.stderr)

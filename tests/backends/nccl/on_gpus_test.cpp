@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     std::string const why = missing();
     failed = run_tests_on_every_rank(ranks.rank());
     if (failed != 0 || why.empty()) return;
-    std::printf("skipped: all cases: %s\n", why.c_str());
+    std::printf("case skipped: all: %s\n", why.c_str());
     failed = 77;  // which CTest reports as skipped
   });
   return failed != 0 ? failed : status;
