@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/execution/partition.hpp>
 #include <cohort/plan/batch_statistics.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
@@ -34,6 +35,12 @@ class gradient_parts {
   /// After     the first part holds the sum, the others hold zeros.
   /// Cost      reads and writes each part once.
   void sum(bucket const& b);
+  /// Frees memory of the bucket's elements that no rank-local code reads until the next backward: those of all parts
+  /// but the first, and those of the first part outside the slices `kept` of the bucket's arena range (none if
+  /// `kept` is empty). Their values become unspecified.
+  ///
+  /// Before    sum() was called.
+  void free_others(bucket const& b, std::span<index_slice const> kept);
   /// The first part: an arena.
   std::byte* first() const { return parts_[0]; }
 

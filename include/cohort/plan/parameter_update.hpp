@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/plan/detail/parameter_rules.hpp>
@@ -16,6 +17,7 @@ namespace cohort {
 /// One worker's share of an update with the sum of the gradient parts.
 ///
 /// `which`: the parameters to update: all or, if parameter_update::can_update_ranges(), a part of them.
+/// `first_phase`: the phases before this phase have been measured.
 struct update_request {
   int worker = 0;
   int workers = 1;
@@ -23,12 +25,37 @@ struct update_request {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   parameter_range which{};
+  int first_phase = 0;
+};
+
+/// The elements of the arenas that one of several ranks updates. This rank has the optimizers' state of these
+/// elements only.
+///
+/// Shapes    disjoint ranges of an arena in ascending order. Each range contains a block of norms
+///           (arena_sums) completely, or not at all.
+using state_shard = std::vector<parameter_set::arena_range>;
+
+/// Exchanges of the ranks among which an update is sharded. One worker of each rank calls them in the same
+/// order.
+class shard_exchange {
+ public:
+  virtual ~shard_exchange() = default;
+  /// Replaces each number with its maximum over all ranks.
+  virtual void find_maxima(std::span<double> numbers) = 0;
+  /// Replaces the parameters that other ranks have updated with these ranks' values.
+  virtual void gather(parameter_set& parameters) = 0;
+  /// Copies a state array of all ranks to an arena. `own`: this rank's elements. `arena`: null on a rank that gets
+  /// nothing; either all ranks or rank 0 alone get the arena. Elements outside all shards are unchanged.
+  virtual void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
+                       bool on_all_ranks) = 0;
 };
 
 /// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena with the master's size and layouts. With `average_decay`, the last
-///           one is the moving average of the trained parameters; for the formula, see training_settings.
+///           one is the moving average of the trained parameters; for the formula, see training_settings. With
+///           a shard, each state array except the average has the elements of the shard's ranges only, without
+///           gaps, and the parameters of the ranges are updated only.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
 ///           constrains(workers), all wait again and call constrain with the request.
@@ -38,11 +65,21 @@ struct update_request {
 ///           the result does not depend on the number of workers.
 class parameter_update {
  public:
-  parameter_update(parameter_set& parameters, optimizer_settings const& settings, double average_decay = 0);
+  parameter_update(parameter_set& parameters, optimizer_settings const& settings, double average_decay = 0,
+                   std::optional<state_shard> shard = std::nullopt);
 
   int state_arrays() const { return static_cast<int>(state_.size()); }
-  /// State array k: an arena.
+  /// State array k: an arena, or the elements of the shard.
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  /// Returns whether this rank updates the ranges of shard() only, and has only their state.
+  bool is_sharded() const { return is_sharded_; }
+  state_shard const& shard() const { return shard_; }
+  /// Returns whether state array k is an arena.
+  bool is_whole(int k) const { return !is_sharded_ || (average_decay_ > 0 && k + 1 == state_arrays()); }
+  /// Copies the elements of state array k from an arena.
+  void set_state(int k, std::byte const* arena);
+  /// Sets the elements of an arena to the initial values of state array k, which is not the average.
+  void fill_initial(int k, std::byte* arena) const;
   /// The moving average of the trained parameters; null without average_decay.
   std::byte* average() const { return average_decay_ > 0 ? state_.back() : nullptr; }
   /// Copies the parameters to the average, after the parameters were loaded.
@@ -59,14 +96,27 @@ class parameter_update {
   /// zero.
   void reset();
 
-  /// Performs a worker's share of one update. `wait` is a barrier of all workers.
+  /// Performs a worker's share of one update. `wait` is a barrier of all workers. `ranks`: not null only
+  /// with a shard; worker 0 calls it.
   template <class Wait>
-  void run(update_request const& request, Wait wait) {
-    for (int phase = 0; phase < phases(request.workers); ++phase) {
+  void run(update_request const& request, Wait wait, shard_exchange* ranks = nullptr) {
+    for (int phase = request.first_phase; phase < phases(request.workers); ++phase) {
       measure(phase, request);
+      wait();
+      if (!ranks) continue;
+      if (request.worker == 0) {
+        ranks->find_maxima(sums_of(phase));
+        set_sums(phase);
+      }
       wait();
     }
     apply(request);
+    if (ranks) {
+      wait();
+      if (request.worker == 0) ranks->gather(parameters_);
+      wait();
+      update_whole_average(request);
+    }
     if (!constrains(request.workers)) return;
     wait();
     constrain(request);
@@ -77,8 +127,12 @@ class parameter_update {
   bool can_update_ranges() const { return norm_phases() == 0 && !has_constraints(); }
 
   /// Number of phases that measure norms of whole tensors before apply: norms of gradients, then of steps. 0
-  /// for one worker, because apply then measures the norms.
-  int phases(int workers) const { return workers == 1 ? 0 : norm_phases(); }
+  /// for one worker without a shard, because apply then measures the norms.
+  int phases(int workers) const { return workers == 1 && !is_sharded_ ? 0 : norm_phases(); }
+  /// With a shard: the sums of a phase over this rank's blocks, zeros for other blocks, and one more number for
+  /// the caller. set_sums replaces the sums of the phase with these numbers.
+  std::span<double> sums_of(int phase);
+  void set_sums(int phase);
 
   /// Performs a worker's share of a phase.
   void measure(int phase, update_request const& request);
@@ -87,9 +141,9 @@ class parameter_update {
   void apply(update_request const& request);
 
   bool has_constraints() const { return !constrained_.empty(); }
-  /// Returns whether constrain must be called after apply. False for one worker, because apply then calls
-  /// constrain.
-  bool constrains(int workers) const { return workers > 1 && has_constraints(); }
+  /// Returns whether constrain must be called after apply. False for one worker without a shard, because apply
+  /// then calls constrain.
+  bool constrains(int workers) const { return (workers > 1 || is_sharded_) && has_constraints(); }
 
   /// Performs a worker's share of the constraints, and updates the average of the constrained parameters.
   void constrain(update_request const& request);
@@ -102,6 +156,30 @@ class parameter_update {
 
  private:
   using scope = gradient_normalisation::scope;
+
+  /// A range of the shard: `n` elements from `offset` in an arena and from `packed` in a state array.
+  struct packed_range {
+    std::size_t offset, packed, n;
+  };
+  /// Calls use(shift, begin, n) for the elements [first, last) of a state array: n elements from `begin` of the
+  /// state array are those from begin + shift of an arena.
+  template <class Use>
+  void each_range(std::size_t first, std::size_t last, Use use) const {
+    for (packed_range const& part : ranges_) {
+      std::size_t const begin = std::max(first, part.packed), end = std::min(last, part.packed + part.n);
+      if (begin < end) use(part.offset - part.packed, begin, end - begin);
+    }
+  }
+  /// The parts from element `shift` on.
+  std::span<std::byte* const> shifted(std::span<std::byte* const> parts, std::size_t shift,
+                                      std::span<std::byte*> memory) const;
+  std::vector<detail::arena_sums*> sums_in(int phase);
+  void update_whole_average(update_request const& request);
+  /// Returns whether the update of parameter p also writes its rounded copy. With a shard, the next step makes
+  /// the copies, after all ranks' parameters were gathered.
+  bool writes_copy(int p) const;
+  void apply_range(update_request const& request, double whole, std::size_t shift, std::size_t first,
+                   std::size_t last);
 
   int norm_phases() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
 
@@ -119,8 +197,11 @@ class parameter_update {
   /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
-  /// Updates the average of parameter elements [begin, begin + n) of the arenas after this step.
-  void update_average(std::int64_t step, std::size_t begin, std::size_t n);
+  /// Updates the average of the parameters without constraints among elements [first, last) of the arenas after
+  /// this step.
+  void update_average(std::int64_t step, std::size_t first, std::size_t last);
+  /// Updates the average of elements [begin, begin + n).
+  void update_average_of(std::int64_t step, std::size_t begin, std::size_t n);
 
   /// Performs a thread's part of a worker's share: part `thread` of `threads`. `whole`: as in factor.
   void apply_rules(update_request const& request, double whole, int thread, int threads);
@@ -154,6 +235,11 @@ class parameter_update {
   arena_passes& passes_;
   optimizer_settings settings_;
   detail::parameter_rules rules_;
+  bool is_sharded_;
+  state_shard shard_;
+  std::vector<packed_range> ranges_{};  // of the shard, or one range of all elements
+  std::size_t state_elements_ = 0;      // of a state array
+  std::vector<double> numbers_{};       // see sums_of
   double rate_factor_ = 1;
   double average_decay_;
   std::vector<buffer> arrays_;

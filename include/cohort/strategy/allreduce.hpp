@@ -12,6 +12,10 @@ namespace cohort {
 /// repair: continue with rank 0's parameters.
 enum class when_diverged { stop, repair };
 
+/// Arrays of which each rank has only a part. optimizer_state: the optimizers' state; each rank updates its part
+/// of the parameters. gradients: also the gradients, after the ranks' sums.
+enum class shard { nothing, optimizer_state, gradients };
+
 /// Uses the mean of all ranks' gradients for every update.
 ///
 ///     P = 4         rank 0    rank 1    rank 2    rank 3
@@ -37,7 +41,13 @@ enum class when_diverged { stop, repair };
 ///           `overlap_next_forward`: the sums of the last layers may be late, that is, still pending while
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
 ///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
-///           of late buckets.
+///           of late buckets. `shard`: see below.
+/// Shards    with `shard`, the update is between the two halves of each allreduce: each rank sums its parts of
+///           the gradients (parts_of_allreduce), updates these parts of the parameters, and gathers the parts
+///           of the other ranks. Requires the same layout on all ranks, and arenas in the processor's memory.
+///           Buckets that are packed or summed by recursive doubling or by folded ranks are not divided.
+///           `gradients` frees the memory of other ranks' parts of a bucket when its sum is complete; at most
+///           two sums are in flight. With micro-batches, the whole gradient exists until the last backward.
 /// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
@@ -51,7 +61,9 @@ enum class when_diverged { stop, repair };
 ///           run, a broadcast of n elements per array (parameters and optimizer state); a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes. If the checksums differ
 ///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
-///           packs and waits for nothing. A resync hashes the parameters in place; ranks with different
+///           packs and waits for nothing. With `shard`, the same bytes, and for each step an allreduce of 8
+///           bytes, and of 8 bytes for each 4,096 elements if norms are needed (twice for lamb); optimizer
+///           state is not broadcast. A resync hashes the parameters in place; ranks with different
 ///           layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost. With `overlap_next_forward` the layers whose
 ///           sums were late may then lack the last step. numeric_error on all ranks if `diverged` is stop,
@@ -62,15 +74,18 @@ enum class when_diverged { stop, repair };
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics are those
 ///           of the batch of all ranks, merged in f64, also with `wire`. With one rank, the result is bitwise
 ///           equal to training without a strategy. With `wire`, the rounding errors of the sent gradients are
-///           fed back; the rounding errors of the partial sums (one per rank) are lost.
+///           fed back; the rounding errors of the partial sums (one per rank) are lost. `shard` changes no bit
+///           of parameters, state and files.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
-///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
+///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier. Shards: Rajbhandari et al., ZeRO,
+///           SC 2020.
 struct allreduce {
   int resync = 100;
   when_diverged diverged = when_diverged::stop;
   std::optional<element_type> wire{};
   bool overlap_next_forward = false;
+  cohort::shard shard = cohort::shard::nothing;
 
   /// Returns the strategy of this rank.  Order: collective.  Errors: setting_error for an invalid setting.
   std::unique_ptr<strategy> on(communicator& world) const;

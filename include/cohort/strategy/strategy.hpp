@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -163,6 +164,14 @@ class strategy {
   /// average follows the optimizers' update, so the strategy must not replace the updated parameters, unless
   /// it averages all arrays of the replica over the ranks.
   virtual bool supports_average_decay() const { return what() != exchanged::parameters; }
+
+  /// Returns the elements whose state a rank has and updates, if the optimizers' state is sharded over the ranks.
+  /// After before_update, the gradient is then defined for these elements of this rank only.
+  virtual std::optional<state_shard> shard(parameter_set const&, int /*rank*/) const { return std::nullopt; }
+  /// Returns the exchanges of an update with a shard; null without.
+  virtual shard_exchange* shard_ranks() { return nullptr; }
+  /// Returns whether the strategy frees memory of gradients outside the shard.
+  virtual bool frees_gradients() const { return false; }
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}

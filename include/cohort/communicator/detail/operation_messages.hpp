@@ -54,8 +54,9 @@ struct operation_messages {
   int rank() const { return call.ranks->rank; }
   /// Rank k modulo the number of ranks.
   int wrapped(int k) const { return (k % size() + size()) % size(); }
-  /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.
-  elements part(elements const& all, int k) const;
+  /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible at
+  /// multiples of `grain`.
+  elements part(elements const& all, int k, std::int64_t grain = 1) const;
 
   /// Start a message. At most 32 messages may be pending.
   void send(int to, std::span<std::byte const> bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/communicator/detail/allreduce_parts.hpp>
 #include <cohort/communicator/detail/folded_ranks.hpp>
 #include <cstddef>
 
@@ -21,6 +22,8 @@ namespace cohort::detail {
 ///           of two, the two ranks of each pair also send each other n bytes.
 /// Source    Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004.
 struct recursive_halving : folded_allreduce {
+  allreduce_half half = allreduce_half::both;  // `both` if ranks are folded
+
   bool advance(operation_messages& m);
   /// Half of the elements, or all if ranks are folded; 0 if the transport combines.
   std::size_t scratch_bytes(port const& through, int ranks) const;

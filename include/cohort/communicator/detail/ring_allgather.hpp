@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/detail/operation_messages.hpp>
+#include <cstdint>
 
 namespace cohort::detail {
 
@@ -31,10 +32,11 @@ bool pass_around_ring(operation_messages& m, int& step, Part part) {
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 struct ring_allgather {
   elements data{};
+  std::int64_t grain = 1;  // bounds of the parts are multiples
   int step = 0;
 
   bool advance(operation_messages& m) {
-    return pass_around_ring(m, step, [&](int k) { return bytes_in(m.part(data, k)); });
+    return pass_around_ring(m, step, [&](int k) { return bytes_in(m.part(data, k, grain)); });
   }
 };
 

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/allreduce_parts.hpp>
 #include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
-
-/// Longest message of ring_allreduce. Short messages keep the link available to operations that are started
-/// later.
-inline constexpr std::size_t longest_of_ring = std::size_t{512} << 10;  // bytes
-
-/// Number of segments, as equal as possible, which are reduced one after another.
-constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
-  std::size_t const most = longest_of_ring * static_cast<std::size_t>(ranks);
-  return std::max<std::size_t>(1, (bytes + most - 1) / most);
-}
 
 /// Ring allreduce, one segment after another. Each part of a segment is reduced on one rank, then gathered on
 /// all ranks, so all ranks get the same bits. The part of a segment that each rank sends to the next rank:
@@ -33,6 +24,7 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
 struct ring_allreduce {
   elements data{};
   reduction op = reduction::sum;
+  allreduce_half half = allreduce_half::both;
   std::size_t segment = 0;
   ring_reduce_scatter reduce{};
   ring_allgather gather{};

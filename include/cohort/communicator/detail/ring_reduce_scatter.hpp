@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/communicator/detail/operation_messages.hpp>
 #include <cstddef>
+#include <cstdint>
 
 namespace cohort::detail {
 
@@ -22,6 +23,7 @@ namespace cohort::detail {
 struct ring_reduce_scatter {
   elements data{};
   reduction op = reduction::sum;
+  std::int64_t grain = 1;  // bounds of the parts are multiples
   int step = 0;
 
   bool advance(operation_messages& m);

@@ -4,8 +4,8 @@
 
 namespace cohort::detail {
 
-elements operation_messages::part(elements const& all, int k) const {
-  return slice_of(all, part_of({0, static_cast<std::int64_t>(all.count)}, wrapped(k), size()));
+elements operation_messages::part(elements const& all, int k, std::int64_t grain) const {
+  return slice_of(all, aligned_part_of({0, static_cast<std::int64_t>(all.count)}, wrapped(k), size(), grain));
 }
 
 void operation_messages::send(int to, std::span<std::byte const> bytes) {

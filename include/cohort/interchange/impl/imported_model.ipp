@@ -100,7 +100,9 @@ bool imported_model::has_state() const {
 void imported_model::read_state(training& into) const {
   detail::training_state& run = into.state();
   parameter_set& parameters = run.parameters();
-  std::vector<std::byte*> const arrays = run.optimizer_arrays();
+  std::optional<parameter_update> copy;  // a shard is copied from whole arenas
+  if (run.update().is_sharded()) copy.emplace(parameters, run.settings.optimizer, run.settings.average_decay);
+  parameter_update& update = copy ? *copy : run.update();
   std::vector<detail::tensor_to_load> all;
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& target = parameters.table()[static_cast<std::size_t>(p)];
@@ -108,13 +110,14 @@ void imported_model::read_state(training& into) const {
     if (!found) continue;
     for (std::size_t k = 0; k < found->state.size(); ++k) {
       if (found->state[k].empty()) continue;
-      if (k >= arrays.size())
+      if (static_cast<int>(k) >= update.state_arrays())
         refuse(target.name, "the optimizer has fewer state arrays than the file",
-               std::to_string(found->state.size()), std::to_string(arrays.size()));
-      all.push_back({tensor_view(found->state[k].data(), found->dims), p, arrays[k]});
+               std::to_string(found->state.size()), std::to_string(update.state_arrays()));
+      all.push_back({tensor_view(found->state[k].data(), found->dims), p, update.state(static_cast<int>(k))});
     }
   }
   detail::write_dense(parameters, all, origin_);
+  for (int k = 0; copy && k < update.state_arrays(); ++k) run.update().set_state(k, update.state(k));
   run.position = position;
 }
 

@@ -1,17 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <cohort/plan/detail/arena_sums.hpp>
 
 namespace cohort::detail {
 
-arena_sums::arena_sums(parameter_set& parameters) : passes_(parameters.passes()), table_(parameters.table()) {
-  std::size_t first = 0;
+arena_sums::arena_sums(parameter_set& parameters)
+    : arena_sums(parameters, std::array{parameter_set::arena_range{0, parameters.arena_elements()}}) {}
+
+arena_sums::arena_sums(parameter_set& parameters, std::span<parameter_set::arena_range const> measured)
+    : passes_(parameters.passes()), table_(parameters.table()) {
   for (parameter const& p : table_) {
-    std::size_t const end = first + (p.trains() ? (p.room + chunk - 1) / chunk : 0);
-    ranges_.push_back({first, end});
-    first = end;
+    if (!p.trains()) {
+      ranges_.push_back({blocks_, blocks_, 0});
+      continue;
+    }
+    std::size_t const origin =
+        parameters.range_of(parameters.buckets()[static_cast<std::size_t>(p.bucket)]).offset;
+    std::size_t const lead = block - (p.offset - origin) % block;
+    std::size_t const count = 1 + (std::max(p.room, lead) - lead + block - 1) / block;
+    ranges_.push_back({blocks_, blocks_ + count, lead});
+    blocks_ += count;
   }
-  chunks_ = first;
-  memory_ = buffer(chunks_ * sizeof(double), passes_.results());
+  for (std::size_t p = 0; p < table_.size(); ++p)
+    for (std::size_t at = ranges_[p].first; at < ranges_[p].end; ++at) {
+      std::size_t const begin = table_[p].offset + before(p, at);
+      auto const contains = [&](parameter_set::arena_range const& one) {
+        return begin >= one.offset && begin < one.offset + one.room;
+      };
+      if (std::ranges::none_of(measured, contains)) continue;
+      ++measured_;
+      if (!runs_.empty() && runs_.back().p == p && runs_.back().end == at)
+        ++runs_.back().end;
+      else
+        runs_.push_back({p, at, at + 1});
+    }
+  memory_ = buffer(blocks_ * sizeof(double), passes_.results());
+}
+
+void arena_sums::clear_others() {
+  std::size_t at = 0;
+  auto const clear_to = [&](std::size_t end) {
+    std::fill(blocks().begin() + static_cast<std::ptrdiff_t>(at),
+              blocks().begin() + static_cast<std::ptrdiff_t>(end), 0.0);
+  };
+  for (run const& here : runs_) {
+    clear_to(here.first);
+    at = here.end;
+  }
+  clear_to(blocks_);
 }
 
 double arena_sums::of_layer(std::size_t p) const {

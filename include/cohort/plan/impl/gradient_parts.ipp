@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/plan/gradient_parts.hpp>
+#include <cohort/tensor/detail/huge_pages.hpp>
 
 namespace cohort {
 
@@ -9,6 +10,22 @@ void gradient_parts::sum(bucket const& b) {
   if (parts_.size() < 2) return;
   for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
     parameters_.passes().join(parts_, entry(p).offset, entry(p).room);
+}
+
+void gradient_parts::free_others(bucket const& b, std::span<index_slice const> kept) {
+  parameter_set::arena_range const range = parameters_.range_of(b);
+  std::size_t const width = bytes_of(parameters_.type());
+  auto const free_range = [&](std::byte* part, std::size_t first, std::size_t end) {
+    detail::free_pages(part + (range.offset + first) * width, (end - first) * width);
+  };
+  for (std::byte* const part : std::span(parts_).subspan(1)) free_range(part, 0, range.room);
+  if (kept.empty()) return;
+  std::size_t at = 0;
+  for (index_slice const& part : kept) {
+    free_range(parts_[0], at, static_cast<std::size_t>(part.first));
+    at = static_cast<std::size_t>(part.first + part.count);
+  }
+  free_range(parts_[0], at, range.room);
 }
 
 void gradient_parts::pack(bucket const& b, std::byte* dense) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/partition.hpp>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <utility>
@@ -10,24 +11,31 @@
 namespace cohort {
 
 parameter_update::parameter_update(parameter_set& parameters, optimizer_settings const& settings,
-                                   double average_decay)
+                                   double average_decay, std::optional<state_shard> shard)
     : parameters_(parameters),
       passes_(parameters.passes()),
       settings_(settings),
       rules_(parameters.table(), settings),
+      is_sharded_(shard.has_value()),
+      shard_(is_sharded_ ? std::move(*shard) : state_shard{{0, parameters.arena_elements()}}),
       average_decay_(average_decay) {
   settings.check();
   require_frozen();
   rules_.require_formulas(parameters.table(), passes_.space() != nullptr);
-  for (int k = 0; k < rules_.state_arrays() + (average_decay > 0 ? 1 : 0); ++k) {
-    arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
-    state_.push_back(arrays_.back().data());
+  for (parameter_set::arena_range const& part : shard_) {
+    ranges_.push_back({part.offset, state_elements_, part.room});
+    state_elements_ += part.room;
   }
+  std::size_t const width = bytes_of(parameters.type());
+  for (int k = 0; k < rules_.state_arrays(); ++k)
+    arrays_.emplace_back(state_elements_ * width, passes_.space());
+  if (average_decay > 0) arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
+  for (buffer const& array : arrays_) state_.push_back(array.data());
   if (settings.normalisation.norm() != scope::nothing || needs(detail::norm_of::gradient))
-    gradient_squares_.emplace(parameters);
-  if (needs(detail::norm_of::step)) step_squares_.emplace(parameters);
+    gradient_squares_.emplace(parameters, shard_);
+  if (needs(detail::norm_of::step)) step_squares_.emplace(parameters, shard_);
   if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
-    parameter_squares_.emplace(parameters);
+    parameter_squares_.emplace(parameters, shard_);
   std::int64_t elements = 0;
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameter const& one = parameters.table()[p];
@@ -35,29 +43,60 @@ parameter_update::parameter_update(parameter_set& parameters, optimizer_settings
       constrained_.push_back({static_cast<int>(p), elements});
       elements += one.spec.dims.elements();
     }
-  dense_ = buffer(static_cast<std::size_t>(elements) * bytes_of(parameters.type()));
+  dense_ = buffer(static_cast<std::size_t>(elements) * width);
   reset();
 }
 
 std::size_t parameter_update::bytes() const {
-  return arrays_.size() * parameters_.arena_bytes() + dense_.bytes();
+  std::size_t all = dense_.bytes();
+  for (buffer const& array : arrays_) all += array.bytes();
+  return all;
 }
 
 void parameter_update::reset() {
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     parameter const& p = parameters_.table()[index];
     optimizer_rule const& rule = rules_[index].rule;
-    for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
-      passes_.fill(state(k), p.offset, p.room, rule.initial_state(k));
+    for (packed_range const& part : ranges_) {
+      std::size_t const begin = std::max(p.offset, part.offset),
+                        end = std::min(p.offset + p.room, part.offset + part.n);
+      for (int k = 0; begin < end && is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
+        passes_.fill(state(k), begin - part.offset + part.packed, end - begin, rule.initial_state(k));
+    }
   }
   restart_average();
+}
+
+void parameter_update::fill_initial(int k, std::byte* arena) const {
+  for (std::size_t index = 0; index < rules_.size(); ++index) {
+    parameter const& p = parameters_.table()[index];
+    optimizer_rule const& rule = rules_[index].rule;
+    if (is_trained(p.spec.role) && k < rule.state_arrays())
+      passes_.fill(arena, p.offset, p.room, rule.initial_state(k));
+  }
+}
+
+void parameter_update::set_state(int k, std::byte const* arena) {
+  std::size_t const width = bytes_of(parameters_.type());
+  if (is_whole(k)) return passes_.copy(arena, state(k), parameters_.arena_bytes());
+  for (packed_range const& part : ranges_)
+    passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
 }
 
 void parameter_update::restart_average() {
   if (std::byte* const to = average()) passes_.copy(parameters_.master(), to, parameters_.arena_bytes());
 }
 
-void parameter_update::update_average(std::int64_t step, std::size_t begin, std::size_t n) {
+void parameter_update::update_average(std::int64_t step, std::size_t first, std::size_t last) {
+  for (std::size_t index = 0; index < rules_.size(); ++index) {
+    parameter const& p = parameters_.table()[index];
+    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
+    bool const waits = rules_[index].constraint != parameter_constraint();  // constrain updates the average
+    if (begin < end && p.trains() && !waits) update_average_of(step, begin, end - begin);
+  }
+}
+
+void parameter_update::update_average_of(std::int64_t step, std::size_t begin, std::size_t n) {
   // a −= u with u = (1 − d)·(a − w): a step of sgd with the gradient −(1 − d)·w and the penalty 1 − d.
   static optimizer_rule const rule = sgd{.learning_rate = 1};
   double const t = static_cast<double>(step), share = 1 - std::min(average_decay_, t / (t + 1));
@@ -72,10 +111,10 @@ void parameter_update::measure(int phase, update_request const& request) {
 }
 
 void parameter_update::apply(update_request const& request) {
-  for (int phase = 0; request.workers == 1 && phase < norm_phases(); ++phase) measure(phase, request);
+  for (int phase = phases(request.workers); phase < norm_phases(); ++phase) measure(phase, request);
   double const whole = network_factor();
   passes_.in_parallel([&](int thread, int threads) { apply_rules(request, whole, thread, threads); });
-  if (request.workers == 1) constrain(request);
+  if (request.workers == 1 && !is_sharded_) constrain(request);
 }
 
 void parameter_update::constrain(update_request const& request) {
@@ -83,7 +122,7 @@ void parameter_update::constrain(update_request const& request) {
   for (std::size_t c = static_cast<std::size_t>(request.worker); average() && c < constrained_.size();
        c += static_cast<std::size_t>(request.workers)) {
     parameter const& p = parameters_.table()[static_cast<std::size_t>(constrained_[c].p)];
-    update_average(request.step, p.offset, p.room);
+    update_average_of(request.step, p.offset, p.room);
   }
 }
 
@@ -116,6 +155,33 @@ void parameter_update::require_frozen() const {
            .expected = "parameter_set::freeze before the first plan"});
 }
 
+std::vector<detail::arena_sums*> parameter_update::sums_in(int phase) {
+  std::vector<detail::arena_sums*> sums;
+  if (phase == 0 && gradient_squares_) sums.push_back(&*gradient_squares_);
+  if (phase == 0 && parameter_squares_) sums.push_back(&*parameter_squares_);
+  if (phase == 1 && step_squares_) sums.push_back(&*step_squares_);
+  return sums;
+}
+
+std::span<double> parameter_update::sums_of(int phase) {
+  numbers_.clear();
+  for (detail::arena_sums* const sums : sums_in(phase)) {
+    sums->clear_others();
+    numbers_.insert(numbers_.end(), sums->blocks().begin(), sums->blocks().end());
+  }
+  numbers_.push_back(0);
+  return numbers_;
+}
+
+void parameter_update::set_sums(int phase) {
+  auto from = numbers_.begin();
+  for (detail::arena_sums* const sums : sums_in(phase)) {
+    auto const end = from + static_cast<std::ptrdiff_t>(sums->blocks().size());
+    std::copy(from, end, sums->blocks().begin());
+    from = end;
+  }
+}
+
 void parameter_update::measure_gradients(update_request const& request) {
   if (gradient_squares_)
     gradient_squares_->measure(request.worker, request.workers,
@@ -130,13 +196,25 @@ void parameter_update::measure_gradients(update_request const& request) {
                                 });
 }
 
+std::span<std::byte* const> parameter_update::shifted(std::span<std::byte* const> parts, std::size_t shift,
+                                                      std::span<std::byte*> memory) const {
+  for (std::size_t k = 0; k < parts.size(); ++k) memory[k] = parts[k] + shift * bytes_of(parameters_.type());
+  return memory.first(parts.size());
+}
+
 void parameter_update::measure_steps(update_request const& request) {
   double const whole = network_factor();
+  std::array<std::byte*, max_parts> memory;
   auto const squares = [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
     optimizer_rule const& rule = rules_[p].rule;
-    if (rule.needed_norm() == detail::norm_of::step)
-      passes_.step_square_sums(rule, scalars(p, whole, request), parameters_.master(), request.parts, state_,
-                               begin, n, sums);
+    if (rule.needed_norm() != detail::norm_of::step) return;
+    auto const here = std::ranges::find_if(ranges_, [&](packed_range const& part) {
+      return begin >= part.offset && begin < part.offset + part.n;
+    });
+    std::size_t const shift = here->offset - here->packed;
+    std::array<std::byte*, 1> const master{parameters_.master() + shift * bytes_of(parameters_.type())};
+    passes_.step_square_sums(rule, scalars(p, whole, request), master[0],
+                             shifted(request.parts, shift, memory), state_, begin - shift, n, sums);
   };
   step_squares_->measure(request.worker, request.workers, squares);
 }
@@ -165,31 +243,49 @@ update_scalars parameter_update::scalars(std::size_t p, double whole, update_req
 }
 
 void parameter_update::apply_rules(update_request const& request, double whole, int thread, int threads) {
-  constexpr std::size_t unit = 16, in_cache = 16384;
+  constexpr std::size_t unit = 16;
   auto const bound = [](std::size_t begin, std::size_t end, int which_part, int all) {
     std::size_t const units = (end - begin) / unit;
     return begin + units * static_cast<std::size_t>(which_part) / static_cast<std::size_t>(all) * unit;
   };
-  std::size_t const front = parameters_.offset_of(request.which.first),
-                    back = parameters_.offset_of(request.which.last);
+  std::size_t const front = is_sharded_ ? 0 : parameters_.offset_of(request.which.first),
+                    back = is_sharded_ ? state_elements_ : parameters_.offset_of(request.which.last);
   std::size_t const of_worker = bound(front, back, request.worker, request.workers),
                     to_worker = bound(front, back, request.worker + 1, request.workers);
   std::size_t const first = bound(of_worker, to_worker, thread, threads),
                     last = bound(of_worker, to_worker, thread + 1, threads);
+  for (std::size_t index = 0; !is_sharded_ && request.worker == 0 && thread == 0 && index < rules_.size();
+       ++index)
+    if (int const p = static_cast<int>(index); request.which.has(p) && writes_copy(p))
+      parameters_.mark_update_copy(p);
+  each_range(first, last, [&](std::size_t shift, std::size_t begin, std::size_t n) {
+    apply_range(request, whole, shift, begin, begin + n);
+  });
+  if (average() && !is_sharded_) update_average(request.step, first, last);
+}
+
+bool parameter_update::writes_copy(int p) const {
+  auto const index = static_cast<std::size_t>(p);
+  return parameters_.table()[index].trains() && parameters_.has_update_copy(p)
+         && rules_[index].constraint == parameter_constraint();
+}
+
+void parameter_update::apply_range(update_request const& request, double whole, std::size_t shift,
+                                   std::size_t first, std::size_t last) {
+  constexpr std::size_t in_cache = 16384;
+  std::array<std::byte*, max_parts> memory;
+  std::byte* const master = parameters_.master() + shift * bytes_of(parameters_.type());
+  std::span<std::byte* const> const parts = shifted(request.parts, shift, memory);
   auto const update_ranges = [&](std::span<update_range const> ranges) {
-    passes_.update(ranges, parameters_.master(), request.parts, state_);
+    passes_.update(ranges, master, parts, state_);
   };
   std::array<update_range, 32> pending;  // a device updates them in one kernel
   std::size_t count = 0;
   for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
     parameter const& p = parameters_.table()[index];
-    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
-    int const number = static_cast<int>(index);
-    bool const has_update_copy = p.trains() && parameters_.has_update_copy(number)
-                                 && rules_[index].constraint == parameter_constraint();
-    if (has_update_copy && request.worker == 0 && thread == 0 && request.which.has(number))
-      parameters_.mark_update_copy(number);
-    if (begin >= end || !p.trains()) continue;
+    if (p.offset + p.room <= first + shift || p.offset >= last + shift || !p.trains()) continue;
+    std::size_t const begin = std::max(first + shift, p.offset) - shift,
+                      end = std::min(last + shift, p.offset + p.room) - shift;
     optimizer_rule const& rule = rules_[index].rule;
     update_scalars now = scalars(index, whole, request);
     if (rule.needs_norms()) {
@@ -200,23 +296,28 @@ void parameter_update::apply_rules(update_request const& request, double whole, 
       now.needed_norm = std::sqrt(square);
       now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
     }
-    if (!has_update_copy) {
+    if (is_sharded_ || !writes_copy(static_cast<int>(index))) {
       pending[count++] = {&rule, now, begin, end - begin};
       if (count == pending.size()) update_ranges(std::span(pending).first(std::exchange(count, 0)));
+      continue;
     }
-    for (std::size_t at = begin; has_update_copy && at < end; at += in_cache) {
+    for (std::size_t at = begin; at < end; at += in_cache) {
       update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
       update_ranges({&piece, 1});
-      parameters_.write_update_copy(number, at, piece.n);
+      parameters_.write_update_copy(static_cast<int>(index), at, piece.n);
     }
   }
   update_ranges(std::span(pending).first(count));
-  for (std::size_t index = 0; average() && index < parameters_.table().size(); ++index) {
-    parameter const& p = parameters_.table()[index];
-    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
-    bool const waits = rules_[index].constraint != parameter_constraint();  // constrain updates the average
-    if (begin < end && p.trains() && !waits) update_average(request.step, begin, end - begin);
-  }
+}
+
+/// Updates a worker's share of the average after the parameters of all ranks were gathered.
+void parameter_update::update_whole_average(update_request const& request) {
+  if (!average()) return;
+  constexpr std::size_t unit = 16;
+  index_slice const units{0, static_cast<std::int64_t>(parameters_.arena_elements() / unit)};
+  index_slice const mine = part_of(units, request.worker, request.workers);
+  auto const first = static_cast<std::size_t>(mine.first) * unit;
+  update_average(request.step, first, first + static_cast<std::size_t>(mine.count) * unit);
 }
 
 }  // namespace cohort

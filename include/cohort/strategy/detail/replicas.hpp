@@ -16,7 +16,7 @@ constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }
 
-/// Broadcasts rank 0's parameters and optimizers' state.  Order: collective.
+/// Broadcasts rank 0's parameters and optimizers' state, except sharded state.  Order: collective.
 void broadcast_replica(communicator& world, replica const& own);
 
 }  // namespace cohort::detail

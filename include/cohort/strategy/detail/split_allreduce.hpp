@@ -2,7 +2,9 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/detail/chrono.hpp>
+#include <cohort/execution/partition.hpp>
 #include <cstddef>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -17,10 +19,22 @@ class split_allreduce {
   static constexpr std::size_t max_unsplit_bytes = std::size_t{1} << 20;
 
   void start(communicator& world, elements all);
+  /// Start only the sums of this rank's parts, and only the gathering of all ranks' parts.
+  void start_reduce(communicator& world, elements all);
+  void start_gather(communicator& world, elements all);
+  /// Returns the slices that have the result on a rank after start_reduce, in ascending order; one slice of all
+  /// elements if they have no parts.
+  static std::vector<index_slice> parts(element_type type, std::size_t count, int rank, int ranks);
   /// Waits for both halves. Returns the time of their completion.
   std::chrono::steady_clock::time_point wait();
+  bool done() { return halves_[0].done() && halves_[1].done(); }
 
  private:
+  /// The number of elements of the first half.
+  static std::size_t first_half(elements const& all);
+  template <class Start>
+  void start_halves(elements const& all, Start begin);
+
   pending_operation halves_[2];
 };
 

@@ -18,8 +18,9 @@ inline constexpr std::array<std::string_view, 3> route_names{"by_size", "to_all"
 inline constexpr std::array<std::string_view, 2> group_names{"process", "rank"};
 inline constexpr std::array<std::string_view, 2> diverged_names{"stop", "repair"};
 inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
-static_assert(names_all(share_names, share::update) && names_all(route_names, route::merged)
-              && names_all(group_names, sharing_group::rank)
+inline constexpr std::array<std::string_view, 3> shard_names{"nothing", "optimizer_state", "gradients"};
+static_assert(names_all(shard_names, shard::gradients) && names_all(share_names, share::update)
+              && names_all(route_names, route::merged) && names_all(group_names, sharing_group::rank)
               && names_all(diverged_names, when_diverged::repair));
 
 /// Codec of a staleness: a number of steps, or "unbounded".
@@ -81,6 +82,7 @@ void field_table(Visitor& v, allreduce& s) {
   v.field("diverged", s.diverged, enum_codec{diverged_names});
   v.field("wire", s.wire, nullable_codec<element_codec>{{wire_names}});
   v.field("overlap_next_forward", s.overlap_next_forward, boolean_codec{});
+  v.field("shard", s.shard, enum_codec{shard_names});
 }
 
 template <class Visitor>

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -34,6 +36,12 @@ class weighted_sum {
   std::size_t bytes() const { return count_ * bytes_of(type_); }
   bool is_in_place() const { return passes_ != nullptr; }
   void set_data(std::byte* data) { data_ = data; }
+  /// Sums only these slices, the parts of this rank, which are in place. Other elements are unspecified
+  /// afterwards.
+  void set_parts(std::vector<index_slice> parts) { parts_ = std::move(parts); }
+  std::span<index_slice const> parts() const { return parts_; }
+  /// Returns whether the allreduce has ended.
+  bool done() { return pending_.done(); }
   /// The elements and the votes after them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
@@ -53,7 +61,7 @@ class weighted_sum {
   /// Clears the votes to stop and to save.
   void clear_requests();
   /// Turns the sum into the mean if the ranks' weight differs from `expected`.  Before: wait; weight > 0.
-  void make_mean(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
+  void make_mean(double weight, std::int64_t expected);
 
   /// Scales by a / b. A factor of 1 changes nothing; a factor of 0 gives zeros for any elements.
   static void scale(element_type type, std::byte* data, std::size_t count, double a, double b);
@@ -75,6 +83,7 @@ class weighted_sum {
   std::byte* data_ = nullptr;
   arena_passes* passes_ = nullptr;
   std::shared_ptr<memory_space> space_;
+  std::vector<index_slice> parts_{};  // empty: all elements
   split_allreduce pending_;
   std::chrono::steady_clock::time_point ended_{};
 };

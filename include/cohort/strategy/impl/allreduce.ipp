@@ -11,6 +11,7 @@
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@
 
 namespace cohort::detail {
 
-class allreduce_strategy final : public strategy {
+class allreduce_strategy final : public strategy, public shard_exchange {
  public:
   allreduce_strategy(std::unique_ptr<communicator> world, allreduce settings)
       : world_(std::move(world)), how_(settings) {}
@@ -36,6 +37,14 @@ class allreduce_strategy final : public strategy {
 
   int late_buckets() const override { return late_buckets_; }
   void finish_late(gradient_parts& gradients) override;
+
+  std::optional<state_shard> shard(parameter_set const& parameters, int rank) const override;
+  shard_exchange* shard_ranks() override { return is_sharded() ? this : nullptr; }
+  bool frees_gradients() const override { return is_sharded() && how_.shard == cohort::shard::gradients; }
+  void find_maxima(std::span<double> numbers) override;
+  void gather(parameter_set& parameters) override;
+  void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
+               bool on_all_ranks) override;
 
   void abandon(std::string_view why) noexcept override;
   agreement const* agreed() const override { return &agreed_; }
@@ -55,6 +64,13 @@ class allreduce_strategy final : public strategy {
   void forget();
 
   bool is_single_rank() const { return world_->size() == 1; }
+  bool is_sharded() const { return how_.shard != cohort::shard::nothing && !is_single_rank(); }
+  /// Throws setting_error unless the ranks can have shards.  Order: collective.
+  void require_shards(parameter_set const& parameters) const;
+  /// The slices of a bucket's arena range that a rank has after the sum; one slice if they are not divided.
+  std::vector<index_slice> parts_in(parameter_set const& parameters, bucket const& one, int rank) const;
+  /// Waits until at most the last sum before bucket `last` is in flight, and frees the gradients of the others.
+  void free_gradients(gradient_parts& gradients, int last);
   bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
   bool overlaps(step_info const& info) const {
@@ -71,6 +87,7 @@ class allreduce_strategy final : public strategy {
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
+  void make_sum_in_place(parameter_set const& parameters, bucket const& one);
   weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
 
   /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
@@ -100,8 +117,10 @@ class allreduce_strategy final : public strategy {
   agreement agreed_;
   exchange_meter meter_;
   std::int64_t expected_ = 0;
-  bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  std::int64_t repairs_ = 0;  // number of resyncs that broadcast rank 0's state
+  bool same_layout_ = false;              // whether all ranks have the same parameter layout
+  std::int64_t repairs_ = 0;              // number of resyncs that broadcast rank 0's state
+  std::vector<split_allreduce> gathers_;  // one per bucket
+  std::size_t freed_ = 0;                 // number of buckets whose gradients were freed in this step
   int late_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;
@@ -111,13 +130,17 @@ class allreduce_strategy final : public strategy {
 std::string allreduce_strategy::describe() const {
   return text_of({"allreduce, resync ", how_.resync, how_.diverged == when_diverged::repair ? ", repair" : "",
                   how_.wire ? ", wire type " : "", how_.wire ? name_of(*how_.wire) : std::string_view(),
-                  how_.overlap_next_forward ? ", overlap with the next forward" : ""});
+                  how_.overlap_next_forward ? ", overlap with the next forward" : "",
+                  how_.shard == cohort::shard::nothing     ? ""
+                  : how_.shard == cohort::shard::gradients ? ", sharded gradients and optimizer state"
+                                                           : ", sharded optimizer state"});
 }
 
 void allreduce_strategy::begin(step_info const& info, replica const& own) {
   if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
     make_sums(own.parameters);
+    if (is_sharded()) require_shards(own.parameters);
     if (!restored_) broadcast_replica(*world_, own);
   } else if (how_.resync > 0 && info.step % how_.resync == 0) {
     resync(info, own);
@@ -138,6 +161,7 @@ void allreduce_strategy::ready(step_info const& info, bucket const& one, gradien
     low_precision_->start(*world_, one, info.weight, info.expected);
   else
     sum_of(one).start(*world_, own, info.expected, info.mine);
+  if (frees_gradients()) free_gradients(gradients, one.index - 1);
   world_->note({info.step, one.index});
 }
 
@@ -166,6 +190,8 @@ bool allreduce_strategy::before_update(step_info const& info, gradient_parts& gr
   bool const resyncs = how_.resync > 0 && (info.step + 1) % how_.resync == 0;
   late_buckets_ = overlaps(info) && is_step_valid() && !resyncs ? info.max_late_buckets : 0;
   finish_buckets(gradients, static_cast<std::size_t>(late_buckets_), sums_.size());
+  if (frees_gradients()) free_gradients(gradients, static_cast<int>(sums_.size()));
+  freed_ = 0;
   if (late_buckets_ == 0) end_exchange();
   return is_step_valid();
 }
@@ -263,7 +289,7 @@ void allreduce_strategy::make_sums(parameter_set const& parameters) {
   } else {
     for (bucket const& one : parameters.buckets()) {
       if (same_layout_ && reduces_in_place(parameters, one))
-        sums_.emplace_back(parameters.passes(), type, parameters.range_of(one).room);
+        make_sum_in_place(parameters, one);
       else
         sums_.emplace_back(type, static_cast<std::size_t>(one.elements),
                            one.index == 0 && !how_.overlap_next_forward);
@@ -272,6 +298,104 @@ void allreduce_strategy::make_sums(parameter_set const& parameters) {
       votes_.emplace(type, 0, true);
   }
   saved_ = {};
+}
+
+void allreduce_strategy::make_sum_in_place(parameter_set const& parameters, bucket const& one) {
+  weighted_sum& sum =
+      sums_.emplace_back(parameters.passes(), parameters.type(), parameters.range_of(one).room);
+  if (!is_sharded()) return;
+  std::vector<index_slice> parts = parts_in(parameters, one, world_->rank());
+  bool const is_whole =
+      parts.size() == 1 && static_cast<std::size_t>(parts[0].count) == parameters.range_of(one).room;
+  if (!is_whole) sum.set_parts(std::move(parts));
+}
+
+std::vector<index_slice> allreduce_strategy::parts_in(parameter_set const& parameters, bucket const& one,
+                                                      int rank) const {
+  std::size_t const room = parameters.range_of(one).room;
+  if (!reduces_in_place(parameters, one)) return {{0, static_cast<std::int64_t>(room)}};
+  return split_allreduce::parts(parameters.type(), room, rank, world_->size());
+}
+
+std::optional<state_shard> allreduce_strategy::shard(parameter_set const& parameters, int rank) const {
+  if (!is_sharded()) return std::nullopt;
+  state_shard ranges;
+  for (std::size_t b = parameters.buckets().size(); b-- > 0;) {  // in the order of the arena
+    bucket const& one = parameters.buckets()[b];
+    for (index_slice const& part : parts_in(parameters, one, rank)) {
+      std::size_t const offset = parameters.range_of(one).offset + static_cast<std::size_t>(part.first);
+      auto const room = static_cast<std::size_t>(part.count);
+      if (!ranges.empty() && ranges.back().offset + ranges.back().room == offset)
+        ranges.back().room += room;
+      else
+        ranges.push_back({offset, room});
+    }
+  }
+  return ranges;
+}
+
+void allreduce_strategy::require_shards(parameter_set const& parameters) const {
+  if (same_layout_ && !parameters.passes().space()) return;
+  throw setting_error({.what = "the optimizers' state cannot be sharded over these ranks",
+                       .where = "allreduce.shard",
+                       .expected =
+                           "the same backend on all ranks, with parameters in the processor's memory; or "
+                           "shard::nothing",
+                       .got = same_layout_ ? "parameters in the memory of a device"
+                                           : "ranks with different layouts of the parameters"});
+}
+
+void allreduce_strategy::find_maxima(std::span<double> numbers) {
+  in_flight_ = true;
+  world_->allreduce(numbers, reduction::maximum);
+  in_flight_ = false;
+}
+
+void allreduce_strategy::gather(parameter_set& parameters) {
+  gathers_.resize(sums_.size());
+  in_flight_ = true;
+  std::size_t const width = bytes_of(parameters.type());
+  for (bucket const& one : parameters.buckets()) {
+    if (sum_of(one).parts().empty()) continue;
+    parameter_set::arena_range const range = parameters.range_of(one);
+    gathers_[static_cast<std::size_t>(one.index)].start_gather(
+        *world_, {parameters.master() + range.offset * width, parameters.type(), range.room});
+  }
+  for (split_allreduce& pending : gathers_) pending.wait();
+  in_flight_ = false;
+}
+
+void allreduce_strategy::collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
+                                 bool on_all_ranks) {
+  constexpr int tag = 0;
+  std::size_t const width = bytes_of(parameters.type());
+  for (int rank = 0; rank < world_->size(); ++rank) {
+    state_shard const ranges = *shard(parameters, rank);
+    std::size_t bytes = 0;
+    for (parameter_set::arena_range const& part : ranges) bytes += part.room * width;
+    bool const is_own = rank == world_->rank();
+    buffer const received(arena && !is_own ? bytes : 0);
+    buffer const sent = on_all_ranks && is_own ? copy_of({own, bytes}) : buffer();
+    if (on_all_ranks)
+      world_->broadcast({is_own ? sent.data() : received.data(), element_type::u8, bytes}, rank);
+    else if (is_own && rank != 0)
+      world_->send({own, bytes}, 0, tag);
+    else if (arena && !is_own)
+      world_->receive({received.data(), bytes}, rank, tag);
+    std::byte const* from = is_own ? own : received.data();
+    for (parameter_set::arena_range const& part : ranges) {
+      if (arena) std::memcpy(arena + part.offset * width, from, part.room * width);
+      from += part.room * width;
+    }
+  }
+}
+
+void allreduce_strategy::free_gradients(gradient_parts& gradients, int last) {
+  for (; static_cast<int>(freed_) < last; ++freed_) {
+    weighted_sum& sum = sums_[freed_];
+    meter_.measure_wait([&] { return sum.wait(); });
+    gradients.free_others(gradients.parameters().buckets()[freed_], sum.parts());
+  }
 }
 
 std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {
@@ -365,6 +489,16 @@ std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce.overlap_next_forward",
                          .expected = "wire: none or f32",
                          .got = "bf16"});
+  if (shard != cohort::shard::nothing && (wire == element_type::bf16 || overlap_next_forward))
+    throw setting_error({.what = "sharded state cannot be combined with this setting",
+                         .where = "allreduce.shard",
+                         .expected = "wire: none or f32, and no overlap_next_forward; or shard::nothing",
+                         .got = overlap_next_forward ? "overlap_next_forward" : "wire: bf16"});
+  if (shard != cohort::shard::nothing && diverged == when_diverged::repair)
+    throw setting_error({.what = "sharded state cannot be repaired from rank 0, which has only its own part",
+                         .where = "allreduce.diverged",
+                         .expected = "stop, or shard::nothing",
+                         .got = "repair"});
   return std::make_unique<detail::allreduce_strategy>(world.duplicate(), *this);
 }
 

@@ -14,6 +14,7 @@ bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
 void broadcast_replica(communicator& world, replica const& own) {
   buffer const dense(own.bytes());
   for (int array = 0; array < own.arrays(); ++array) {
+    if (!own.is_whole(array)) continue;
     own.read(array, dense.data());
     world.broadcast(
         {dense.data(), own.parameters.type(), static_cast<std::size_t>(own.parameters.elements())}, 0);

@@ -4,13 +4,48 @@
 
 namespace cohort::detail {
 
-void split_allreduce::start(communicator& world, elements all) {
-  std::size_t const first = all.bytes() > max_unsplit_bytes && !all.space ? all.count / 2 : all.count;
-  halves_[0] = world.start_allreduce({all.data, all.type, first, all.space}, reduction::sum);
+std::size_t split_allreduce::first_half(elements const& all) {
+  constexpr std::size_t block = 4096;  // the bounds of parts are multiples
+  return all.bytes() > max_unsplit_bytes && !all.space ? all.count / 2 / block * block : all.count;
+}
+
+template <class Start>
+void split_allreduce::start_halves(elements const& all, Start begin) {
+  std::size_t const first = first_half(all);
+  halves_[0] = begin(elements{all.data, all.type, first, all.space});
   halves_[1] = first == all.count
                    ? pending_operation()
-                   : world.start_allreduce(
-                       {all.data + first * bytes_of(all.type), all.type, all.count - first}, reduction::sum);
+                   : begin(elements{all.data + first * bytes_of(all.type), all.type, all.count - first});
+}
+
+void split_allreduce::start(communicator& world, elements all) {
+  start_halves(all, [&](elements const& half) { return world.start_allreduce(half, reduction::sum); });
+}
+
+void split_allreduce::start_reduce(communicator& world, elements all) {
+  start_halves(all, [&](elements const& half) { return world.start_reduce_parts(half, reduction::sum); });
+}
+
+void split_allreduce::start_gather(communicator& world, elements all) {
+  start_halves(all, [&](elements const& half) { return world.start_gather_parts(half); });
+}
+
+std::vector<index_slice> split_allreduce::parts(element_type type, std::size_t count, int rank, int ranks) {
+  std::size_t const first = first_half({nullptr, type, count});
+  std::vector<index_slice> all;
+  for (auto const& [begin, n] : {std::pair(std::size_t{0}, first), std::pair(first, count - first)}) {
+    std::vector<index_slice> half = parts_of_allreduce(type, n, rank, ranks);
+    if (half.empty() && n > 0) half.push_back({0, static_cast<std::int64_t>(n)});
+    for (index_slice part : half) {
+      part.first += static_cast<std::int64_t>(begin);
+      if (part.count == 0) continue;
+      if (!all.empty() && all.back().first + all.back().count == part.first)
+        all.back().count += part.count;
+      else
+        all.push_back(part);
+    }
+  }
+  return all;
 }
 
 std::chrono::steady_clock::time_point split_allreduce::wait() {

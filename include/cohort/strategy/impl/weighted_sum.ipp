@@ -25,7 +25,8 @@ void weighted_sum::start(communicator& world, contribution const& mine, std::int
     });
   }
   ended_ = {};
-  pending_.start(world, {data_, type_, count_ + words_, space_.get()});
+  elements const all{data_, type_, count_ + words_, space_.get()};
+  parts_.empty() ? pending_.start(world, all) : pending_.start_reduce(world, all);
 }
 
 agreement weighted_sum::read_agreement(std::int64_t meetings) {
@@ -53,6 +54,15 @@ void weighted_sum::add(element_type type, std::byte* dst, std::byte const* src, 
     for (std::size_t i = 0; i < count; ++i)
       values[i] += static_cast<T>(factor) * reinterpret_cast<T const*>(src)[i];
   });
+}
+
+void weighted_sum::make_mean(double weight, std::int64_t expected) {
+  double const all = static_cast<double>(expected);
+  if (parts_.empty()) return weigh(all, weight);
+  for (index_slice const& part : parts_)
+    if (all != weight)
+      passes_->scale(data_ + static_cast<std::size_t>(part.first) * bytes_of(type_),
+                     static_cast<std::size_t>(part.count), all / weight);
 }
 
 void weighted_sum::weigh(double a, double b) {

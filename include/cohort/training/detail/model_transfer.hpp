@@ -3,15 +3,17 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <cstddef>
 #include <memory>
+#include <span>
 
 namespace cohort::detail {
 
 /// Metadata keys of a model file for the preparation of the data.
 inline constexpr char const *preparation_key = "data/preparation", *pipeline_key = "data/pipeline";
 
-/// Copies this rank's parameters, optimizer state, position and plateau state to `to`.
-void add_replica(training_state& run, model_content& to);
+/// Copies this rank's parameters, the optimizers' state in `arrays` (arenas), position and plateau state to `to`.
+void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to);
 
 /// The ranks' consensus as the content of a model file.
 ///

@@ -70,8 +70,6 @@ struct training_state {
   backend_handle const& inference_backend();
   /// Copies the parameters to their average, if there is one, after the parameters were loaded.
   void restart_average();
-  /// The arenas of the optimizers' state.
-  std::vector<std::byte*> optimizer_arrays();
   /// The parameters' element type.
   element_type element() const { return workers->backend().parameters->type(); }
   /// Whether the last epoch is interrupted.

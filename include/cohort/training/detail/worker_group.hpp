@@ -261,6 +261,10 @@ class worker_group {
   /// worker's loss is known before its first bucket is complete.
   void arrive(bucket const& one);
 
+  /// Measures the first norms of an update with a shard. Returns whether the exchanged gradient is finite on all
+  /// ranks.
+  bool agree_on_update(shard_exchange& ranks, update_request& request);
+
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
   /// so all ranks get the same result. This rank's vote reports whether its own gradient was finite before
   /// the exchange.
@@ -285,6 +289,7 @@ class worker_group {
   std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
+  bool shard_is_finite_ = true;                  // whether the exchanged gradient of this rank's shard is
   std::atomic<bool> locally_non_finite_{false};  // a loss or gradient of this rank is not finite
   step_job job_{};    // a member, because workers may still use it after a deadline_error
   batch_view batch_;  // the batch of job_

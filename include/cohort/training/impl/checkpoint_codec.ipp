@@ -15,6 +15,7 @@
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>
+#include <cohort/training/detail/whole_state.hpp>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -117,12 +118,14 @@ std::string checkpoint_codec::save(std::string const& directory, int keep) {
                              .settings_hash = fnv1a(describe(run_.settings)),
                              .seed = run_.settings.seed};
   replica const mine = run_.current_replica();
-  if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
+  if (run_.exchange_strategy->diverged())
+    add_replica(run_, whole_state(run_, false).arrays(), content.rank_local);
   add_strategy(content.rank_local);
   if (run_.is_within_epoch()) add_epoch_data(content.rank_local);
   {
     scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays(), false);
-    if (run_.world->rank() == 0) add_replica(run_, content.shared.emplace(run_.net));
+    whole_state const state(run_, false);
+    if (run_.world->rank() == 0) add_replica(run_, state.arrays(), content.shared.emplace(run_.net));
   }
   if (content.shared) add_listeners(*content.shared);
   return save_checkpoint(*run_.world, directory, content, keep);

@@ -7,6 +7,7 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
+#include <cohort/training/detail/whole_state.hpp>
 #include <cohort/training/load.hpp>
 #include <cstddef>
 #include <utility>
@@ -103,8 +104,7 @@ void load_preparation(training& run, model_file const& from) {
   run.state().preparation = preparation_in(from, run.network());
 }
 
-void add_replica(training_state& run, model_content& to) {
-  std::vector<std::byte*> const arrays = run.optimizer_arrays();
+void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to) {
   to.add_parameters(run.parameters());
   add_preparation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer,
@@ -121,7 +121,7 @@ model_content consensus_model(training_state& run, bool optimizer_state) {
                                    !optimizer_state);
   model_content content(run.net);
   if (optimizer_state) {
-    add_replica(run, content);
+    add_replica(run, whole_state(run, true).arrays(), content);
   } else {
     content.add_parameters(run.parameters());
     add_preparation(run, content);
@@ -146,8 +146,7 @@ void load_model(training_state& run, model_file const& from) {
   training_position const position =
       from.read_state(run.parameters(), run.settings.optimizer, arrays, loaded.average());
   from.read_parameters(run.net, run.parameters());
-  for (int k = 0; k < loaded.state_arrays(); ++k)
-    run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());
+  for (int k = 0; k < loaded.state_arrays(); ++k) run.update().set_state(k, loaded.state(k));
   run.position = position;
   run.preparation = std::move(preparation);
   run.rate_plateau = from.plateau();

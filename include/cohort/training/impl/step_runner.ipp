@@ -22,6 +22,11 @@ std::shared_ptr<plan const> step_runner::prepare(int examples, int accumulate) {
 }
 
 std::shared_ptr<plan const> step_runner::prepare(int examples, work_kind kind) {
+  if (state_.exchange_strategy->shard_ranks())
+    throw setting_error({.what = "a training_loop needs the whole gradient on each rank",
+                         .where = "training_loop::forward",
+                         .expected = "a strategy without shards; or fit or train_on",
+                         .got = state_.exchange_strategy->describe()});
   kind.examples = std::max(1, state_.workers->micro_batch_size(examples));
   auto compiled = state_.workers->plan_for(kind);
   if (!kind.output_gradients || compiled->sums().forward.empty()) {

@@ -77,6 +77,11 @@ std::vector<double> training::last_gradient(std::string_view name) const {
     throw setting_error({.what = "there is no gradient before the first step",
                          .where = "training::last_gradient",
                          .expected = "a call after a step, for example in listener::on_step"});
+  if (state_->exchange_strategy->shard(all, 0))
+    throw setting_error({.what = "this rank has only a part of the gradient",
+                         .where = "training::last_gradient",
+                         .expected = "a strategy without shards",
+                         .got = state_->exchange_strategy->describe()});
   std::vector<double> sum;
   detail::with_real(all.type(), [&]<class T>(T*) {
     std::vector<T> dense;

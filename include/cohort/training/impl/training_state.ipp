@@ -31,15 +31,10 @@ parameter_set& training_state::parameters() {
 parameter_update& training_state::update() {
   if (!stored_update)
     stored_update =
-        std::make_shared<parameter_update>(parameters(), settings.optimizer, settings.average_decay);
+        std::make_shared<parameter_update>(parameters(), settings.optimizer, settings.average_decay,
+                                           exchange_strategy->shard(parameters(), world->rank()));
   stored_update->scale_rates(rate_factor());
   return *stored_update;
-}
-
-std::vector<std::byte*> training_state::optimizer_arrays() {
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
-  return arrays;
 }
 
 void training_state::restart_average() {

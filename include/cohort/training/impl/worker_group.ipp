@@ -68,6 +68,10 @@ void worker_group::begin(step_job job) {
   times.prepare = clock::now();
   notify_on_failure(exchange_strategy, [&] {
     prepare();
+    if (!has_gradients() && exchange_strategy.frees_gradients()) {
+      gradients();
+      for (buffer const& arena : arenas_) prepare_to_free_pages(arena.data(), arena.bytes());
+    }
     gradients();
     job_.beginning = clock::now();
     exchange_strategy.begin(job_.now, {parameters, *job_.update});
@@ -374,17 +378,35 @@ void worker_group::exchange_part(int w) {
 
 void worker_group::update_part(int w) {
   if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
+  update_request request{.worker = w,
+                         .workers = size(),
+                         .parts = gradients_->all(),
+                         .step = job_.now.step,
+                         .epoch = job_.now.epoch,
+                         .which = late_.not_late()};
+  shard_exchange* const ranks = job_.exchange_strategy->shard_ranks();
+  if (ranks && !agree_on_update(*ranks, request)) return;
   if (w == 0) backend_.parameters->mark_updated();
-  job_.update->run({.worker = w,
-                    .workers = size(),
-                    .parts = gradients_->all(),
-                    .step = job_.now.step,
-                    .epoch = job_.now.epoch,
-                    .which = late_.not_late()},
-                   [&] { team_.barrier(w); });
+  job_.update->run(
+      request, [&] { team_.barrier(w); }, ranks);
   if (w != 0) return;
   if (!job_.exchanges) gradients_->statistics().merge_workers();
   gradients_->statistics().follow(*backend_.parameters, late_.not_late());
+}
+
+bool worker_group::agree_on_update(shard_exchange& ranks, update_request& request) {
+  parameter_update& update = *job_.update;
+  if (request.first_phase < update.phases(request.workers)) update.measure(request.first_phase++, request);
+  team_.barrier(request.worker);
+  if (request.worker == 0) {
+    std::span<double> const sums = update.sums_of(0);
+    sums.back() = shard_is_finite_ ? 0 : 1;
+    ranks.find_maxima(sums);
+    rejected_.store(sums.back() > 0, std::memory_order_relaxed);
+    update.set_sums(0);
+  }
+  team_.barrier(request.worker);
+  return !rejected_.load(std::memory_order_relaxed);
 }
 
 void worker_group::finish_exchange() {
@@ -394,10 +416,17 @@ void worker_group::finish_exchange() {
   if (int const late = job_.exchange_strategy->late_buckets(); late > 0)
     late_ = late_update(*job_.exchange_strategy, late, *gradients_, *job_.update, job_.now);
   bool const voted = job_.exchange_strategy->agreed() != nullptr;
+  bool is_finite = true;
+  if (!job_.is_applied)
+    shard_is_finite_ = true;
+  else if (job_.update->is_sharded())
+    shard_is_finite_ = std::ranges::all_of(job_.update->shard(), [&](parameter_set::arena_range const& part) {
+      return finite(gradients_->first(), part.offset, part.room);
+    });
+  else
+    is_finite = finite(gradients_->first(), 0, backend_.parameters->offset_of(late_.not_late().last));
   rejected_.store(
-      job_.is_applied
-          && (!finite(gradients_->first(), 0, backend_.parameters->offset_of(late_.not_late().last))
-              || (!voted && locally_non_finite_.load(std::memory_order_relaxed))),
+      job_.is_applied && (!is_finite || (!voted && locally_non_finite_.load(std::memory_order_relaxed))),
       std::memory_order_relaxed);
   if (late_ && (!job_.is_applied || rejected_.load(std::memory_order_relaxed)))
     std::exchange(late_, {}).exchange_strategy().finish_late(*gradients_);  // the sums are discarded
