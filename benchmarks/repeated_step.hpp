@@ -20,21 +20,25 @@ namespace benchmarks {
 class repeated_step {
  public:
   repeated_step(trained_network const& what, int batch, int workers,
-                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())
+                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>(),
+                int rank = 0)
       : repeated_step("onednn", what, batch,
                       {.optimizer = {.rule = what.rule, .l2 = what.l2}, .workers = workers},
-                      std::move(exchange)) {}
+                      std::move(exchange), rank) {}
 
   /// Uses the backend with this name (as make_backend_handle) and custom settings.
   repeated_step(std::string_view backend, trained_network const& what, int batch,
                 cohort::training_settings const& settings,
-                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())
+                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>(),
+                int rank = 0)
       : settings_(settings),
         data_(noise_batch(what.net, batch)),
         workers_(make_backend_handle(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
         strategy_(std::move(exchange)) {
     plan_ = workers_.plan_for({.examples = workers_.micro_batch_size(batch)});
-    update_ = std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer);
+    cohort::parameter_set& parameters = *workers_.backend().parameters;
+    update_ = std::make_unique<cohort::parameter_update>(parameters, settings_.optimizer, 0,
+                                                         strategy_->shard(parameters, rank));
   }
 
   std::vector<cohort::measurement> exchange_report() const { return strategy_->report(); }
@@ -42,6 +46,7 @@ class repeated_step {
   /// Memory in use from the first step on, including the batch.
   cohort::run_memory forecast() const {
     cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
+    all.gradients -= strategy_->freed_gradients(*workers_.backend().parameters);
     all.optimizer_state = update_->bytes();
     all.batches = data_.inputs[0].memory.capacity() + data_.targets[0].memory.capacity();
     return all;

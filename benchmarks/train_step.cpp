@@ -11,6 +11,7 @@
 #include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"
+#include "process_memory.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
@@ -32,16 +33,6 @@ namespace {
 
 using namespace benchmarks;
 
-/// Returns the bytes of a field of /proc/self/status: VmRSS, the resident memory, or VmHWM, its maximum so
-/// far.
-long long memory_bytes(std::string const& field) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(field + ':'))
-      return std::strtoll(line.c_str() + field.size() + 1, nullptr, 10) * 1024;
-  return 0;
-}
-
 /// The device that runs the steps.
 struct device {
   std::string name;
@@ -49,7 +40,7 @@ struct device {
 };
 
 device this_machine() {
-  std::ofstream("/proc/self/clear_refs") << 5;  // resets VmHWM
+  forget_memory_peak();
   return {"cpu", [before = memory_bytes("VmRSS")] { return memory_bytes("VmHWM") - before; }};
 }
 

@@ -6,6 +6,7 @@
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -153,9 +154,10 @@ struct sent_by_way {
   std::size_t bytes = 0, messages = 0;
 };
 inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, std::size_t bytes_each,
-                           std::size_t n) {
+                           std::size_t n, std::int64_t grain) {
   auto const part = [&](int parts, int k) {
-    return static_cast<std::size_t>(part_of({0, static_cast<std::int64_t>(n)}, k % parts, parts).count);
+    index_slice const all{0, static_cast<std::int64_t>(n)};
+    return static_cast<std::size_t>(aligned_part_of(all, k % parts, parts, grain).count);
   };
   if (way == detail::allreduce_algorithm::ring) {
     auto const all_ranks = static_cast<std::size_t>(ranks);
@@ -163,7 +165,7 @@ inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, s
     if (auto const segments = static_cast<int>((n + most - 1) / most); segments > 1) {
       sent_by_way all;
       for (int k = 0; k < segments; ++k) {
-        sent_by_way const one = sent_in(way, ranks, of, bytes_each, part(segments, k));
+        sent_by_way const one = sent_in(way, ranks, of, bytes_each, part(segments, k), grain);
         all = {all.bytes + one.bytes, all.messages + one.messages};
       }
       return all;
@@ -198,7 +200,7 @@ inline void counts_the_traffic_of_each_algorithm(communicator& world) {
     for (element_type const type : {element_type::f32, element_type::bf16}) {
       numbers all(type, n);
       auto const expect = [&](detail::allreduce_algorithm way, auto const& act) {
-        sent_by_way const own = sent_in(way, world.size(), world.rank(), bytes_of(type), n);
+        sent_by_way const own = sent_in(way, world.size(), world.rank(), bytes_of(type), n, 1);
         require_traffic(world, act, own.bytes, own.messages, name_of(way));
       };
       for (detail::allreduce_algorithm const way : all_ways)
@@ -214,13 +216,70 @@ inline void sums_rings_of_several_segments(communicator& world) {
   for (std::size_t const n : {segment, 2 * segment, 2 * segment + 5}) {
     std::vector<std::int32_t> all(n);
     for (std::size_t i = 0; i < n; ++i) all[i] = static_cast<std::int32_t>(i % 1009) * (world.rank() + 1);
-    sent_by_way const own = sent_in(detail::allreduce_algorithm::ring, world.size(), world.rank(), 4, n);
+    sent_by_way const own =
+        sent_in(detail::allreduce_algorithm::ring, world.size(), world.rank(), 4, n, 4096);
     require_traffic(
         world, [&] { world.allreduce(std::span(all)); }, own.bytes, own.messages, "segments");
     for (std::size_t i = 0; i < n; ++i)
       require(all[i] == static_cast<std::int32_t>(i % 1009) * (world.size() * (world.size() + 1) / 2),
               "element " + std::to_string(i) + " of " + std::to_string(n));
   }
+}
+
+/// Sizes with and without parts: below and above the bounds of halving, and of the size that has parts.
+inline std::vector<std::size_t> sizes_of_halves(int ranks) {
+  std::size_t const least = 4 * 4096 * static_cast<std::size_t>(ranks);
+  return {0, 1, 3'000, least - 1, least, least + 777, 131'073, 700'001};
+}
+
+/// The two halves of an allreduce give the same bits and send the same messages as the whole. Between the halves
+/// only this rank's parts are valid.
+inline void halves_an_allreduce(communicator& world) {
+  for (std::size_t const n : sizes_of_halves(world.size())) {
+    std::vector<float> whole(n), halves(n);
+    for (std::size_t i = 0; i < n; ++i) whole[i] = halves[i] = uneven(world.rank(), i % 5'003) / 3;
+    traffic const before = world.sent();
+    world.allreduce(std::span(whole));
+    traffic const between = world.sent();
+    world.start_reduce_parts(std::span(halves), reduction::sum).wait();
+    auto const parts = parts_of_allreduce(element_type::f32, n, world.rank(), world.size());
+    if (!parts.empty()) {
+      std::vector<float> own(n, std::numeric_limits<float>::quiet_NaN());
+      for (index_slice const& part : parts)
+        std::copy_n(halves.begin() + part.first, part.count, own.begin() + part.first);
+      halves = std::move(own);
+    }
+    world.start_gather_parts(std::span(halves)).wait();
+    traffic const after = world.sent();
+    std::string const what = std::to_string(n) + " elements";
+    require(n == 0 || std::memcmp(whole.data(), halves.data(), n * sizeof(float)) == 0, what);
+    require(
+        after.bytes_sent - between.bytes_sent == between.bytes_sent - before.bytes_sent
+            && after.messages_sent - between.messages_sent == between.messages_sent - before.messages_sent,
+        what + ": traffic");
+  }
+}
+
+/// Every element belongs to one rank's parts, and blocks of 4,096 elements are not divided.
+inline void divides_elements_into_parts(communicator& world) {
+  for (std::size_t const n : sizes_of_halves(world.size())) {
+    std::vector<int> owners(n);
+    int ranks_with_parts = 0;
+    for (int rank = 0; rank < world.size(); ++rank) {
+      auto const parts = parts_of_allreduce(element_type::f32, n, rank, world.size());
+      ranks_with_parts += parts.empty() ? 0 : 1;
+      for (index_slice const& part : parts) {
+        auto const end = static_cast<std::size_t>(part.first + part.count);
+        require(part.first % 4096 == 0 && (end % 4096 == 0 || end == n), "bounds of " + std::to_string(n));
+        for (auto i = static_cast<std::size_t>(part.first); i < end; ++i) ++owners[i];
+      }
+    }
+    require(ranks_with_parts == 0 || ranks_with_parts == world.size(), "ranks of " + std::to_string(n));
+    require(ranks_with_parts == 0 || std::ranges::count(owners, 1) == static_cast<std::ptrdiff_t>(n),
+            "owners of " + std::to_string(n));
+  }
+  bool const has_parts = !parts_of_allreduce(element_type::f32, 700'001, world.rank(), world.size()).empty();
+  require(has_parts == (world.size() > 1), "an array of 700,001 elements has parts");
 }
 
 }  // namespace conformance

@@ -7,6 +7,7 @@
 #include "asynchronous_cases.hpp"
 #include "message_cases.hpp"
 #include "outer_cases.hpp"
+#include "shard_cases.hpp"
 #include "sharing_cases.hpp"
 
 namespace cohort_test {
@@ -46,6 +47,7 @@ inline constexpr rank_case process_cases[]{
     {"allreduce_refuses_ranks_with_different_settings", ranks_that_disagree_refuse_to_begin, 2},
     {"allreduce_sends_the_documented_number_of_bytes", sends_the_bytes_that_its_contract_says},
     {"allreduce_learns_with_a_low_precision_wire", few_bits_on_the_wire_lead_where_all_do},
+    {"sharded_state_is_bitwise_equal_to_whole_state", shards::runs_with_and_without_shards_are_equal, 2},
     {"allreduce_stops_all_ranks_for_a_non_finite_number",
      [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, false); }, 2},
     {"averaging_stops_all_ranks_for_a_non_finite_number",

@@ -1,56 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with sharded optimizer state have the same bits as runs without shards.
 #include <cohort/communicator/launch.hpp>
-#include <cohort/strategy/detail/split_allreduce.hpp>
 #include <cohort/training/training_loop.hpp>
-#include <sstream>
 #include "../checkpoint/scratch_folder.hpp"
-#include "rank_cases.hpp"
+#include "shard_cases.hpp"
 
 namespace shard_test {
 
 using namespace cohort_test;
 
-/// Three buckets: the second is summed in two halves, and the last one is too small for parts.
-constexpr auto tall = network<[](builder& net) {
-  return net.input({1, 8, 8}) | dense{.units = 24} | relu{} | dense{.units = 656} | batch_norm{} | relu{}
-         | dense{.units = 480} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
-}>();
-
-training_settings settings_of(optimizer_settings how, int workers = 1) {
-  return {.optimizer = std::move(how), .seed = 7, .workers = workers};
-}
-
-struct finished {
-  std::vector<std::string> checksums{};
-  std::string model{};
-  traffic sent{};
-  bool operator==(finished const& other) const {
-    return checksums == other.checksums && model == other.model;
-  }
-};
-
-std::string model_of(training& run) {
-  std::ostringstream file;
-  run.save(file, true);
-  return std::move(file).str();
-}
-
-struct checksums final : listener {
-  std::vector<std::string> all;
-  void on_step(training& run, step_report const&) override { all.push_back(run.checksum()); }
-};
-
-template <class B = narrow>
-finished run_of(communicator& world, shard what, training_settings const& settings, int accumulate = 1,
-                int examples_per_class = 4) {
-  bright_thirds const examples(examples_per_class * 3 * world.size() + 5);
-  checksums seen;
-  training made = trainer<B>(tall, world, allreduce{.resync = 2, .shard = what}, settings);
-  made.fit(examples.data(), {.batch = 4, .epochs = 1, .accumulate = accumulate, .listeners = {&seen}});
-  EXPECT_TRUE(same_text(world, made.checksum()));
-  return {seen.all, model_of(made), world.sent()};
-}
+using namespace shards;
 
 class sharded : public testing::TestWithParam<int> {
  protected:

@@ -170,8 +170,9 @@ class strategy {
   virtual std::optional<state_shard> shard(parameter_set const&, int /*rank*/) const { return std::nullopt; }
   /// Returns the exchanges of an update with a shard; null without.
   virtual shard_exchange* shard_ranks() { return nullptr; }
-  /// Returns whether the strategy frees memory of gradients outside the shard.
-  virtual bool frees_gradients() const { return false; }
+  /// Returns how many bytes of the workers' gradients are free at any time of a step without micro-batches, because
+  /// the strategy frees elements outside the shard.
+  virtual std::size_t freed_gradients(parameter_set const&) const { return 0; }
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}

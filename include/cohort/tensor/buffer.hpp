@@ -37,6 +37,10 @@ class buffer {
     }
   }
 
+  /// Allocates host memory of which detail::free_pages can free parts: it has small pages, and none that was not
+  /// accessed.
+  static buffer of_small_pages(std::size_t bytes);
+
   buffer(buffer&&) = default;
   buffer& operator=(buffer&&) = default;
   [[gnu::noinline]] ~buffer() {}  // out of line, to reduce the code size of programs with many buffers

@@ -40,7 +40,8 @@ class allreduce_strategy final : public strategy, public shard_exchange {
 
   std::optional<state_shard> shard(parameter_set const& parameters, int rank) const override;
   shard_exchange* shard_ranks() override { return is_sharded() ? this : nullptr; }
-  bool frees_gradients() const override { return is_sharded() && how_.shard == cohort::shard::gradients; }
+  void set_workers(int workers) override { workers_ = workers; }
+  std::size_t freed_gradients(parameter_set const& parameters) const override;
   void find_maxima(std::span<double> numbers) override;
   void gather(parameter_set& parameters) override;
   void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
@@ -64,6 +65,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   void forget();
 
   bool is_single_rank() const { return world_->size() == 1; }
+  bool frees_gradients() const { return is_sharded() && how_.shard == cohort::shard::gradients; }
   bool is_sharded() const { return how_.shard != cohort::shard::nothing && !is_single_rank(); }
   /// Throws setting_error unless the ranks can have shards.  Order: collective.
   void require_shards(parameter_set const& parameters) const;
@@ -121,6 +123,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   std::int64_t repairs_ = 0;              // number of resyncs that broadcast rank 0's state
   std::vector<split_allreduce> gathers_;  // one per bucket
   std::size_t freed_ = 0;                 // number of buckets whose gradients were freed in this step
+  int workers_ = 1;
   int late_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;
@@ -396,6 +399,36 @@ void allreduce_strategy::free_gradients(gradient_parts& gradients, int last) {
     meter_.measure_wait([&] { return sum.wait(); });
     gradients.free_others(gradients.parameters().buckets()[freed_], sum.parts());
   }
+}
+
+/// Returns the elements that are free at any time, if each bucket frees these elements. At most three buckets are
+/// whole: two in flight, and the next one. The largest bucket may be whole during the whole backward, if it has a
+/// shared parameter.
+std::size_t always_free(std::span<std::size_t const> buckets) {
+  auto const largest = static_cast<std::size_t>(std::ranges::max_element(buckets) - buckets.begin());
+  std::size_t all = 0, adjacent = 0;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    if (b != largest) all += buckets[b];
+    std::size_t three = 0;
+    for (std::size_t k = b; k < std::min(b + 3, buckets.size()); ++k) three += k == largest ? 0 : buckets[k];
+    adjacent = std::max(adjacent, three);
+  }
+  return all - adjacent;
+}
+
+std::size_t allreduce_strategy::freed_gradients(parameter_set const& parameters) const {
+  if (!frees_gradients()) return 0;
+  std::vector<std::size_t> of_other_ranks, of_all_ranks;
+  for (bucket const& one : parameters.buckets()) {
+    std::size_t const room = parameters.range_of(one).room;
+    of_all_ranks.push_back(room);
+    of_other_ranks.push_back(room);
+    for (index_slice const& part : parts_in(parameters, one, world_->rank()))
+      of_other_ranks.back() -= static_cast<std::size_t>(part.count);
+  }
+  std::size_t const elements =
+      always_free(of_other_ranks) + static_cast<std::size_t>(workers_ - 1) * always_free(of_all_ranks);
+  return elements * bytes_of(parameters.type());
 }
 
 std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {

@@ -21,14 +21,14 @@ struct huge_page {
 /// Before    no page of the range has been touched.
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
-/// Prepares a range of host memory for free_pages: it gets small pages, because a huge page is freed only as a
-/// whole. The elements become zeros on Linux, otherwise unspecified.
-void prepare_to_free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
+/// Requests small pages for a range of host memory that is not accessed yet, because free_pages frees a huge page only
+/// as a whole. Sets the elements to zero without an access to whole pages.
+void request_small_pages(void* begin, std::size_t bytes);
 
 /// Returns the whole pages in a range of private host memory to the system. The next access gets new pages. Has no
 /// effect on systems other than Linux.
 ///
-/// After     the values are unspecified.
+/// After     on Linux, zeros in the whole pages; the other values are unchanged.
 void free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
 }  // namespace cohort::detail

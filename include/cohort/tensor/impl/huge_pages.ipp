@@ -4,8 +4,13 @@
 #include <unistd.h>
 #endif
 
+#include <algorithm>
+#include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/detail/huge_pages.hpp>
-#include <cstdint>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
 
 namespace cohort::detail {
 
@@ -15,20 +20,47 @@ void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size
 #endif
 }
 
-void prepare_to_free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+/// The whole pages in a range of memory.
+std::span<std::byte> whole_pages(void* begin, std::size_t bytes) {
+#if defined(__linux__)
+  static auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* first = begin;
+  std::size_t rest = bytes;
+  if (std::align(page, page, first, rest)) return {static_cast<std::byte*>(first), rest / page * page};
+#endif
+  return {static_cast<std::byte*>(begin), 0};
+}
+
+void request_small_pages(void* begin, std::size_t bytes) {
+  std::span<std::byte> const pages = whole_pages(begin, bytes);
 #if defined(MADV_NOHUGEPAGE)
-  madvise(begin, bytes, MADV_NOHUGEPAGE);
+  madvise(pages.data(), pages.size(), MADV_NOHUGEPAGE);
 #endif
   free_pages(begin, bytes);
+  auto* const first = static_cast<std::byte*>(begin);
+  std::fill(first, pages.data(), std::byte{0});
+  std::fill(pages.data() + pages.size(), first + bytes, std::byte{0});
 }
 
 void free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__)
-  static auto const page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  auto const address = reinterpret_cast<std::uintptr_t>(begin);
-  std::uintptr_t const first = (address + page - 1) / page * page, last = (address + bytes) / page * page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  std::span<std::byte> const pages = whole_pages(begin, bytes);
+  if (!pages.empty()) madvise(pages.data(), pages.size(), MADV_DONTNEED);
 #endif
 }
 
 }  // namespace cohort::detail
+
+namespace cohort {
+
+buffer buffer::of_small_pages(std::size_t bytes) {
+  buffer made;
+  if (bytes == 0) return made;
+  std::align_val_t const boundary{alignment};
+  made.data_ = {static_cast<std::byte*>(::operator new(bytes, boundary)), release{{}, boundary}};
+  made.bytes_ = bytes;
+  detail::request_small_pages(made.data_.get(), bytes);
+  return made;
+}
+
+}  // namespace cohort

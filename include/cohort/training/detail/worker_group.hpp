@@ -215,6 +215,9 @@ class worker_group {
     notify_on_failure(*job_.exchange_strategy, [&] { team_.run(f); });
   }
 
+  /// Allocates the gradient arenas. `are_freed`: the strategy frees parts of them.
+  void make_gradients(bool are_freed);
+
   /// Updates all working copies, on a worker's thread with the workers' number of kernel threads.
   void refresh_stale();
 

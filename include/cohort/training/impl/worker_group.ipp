@@ -37,15 +37,18 @@ void worker_group::carry_states(std::vector<layer_states::layer> layers, int row
 }
 
 gradient_parts& worker_group::gradients() {
-  if (!gradients_) {
-    std::vector<std::byte*> parts;
-    for (int w = 0; w < size(); ++w) {
-      arenas_.emplace_back(backend_.parameters->arena_bytes(), passes().space());
-      parts.push_back(arenas_.back().data());
-    }
-    gradients_.emplace(*backend_.parameters, std::move(parts));
-  }
+  if (!gradients_) make_gradients(false);
   return *gradients_;
+}
+
+void worker_group::make_gradients(bool are_freed) {
+  std::size_t const bytes = backend_.parameters->arena_bytes();
+  std::vector<std::byte*> parts;
+  for (int w = 0; w < size(); ++w) {
+    arenas_.push_back(are_freed ? buffer::of_small_pages(bytes) : buffer(bytes, passes().space()));
+    parts.push_back(arenas_.back().data());
+  }
+  gradients_.emplace(*backend_.parameters, std::move(parts));
 }
 
 void worker_group::begin(step_job job) {
@@ -67,12 +70,8 @@ void worker_group::begin(step_job job) {
   step_times& times = job_.times;
   times.prepare = clock::now();
   notify_on_failure(exchange_strategy, [&] {
+    if (!has_gradients()) make_gradients(exchange_strategy.freed_gradients(parameters) > 0);
     prepare();
-    if (!has_gradients() && exchange_strategy.frees_gradients()) {
-      gradients();
-      for (buffer const& arena : arenas_) prepare_to_free_pages(arena.data(), arena.bytes());
-    }
-    gradients();
     job_.beginning = clock::now();
     exchange_strategy.begin(job_.now, {parameters, *job_.update});
     times.forward = times.backward = times.exchange = times.update = clock::now();

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Runs with and without sharded state, over any communicator.
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+#include "rank_cases.hpp"
+
+namespace cohort_test {
+
+namespace shards {
+
+/// Three buckets: the second is summed in two halves, and the last one is too small for parts.
+inline constexpr auto tall = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 24} | relu{} | dense{.units = 656} | batch_norm{} | relu{}
+         | dense{.units = 480} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+inline training_settings settings_of(optimizer_settings how, int workers = 1) {
+  return {.optimizer = std::move(how), .seed = 7, .workers = workers};
+}
+
+struct finished {
+  std::vector<std::string> checksums{};
+  std::string model{};
+  traffic sent{};
+  bool operator==(finished const& other) const {
+    return checksums == other.checksums && model == other.model;
+  }
+};
+
+inline std::string model_of(training& run) {
+  std::ostringstream file;
+  run.save(file, true);
+  return std::move(file).str();
+}
+
+struct checksums final : listener {
+  std::vector<std::string> all;
+  void on_step(training& run, step_report const&) override { all.push_back(run.checksum()); }
+};
+
+template <class B = narrow>
+finished run_of(communicator& world, shard what, training_settings const& settings, int accumulate = 1,
+                int examples_per_class = 4) {
+  bright_thirds const examples(examples_per_class * 3 * world.size() + 5);
+  checksums seen;
+  training made = trainer<B>(tall, world, allreduce{.resync = 2, .shard = what}, settings);
+  made.fit(examples.data(), {.batch = 4, .epochs = 1, .accumulate = accumulate, .listeners = {&seen}});
+  EXPECT_TRUE(same_text(world, made.checksum()));
+  return {seen.all, model_of(made), world.sent()};
+}
+
+/// Runs with and without shards have the same bits.
+inline void runs_with_and_without_shards_are_equal(communicator& world) {
+  for (training_settings const& settings : {settings_of({.rule = adam{.learning_rate = 0.01}}, 2),
+                                            settings_of({.rule = lamb{.learning_rate = 0.01},
+                                            .normalisation = normalise::clip_global_norm{1}})}) {
+    finished const whole = run_of(world, shard::nothing, settings);
+    for (shard const what : {shard::optimizer_state, shard::gradients})
+      EXPECT_EQ(run_of(world, what, settings), whole);
+  }
+}
+
+}  // namespace shards
+
+}  // namespace cohort_test
