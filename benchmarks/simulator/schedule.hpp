@@ -26,6 +26,8 @@ struct action {
   enum class collective {
     broadcast,
     allreduce,
+    reduce_parts,
+    gather_parts,
     reduce_scatter,
     allgather,
     allgatherv,
@@ -119,6 +121,12 @@ class recorder final : public cohort::communicator {
   }
   cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction) override {
     return record(action::collective::allreduce, data);
+  }
+  cohort::pending_operation start_reduce_parts(cohort::elements data, cohort::reduction) override {
+    return record(action::collective::reduce_parts, data);
+  }
+  cohort::pending_operation start_gather_parts(cohort::elements data) override {
+    return record(action::collective::gather_parts, data);
   }
   cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction) override {
     return record(action::collective::reduce_scatter, data);

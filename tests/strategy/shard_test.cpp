@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with sharded optimizer state have the same bits as runs without shards.
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/training/checkpoints.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training_loop.hpp>
+#include <cstdint>
+#include <fstream>
+#include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
+#include "../checkpoint/small_disk.hpp"
 #include "shard_cases.hpp"
 
 namespace shard_test {
@@ -53,6 +63,237 @@ TEST_P(sharded, is_bitwise_equal_with_constraints_and_an_average_of_the_paramete
       settings_of({.rule = adam{.learning_rate = 0.01}, .constraint = constraint::max_norm{0.5}}, 2);
   settings.average_decay = 0.9;
   compare(settings);
+}
+
+TEST_P(sharded, divides_the_state_of_a_step_and_sends_the_same_bytes) {
+  on_all([&](communicator& world) {
+    training_settings const settings = settings_of({.rule = adam{}});
+    bright_thirds const examples(4 * world.size());
+    auto const trained = [&](shard what) {
+      return trainer<narrow>(tall, world, allreduce{.resync = 0, .shard = what}, settings);
+    };
+    training whole = trained(shard::nothing), divided = trained(shard::optimizer_state);
+    fit_settings const how{.batch = 4, .epochs = 3};
+    auto const bytes_of_fit = [&](training& run) {
+      run.fit(examples.data(), how);  // with the broadcast of the first step
+      std::uint64_t const before = world.sent().bytes_sent;
+      run.fit(examples.data(), how);
+      return static_cast<double>(world.sent().bytes_sent - before);
+    };
+    double const plain = bytes_of_fit(whole), bytes = bytes_of_fit(divided);
+    EXPECT_LE(std::abs(bytes - plain), 0.01 * plain);
+    run_memory const before = whole.memory_of(examples.data(), how),
+                     after = divided.memory_of(examples.data(), how);
+    EXPECT_EQ(before.gradients, after.gradients);
+    EXPECT_LT(after.optimizer_state, before.optimizer_state / static_cast<std::size_t>(world.size()) * 3 / 2);
+    std::uint64_t sum = after.optimizer_state;  // all elements, some on several ranks
+    world.allreduce(std::span(&sum, 1));
+    EXPECT_GE(sum, before.optimizer_state);
+  });
+}
+
+/// Ten layers of equal size, each in its own bucket.
+constexpr auto deep = network<[](builder& net) {
+  tensor x = net.input({1, 8, 8}) | dense{.units = 512};
+  for (int layer = 0; layer < 8; ++layer) x = x | relu{} | dense{.units = 512};
+  return x | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+/// Returns the resident bytes among the pages of an arena.
+std::size_t resident_bytes(std::byte const* arena, std::size_t bytes) {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto const first = (reinterpret_cast<std::uintptr_t>(arena) + page - 1) / page * page;
+  std::size_t const pages = (reinterpret_cast<std::uintptr_t>(arena) + bytes - first) / page;
+  std::vector<unsigned char> flags(pages);
+  if (::mincore(reinterpret_cast<void*>(first), pages * page, flags.data()) != 0) return bytes;
+  return page * static_cast<std::size_t>(std::ranges::count_if(flags, [](unsigned char flag) {
+           return (flag & 1) != 0;
+         }));
+}
+
+TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {
+  launch<threads>(4, [](communicator& world) {
+    training_settings const settings = settings_of({.rule = sgd{}}, 2);
+    bright_thirds const examples(32);
+    training run = trainer<narrow>(deep, world, allreduce{.shard = shard::gradients}, settings);
+    fit_settings const how{.batch = 4, .epochs = 2};
+    run_memory const memory = run.memory_of(examples.data(), how);
+    std::size_t const arena = run.parameters().arena_bytes();
+    EXPECT_LT(memory.gradients, 2 * arena);
+    EXPECT_EQ(run.memory_of(examples.data(), {.batch = 4, .accumulate = 2}).gradients, 2 * arena);
+    run.fit(examples.data(), how);
+    std::size_t resident = 0;
+    for (std::byte const* const part : run.state().workers->gradients().all())
+      resident += resident_bytes(part, arena);
+    EXPECT_LT(resident, memory.gradients);
+  });
+}
+
+TEST(sharded, refuses_settings_that_need_whole_state) {
+  launch<threads>(2, [](communicator& world) {
+    for (allreduce const& how :
+         {allreduce{.wire = element_type::bf16, .shard = shard::gradients},
+          allreduce{.overlap_next_forward = true, .shard = shard::optimizer_state},
+          allreduce{.diverged = when_diverged::repair, .shard = shard::optimizer_state}})
+      EXPECT_NE(refusal_of<setting_error>([&] { how.on(world); }).find("allreduce."), std::string::npos);
+  });
+}
+
+TEST(sharded, refuses_ranks_with_different_layouts_on_all_ranks) {
+  launch<threads>(2, [](communicator& world) {
+    allreduce const how{.shard = shard::optimizer_state};
+    bright_thirds const examples(16);
+    training run = world.rank() == 0 ? trainer<narrow>(tall, world, how, with_state())
+                                     : trainer<other_order>(tall, world, how, with_state());
+    std::string const said = refusal_of<setting_error>([&] { run.fit(examples.data(), {.batch = 4}); });
+    EXPECT_NE(said.find("different layouts"), std::string::npos) << said;
+  });
+}
+
+TEST(sharded, refuses_access_to_the_whole_gradient) {
+  launch<threads>(2, [](communicator& world) {
+    bright_thirds const examples(16);
+    training run = trainer<narrow>(tall, world, allreduce{.shard = shard::optimizer_state}, with_state());
+    run.fit(examples.data(), {.batch = 4});
+    EXPECT_NE(refusal_of<setting_error>([&] { run.last_gradient("dense_1"); }).find("a part of the gradient"),
+              std::string::npos);
+    training_loop loop(run);
+    loader batches(examples.data(), {.batch = 4});
+    batches.start(0);
+    EXPECT_NE(
+        refusal_of<setting_error>([&] { loop.forward(*batches.next()); }).find("training_loop::forward"),
+        std::string::npos);
+  });
+}
+
+TEST(sharded, stops_all_ranks_for_a_non_finite_number_and_skips_its_step) {
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    for (shard const what : {shard::optimizer_state, shard::gradients})
+      a_number_that_is_not_finite_stops_all_and_is_named<tall>(world, false, {.shard = what});
+  });
+}
+
+/// Forwards everything to a sharded allreduce. In one step, rank 1 gets an infinite sum, or fails after the sums.
+struct spoiling final : strategy {
+  explicit spoiling(communicator& all, bool fails = false)
+      : world(all), fails(fails), real(allreduce{.shard = shard::gradients}.on(all)) {}
+  void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
+  void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
+    real->ready(now, one, parts);
+  }
+  bool before_update(step_info const& now, gradient_parts& parts) override {
+    bool const takes = real->before_update(now, parts);
+    if (now.step != 1 || world.rank() != 1) return takes;
+    if (fails) throw data_error({.what = "the shelf is empty"});
+    reinterpret_cast<float*>(parts.first())[real->shard(parts.parameters(), 1)->front().offset] =
+        std::numeric_limits<float>::infinity();
+    return takes;
+  }
+  std::optional<state_shard> shard(parameter_set const& all, int rank) const override {
+    return real->shard(all, rank);
+  }
+  shard_exchange* shard_ranks() override { return real->shard_ranks(); }
+  void after_update(step_info const& now, replica const& mine, bool updated) override {
+    real->after_update(now, mine, updated);
+  }
+  void abandon(std::string_view why) noexcept override { real->abandon(why); }
+  agreement const* agreed() const override { return real->agreed(); }
+
+  communicator& world;
+  bool fails;
+  std::unique_ptr<strategy> real;
+};
+
+TEST(sharded, skips_a_step_on_all_ranks_if_a_sum_of_one_rank_is_not_finite) {
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    bright_thirds const examples(48);
+    training_settings settings = with_state();
+    settings.not_finite = when_not_finite::skip;
+    training run = trainer<narrow>(tall, world, std::make_unique<spoiling>(world), settings);
+    fit_report const report = run.fit(examples.data(), {.batch = 4});
+    EXPECT_EQ(report.steps, 4);
+    EXPECT_EQ(report.skipped, 1);
+    EXPECT_TRUE(same_text(world, run.checksum()));
+    for (float const w : parameters_of<float>(run)) ASSERT_TRUE(std::isfinite(w));
+  });
+}
+
+/// A checkpoint of each number of ranks is continued by each number of ranks.
+TEST(sharded, resumes_with_any_number_of_ranks) {
+  scratch_folder const folder;
+  auto const train = [&](communicator& world, shard what, std::string const& from, std::string const& to) {
+    bright_thirds const examples(8 * world.size());
+    training run = trainer<narrow>(tall, world, allreduce{.shard = what},
+                                   settings_of({.rule = adam{.learning_rate = 0.01}}));
+    if (!from.empty()) {
+      EXPECT_TRUE(resume(run, from));
+      EXPECT_GT(run.epoch(), 0);
+    }
+    run.fit(examples.data(), {.batch = 8});
+    if (!to.empty()) save_checkpoint(run, to);
+    return model_of(run);
+  };
+  constexpr int most = 8;
+  std::vector<std::string> saved;
+  for (int ranks = 1; ranks <= most; ++ranks) {
+    saved.push_back(folder / std::to_string(ranks));
+    launch<threads>(ranks, {.deadline = std::chrono::seconds(60)},
+                    [&](communicator& world) { train(world, shard::optimizer_state, "", saved.back()); });
+  }
+  for (std::string const& from : saved)
+    for (int ranks = 1; ranks <= most; ++ranks)
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        std::string const whole = train(world, shard::nothing, from, "");
+        EXPECT_EQ(train(world, shard::gradients, from, ""), whole) << from << ", " << ranks << " ranks";
+      });
+}
+
+/// The shared file of a checkpoint has the bytes of an unsharded run. A disk that is too small leaves no checkpoint.
+TEST(sharded, writes_the_checkpoint_of_an_unsharded_run) {
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    static scratch_folder const folder;
+    bright_thirds const examples(24);
+    auto const saved = [&](shard what, std::string const& to) {
+      training run = trainer<narrow>(tall, world, allreduce{.shard = what}, settings_of({.rule = adam{}}));
+      run.fit(examples.data(), {.batch = 4});
+      return save_checkpoint(run, folder / to);
+    };
+    std::string const whole = saved(shard::nothing, "whole"),
+                      divided = saved(shard::optimizer_state, "divided");
+    world.barrier();
+    auto const text_of_file = [](std::string const& path) {
+      std::ifstream file(path, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    std::string const name = "/shared.safetensors";
+    EXPECT_GT(text_of_file(whole + name).size(), 1'000'000U);
+    EXPECT_EQ(text_of_file(divided + name), text_of_file(whole + name));
+    world.barrier();
+    {
+      small_disk const full(1'000'000);
+      world.barrier();
+      EXPECT_NE(refusal_of<file_error>([&] { saved(shard::gradients, "small"); }), "");
+      world.barrier();
+    }
+    training empty =
+        trainer<narrow>(tall, world, allreduce{.shard = shard::gradients}, settings_of({.rule = adam{}}));
+    EXPECT_FALSE(resume(empty, folder / "small"));
+  });
+}
+
+TEST(sharded, ends_all_ranks_if_one_fails_after_the_sums) {
+  std::atomic<int> informed = 0;
+  EXPECT_THROW(launch<threads>(3, {.deadline = std::chrono::seconds(60)},
+                               [&](communicator& world) {
+                                 bright_thirds const examples(48);
+                                 training run = trainer<narrow>(
+                                     tall, world, std::make_unique<spoiling>(world, true), with_state());
+                                 std::string const said =
+                                     refusal_of<error>([&] { run.fit(examples.data(), {.batch = 4}); });
+                                 if (said.find("the shelf is empty") != std::string::npos) ++informed;
+                               }),
+               error);
+  EXPECT_EQ(informed, 3);
 }
 
 }  // namespace shard_test

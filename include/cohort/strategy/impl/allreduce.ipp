@@ -35,6 +35,9 @@ class allreduce_strategy final : public strategy, public shard_exchange {
 
   bool before_update(step_info const& info, gradient_parts& gradients) override;
 
+  void after_update(step_info const&, replica const&, bool) override {
+    in_flight_ = in_flight_ && !is_sharded();
+  }
   int late_buckets() const override { return late_buckets_; }
   void finish_late(gradient_parts& gradients) override;
 
@@ -349,14 +352,11 @@ void allreduce_strategy::require_shards(parameter_set const& parameters) const {
 }
 
 void allreduce_strategy::find_maxima(std::span<double> numbers) {
-  in_flight_ = true;
   world_->allreduce(numbers, reduction::maximum);
-  in_flight_ = false;
 }
 
 void allreduce_strategy::gather(parameter_set& parameters) {
   gathers_.resize(sums_.size());
-  in_flight_ = true;
   std::size_t const width = bytes_of(parameters.type());
   for (bucket const& one : parameters.buckets()) {
     if (sum_of(one).parts().empty()) continue;
@@ -365,7 +365,6 @@ void allreduce_strategy::gather(parameter_set& parameters) {
         *world_, {parameters.master() + range.offset * width, parameters.type(), range.room});
   }
   for (split_allreduce& pending : gathers_) pending.wait();
-  in_flight_ = false;
 }
 
 void allreduce_strategy::collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
@@ -462,7 +461,7 @@ void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t f
 void allreduce_strategy::end_exchange() {
   meter_.finish();
   late_buckets_ = 0;
-  in_flight_ = false;
+  in_flight_ = is_sharded();  // until after_update
 }
 
 bool allreduce_strategy::finish_low_precision(step_info const& info, gradient_parts& gradients) {
