@@ -3,9 +3,9 @@
 // Measures steps with and without shards of the optimizer's state. Every rank trains the same network on one
 // processor:
 //   mpirun -n 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK shard_benchmark [NET BATCH BLOCKS]'
-// Interleaves blocks of steps of the three kinds. Prints medians of the slowest rank's times, and the bytes that
-// rank 0 sends in a step. With a fourth argument, 0, 1 or 2 (nothing, optimizer_state, gradients), runs this kind
-// alone and prints the forecast and the measured memory of rank 0.
+// Interleaves blocks of steps of the three kinds. Prints medians of the slowest rank's times, and the bytes
+// that rank 0 sends in a step. With a fourth argument, 0, 1 or 2 (nothing, optimizer_state, gradients), runs
+// this kind alone and prints the forecast and the measured memory of rank 0.
 #include "process_memory.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"

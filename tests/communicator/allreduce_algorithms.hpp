@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cohort/communicator/allreduce_parts.hpp>
 #include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/random/stream.hpp>
@@ -157,7 +158,7 @@ inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, s
                            std::size_t n, std::int64_t grain) {
   auto const part = [&](int parts, int k) {
     index_slice const all{0, static_cast<std::int64_t>(n)};
-    return static_cast<std::size_t>(aligned_part_of(all, k % parts, parts, grain).count);
+    return static_cast<std::size_t>(detail::aligned_part_of(all, k % parts, parts, grain).count);
   };
   if (way == detail::allreduce_algorithm::ring) {
     auto const all_ranks = static_cast<std::size_t>(ranks);
@@ -232,8 +233,8 @@ inline std::vector<std::size_t> sizes_of_halves(int ranks) {
   return {0, 1, 3'000, least - 1, least, least + 777, 131'073, 700'001};
 }
 
-/// The two halves of an allreduce give the same bits and send the same messages as the whole. Between the halves
-/// only this rank's parts are valid.
+/// The two halves of an allreduce give the same bits and send the same messages as the whole. Between the
+/// halves only this rank's parts are valid.
 inline void halves_an_allreduce(communicator& world) {
   for (std::size_t const n : sizes_of_halves(world.size())) {
     std::vector<float> whole(n), halves(n);

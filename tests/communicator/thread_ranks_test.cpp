@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: communicator/allreduce_parts
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -384,8 +384,8 @@ TEST(arena_sums, cover_parameters_layers_and_the_whole_model) {
     EXPECT_GE(begin, all.store.table()[p].offset);
     EXPECT_LE(begin + n, all.store.table()[p].offset + all.store.table()[p].room);
     elements[p] += static_cast<double>(n);
-    for (; n > 0; n -= std::min(n, detail::arena_sums::chunk))
-      *to++ = static_cast<double>(std::min(n, detail::arena_sums::chunk));
+    for (; n > 0; n -= std::min(n, detail::arena_sums::block))
+      *to++ = static_cast<double>(std::min(n, detail::arena_sums::block));
   };
   for (int worker = 0; worker < 3; ++worker) sums.measure(worker, 3, count);
   double whole = 0;
@@ -394,7 +394,7 @@ TEST(arena_sums, cover_parameters_layers_and_the_whole_model) {
     EXPECT_EQ(sums.of_parameter(p), elements[p]);
     whole += elements[p];
   }
-  EXPECT_GT(elements[0], detail::arena_sums::chunk);
+  EXPECT_GT(elements[0], detail::arena_sums::block);
   EXPECT_EQ(sums.of_all(), whole);
   ASSERT_EQ(elements.size(), 5U);  // dense_1: weights and bias; dense_2: weights; dense_3: weights and bias
   for (std::size_t const p : {0, 1}) EXPECT_EQ(sums.of_layer(p), elements[0] + elements[1]);

@@ -116,6 +116,8 @@ TEST(settings_in_the_docs, of_allreduce_have_the_expected_descriptions) {
   EXPECT_EQ(described(half), "allreduce, resync 100, wire type bf16");
   auto const late = cohort::allreduce{.overlap_next_forward = true};
   EXPECT_EQ(described(late), "allreduce, resync 100, overlap with the next forward");
+  auto const sharded = cohort::allreduce{.shard = cohort::shard::optimizer_state};
+  EXPECT_EQ(described(sharded), "allreduce, resync 100, sharded optimizer state");
 }
 
 TEST(settings_in_the_docs, of_averaging_have_the_expected_or_distinct_descriptions) {

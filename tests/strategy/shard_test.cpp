@@ -173,7 +173,8 @@ TEST(sharded, stops_all_ranks_for_a_non_finite_number_and_skips_its_step) {
   });
 }
 
-/// Forwards everything to a sharded allreduce. In one step, rank 1 gets an infinite sum, or fails after the sums.
+/// Forwards everything to a sharded allreduce. In one step, rank 1 gets an infinite sum, or fails after the
+/// sums.
 struct spoiling final : strategy {
   explicit spoiling(communicator& all, bool fails = false)
       : world(all), fails(fails), real(allreduce{.shard = shard::gradients}.on(all)) {}
@@ -248,7 +249,8 @@ TEST(sharded, resumes_with_any_number_of_ranks) {
       });
 }
 
-/// The shared file of a checkpoint has the bytes of an unsharded run. A disk that is too small leaves no checkpoint.
+/// The shared file of a checkpoint has the bytes of an unsharded run. A disk that is too small leaves no
+/// checkpoint.
 TEST(sharded, writes_the_checkpoint_of_an_unsharded_run) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     static scratch_folder const folder;

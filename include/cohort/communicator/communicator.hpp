@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/communicator/rank_progress.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/execution/partition.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/memory_space.hpp>
@@ -159,14 +158,14 @@ class communicator {
   ///           detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Start the first and the second half of start_allreduce. After the first half, this rank's parts
-  /// (parts_of_allreduce) contain the result, with the same bits as after start_allreduce; the other parts are
-  /// unspecified. Before the second half, this rank's parts contain its values; afterwards all ranks have the
-  /// values of all parts. If the elements have no parts, the first half is a whole allreduce, and the second
-  /// half does nothing.
+  /// (parts_of_allreduce) contain the result, with the same bits as after start_allreduce; the other parts
+  /// are unspecified. Before the second half, this rank's parts contain its values; afterwards all ranks have
+  /// the values of all parts. If the elements have no parts, the first half is a whole allreduce, and the
+  /// second half does nothing.
   ///
   /// Before    the elements are in the processor's memory.
   /// Moves     each half of an array with parts: half of the bytes and messages of start_allreduce.
-  virtual pending_operation start_reduce_parts(elements data, reduction how) = 0;
+  virtual pending_operation start_reduce_parts(elements data, reduction op) = 0;
   virtual pending_operation start_gather_parts(elements data) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts such
   /// elements. The allreduce begins after all work that was enqueued in the space before start_allreduce. The
@@ -230,12 +229,6 @@ class communicator {
   void send(std::span<std::byte const> data, int to, int tag) { start_send(data, to, tag).wait(); }
   void receive(std::span<std::byte> data, int from, int tag) { start_receive(data, from, tag).wait(); }
 };
-
-/// Returns the parts of an allreduce of `count` elements whose result a rank computes: the same on every rank and
-/// over every transport. Empty if the elements have no parts, because every rank computes the whole result.
-///
-/// Shapes    disjoint slices in ascending order; bounds are multiples of 4,096 elements or the end.
-std::vector<index_slice> parts_of_allreduce(element_type type, std::size_t count, int rank, int ranks);
 
 /// Creates a communicator of one rank, the calling program.
 std::unique_ptr<communicator> make_self(communicator_settings settings = {});

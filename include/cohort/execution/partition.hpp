@@ -22,12 +22,16 @@ constexpr index_slice part_of(index_slice whole, int which, int parts) {
           size + (which < longer ? 1 : 0)};
 }
 
-/// Like part_of, but the bounds of the parts are multiples of `grain` after the first index, except the end of
-/// the slice.
+namespace detail {
+
+/// Like part_of, but the bounds of the parts are multiples of `grain` after the first index, except the end
+/// of the slice.
 constexpr index_slice aligned_part_of(index_slice whole, int which, int parts, std::int64_t grain) {
   index_slice const grains = part_of({0, (whole.count + grain - 1) / grain}, which, parts);
   std::int64_t const first = std::min(grains.first * grain, whole.count);
   return {whole.first + first, std::min((grains.first + grains.count) * grain, whole.count) - first};
 }
+
+}  // namespace detail
 
 }  // namespace cohort

@@ -35,9 +35,9 @@ class gradient_parts {
   /// After     the first part holds the sum, the others hold zeros.
   /// Cost      reads and writes each part once.
   void sum(bucket const& b);
-  /// Frees memory of the bucket's elements that no rank-local code reads until the next backward: those of all parts
-  /// but the first, and those of the first part outside the slices `kept` of the bucket's arena range (none if
-  /// `kept` is empty). Their values become unspecified.
+  /// Frees memory of the bucket's elements that no rank-local code reads until the next backward: those of
+  /// all parts but the first, and those of the first part outside the slices `kept` of the bucket's arena
+  /// range (none if `kept` is empty). Their values become unspecified.
   ///
   /// Before    sum() was called.
   void free_others(bucket const& b, std::span<index_slice const> kept);

@@ -44,8 +44,8 @@ class shard_exchange {
   virtual void find_maxima(std::span<double> numbers) = 0;
   /// Replaces the parameters that other ranks have updated with these ranks' values.
   virtual void gather(parameter_set& parameters) = 0;
-  /// Copies a state array of all ranks to an arena. `own`: this rank's elements. `arena`: null on a rank that gets
-  /// nothing; either all ranks or rank 0 alone get the arena. Elements outside all shards are unchanged.
+  /// Copies a state array of all ranks to an arena. `own`: this rank's elements. `arena`: null on a rank that
+  /// gets nothing; either all ranks or rank 0 alone get the arena. Elements outside all shards are unchanged.
   virtual void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
                        bool on_all_ranks) = 0;
 };
@@ -53,9 +53,9 @@ class shard_exchange {
 /// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena with the master's size and layouts. With `average_decay`, the last
-///           one is the moving average of the trained parameters; for the formula, see training_settings. With
-///           a shard, each state array except the average has the elements of the shard's ranges only, without
-///           gaps, and the parameters of the ranges are updated only.
+///           one is the moving average of the trained parameters; for the formula, see training_settings.
+///           With a shard, each state array except the average has the elements of the shard's ranges only,
+///           without gaps, and the parameters of the ranges are updated only.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
 ///           constrains(workers), all wait again and call constrain with the request.
@@ -129,8 +129,8 @@ class parameter_update {
   /// Number of phases that measure norms of whole tensors before apply: norms of gradients, then of steps. 0
   /// for one worker without a shard, because apply then measures the norms.
   int phases(int workers) const { return workers == 1 && !is_sharded_ ? 0 : norm_phases(); }
-  /// With a shard: the sums of a phase over this rank's blocks, zeros for other blocks, and one more number for
-  /// the caller. set_sums replaces the sums of the phase with these numbers.
+  /// With a shard: the sums of a phase over this rank's blocks, zeros for other blocks, and one more number
+  /// for the caller. set_sums replaces the sums of the phase with these numbers.
   std::span<double> sums_of(int phase);
   void set_sums(int phase);
 
@@ -141,8 +141,8 @@ class parameter_update {
   void apply(update_request const& request);
 
   bool has_constraints() const { return !constrained_.empty(); }
-  /// Returns whether constrain must be called after apply. False for one worker without a shard, because apply
-  /// then calls constrain.
+  /// Returns whether constrain must be called after apply. False for one worker without a shard, because
+  /// apply then calls constrain.
   bool constrains(int workers) const { return (workers > 1 || is_sharded_) && has_constraints(); }
 
   /// Performs a worker's share of the constraints, and updates the average of the constrained parameters.
@@ -161,8 +161,8 @@ class parameter_update {
   struct packed_range {
     std::size_t offset, packed, n;
   };
-  /// Calls use(shift, begin, n) for the elements [first, last) of a state array: n elements from `begin` of the
-  /// state array are those from begin + shift of an arena.
+  /// Calls use(shift, begin, n) for the elements [first, last) of a state array: n elements from `begin` of
+  /// the state array are those from begin + shift of an arena.
   template <class Use>
   void each_range(std::size_t first, std::size_t last, Use use) const {
     for (packed_range const& part : ranges_) {
@@ -175,8 +175,8 @@ class parameter_update {
                                       std::span<std::byte*> memory) const;
   std::vector<detail::arena_sums*> sums_in(int phase);
   void update_whole_average(update_request const& request);
-  /// Returns whether the update of parameter p also writes its rounded copy. With a shard, the next step makes
-  /// the copies, after all ranks' parameters were gathered.
+  /// Returns whether the update of parameter p also writes its rounded copy. With a shard, the next step
+  /// makes the copies, after all ranks' parameters were gathered.
   bool writes_copy(int p) const;
   void apply_range(update_request const& request, double whole, std::size_t shift, std::size_t first,
                    std::size_t last);
@@ -197,8 +197,8 @@ class parameter_update {
   /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
-  /// Updates the average of the parameters without constraints among elements [first, last) of the arenas after
-  /// this step.
+  /// Updates the average of the parameters without constraints among elements [first, last) of the arenas
+  /// after this step.
   void update_average(std::int64_t step, std::size_t first, std::size_t last);
   /// Updates the average of elements [begin, begin + n).
   void update_average_of(std::int64_t step, std::size_t begin, std::size_t n);

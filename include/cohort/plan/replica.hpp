@@ -15,7 +15,8 @@ struct replica {
   int arrays() const { return 1 + update.state_arrays(); }
   /// Arena of an array. Array 0: the parameters. Array k + 1: the k-th state array of the optimizers.
   std::byte* arena(int array) const { return array == 0 ? parameters.master() : update.state(array - 1); }
-  /// Returns whether this rank has the whole array, not only a shard's elements, which read and write cannot copy.
+  /// Returns whether this rank has the whole array, not only a shard's elements, which read and write cannot
+  /// copy.
   bool is_whole(int array) const { return array == 0 || update.is_whole(array - 1); }
   /// Copies an array to dense canonical elements, and back. After a write, call parameters.mark_changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }

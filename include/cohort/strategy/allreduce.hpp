@@ -12,8 +12,8 @@ namespace cohort {
 /// repair: continue with rank 0's parameters.
 enum class when_diverged { stop, repair };
 
-/// Arrays of which each rank has only a part. optimizer_state: the optimizers' state; each rank updates its part
-/// of the parameters. gradients: also the gradients, after the ranks' sums.
+/// Arrays of which each rank has only a part. optimizer_state: the optimizers' state; each rank updates its
+/// part of the parameters. gradients: also the gradients, after the ranks' sums.
 enum class shard { nothing, optimizer_state, gradients };
 
 /// Uses the mean of all ranks' gradients for every update.
@@ -42,12 +42,13 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
 ///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
 ///           of late buckets. `shard`: see below.
-/// Shards    with `shard`, the update is between the two halves of each allreduce: each rank sums its parts of
-///           the gradients (parts_of_allreduce), updates these parts of the parameters, and gathers the parts
-///           of the other ranks. Requires the same layout on all ranks, and arenas in the processor's memory.
-///           Buckets that are packed or summed by recursive doubling or by folded ranks are not divided.
-///           `gradients` frees the memory of other ranks' parts of a bucket when its sum is complete; at most
-///           two sums are in flight. With micro-batches, the whole gradient exists until the last backward.
+/// Shards    with `shard`, the update is between the two halves of each allreduce: each rank sums its parts
+///           of the gradients (parts_of_allreduce), updates these parts of the parameters, and gathers the
+///           parts of the other ranks. Requires the same layout on all ranks, and arenas in the processor's
+///           memory. Buckets that are packed or summed by recursive doubling or by folded ranks are not
+///           divided. `gradients` frees the memory of other ranks' parts of a bucket when its sum is
+///           complete; at most two sums are in flight. With micro-batches, the whole gradient exists until
+/// the last backward.
 /// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
@@ -74,12 +75,12 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           batch P·B, up to rounding, for networks without batch statistics. Running statistics are those
 ///           of the batch of all ranks, merged in f64, also with `wire`. With one rank, the result is bitwise
 ///           equal to training without a strategy. With `wire`, the rounding errors of the sent gradients are
-///           fed back; the rounding errors of the partial sums (one per rank) are lost. `shard` changes no bit
-///           of parameters, state and files.
+///           fed back; the rounding errors of the partial sums (one per rank) are lost. `shard` changes no
+///           bit of parameters, state and files.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
-///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier. Shards: Rajbhandari et al., ZeRO,
-///           SC 2020.
+///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier. Shards: Rajbhandari et
+///           al., ZeRO, SC 2020.
 struct allreduce {
   int resync = 100;
   when_diverged diverged = when_diverged::stop;

@@ -165,13 +165,14 @@ class strategy {
   /// it averages all arrays of the replica over the ranks.
   virtual bool supports_average_decay() const { return what() != exchanged::parameters; }
 
-  /// Returns the elements whose state a rank has and updates, if the optimizers' state is sharded over the ranks.
+  /// Returns the elements whose state a rank has and updates, if the optimizers' state is sharded over the
+  /// ranks.
   /// After before_update, the gradient is then defined for these elements of this rank only.
   virtual std::optional<state_shard> shard(parameter_set const&, int /*rank*/) const { return std::nullopt; }
   /// Returns the exchanges of an update with a shard; null without.
   virtual shard_exchange* shard_ranks() { return nullptr; }
-  /// Returns how many bytes of the workers' gradients are free at any time of a step without micro-batches, because
-  /// the strategy frees elements outside the shard.
+  /// Returns how many bytes of the workers' gradients are free at any time of a step without micro-batches,
+  /// because the strategy frees elements outside the shard.
   virtual std::size_t freed_gradients(parameter_set const&) const { return 0; }
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.

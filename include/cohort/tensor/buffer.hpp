@@ -37,8 +37,8 @@ class buffer {
     }
   }
 
-  /// Allocates host memory of which detail::free_pages can free parts: it has small pages, and none that was not
-  /// accessed.
+  /// Allocates host memory of which detail::free_pages can free parts: it has small pages, and none that was
+  /// not accessed.
   static buffer of_small_pages(std::size_t bytes);
 
   buffer(buffer&&) = default;

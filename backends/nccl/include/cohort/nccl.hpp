@@ -52,8 +52,8 @@ class nccl final : public communicator {
   pending_operation start_broadcast(elements data, int root) override {
     return over_->start_broadcast(data, root);
   }
-  pending_operation start_reduce_parts(elements data, reduction how) override {
-    return over_->start_reduce_parts(data, how);
+  pending_operation start_reduce_parts(elements data, reduction op) override {
+    return over_->start_reduce_parts(data, op);
   }
   pending_operation start_gather_parts(elements data) override { return over_->start_gather_parts(data); }
   pending_operation start_reduce_scatter(elements data, reduction how) override;

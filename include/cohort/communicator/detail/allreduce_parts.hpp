@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <bit>
-#include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cstddef>

@@ -36,7 +36,7 @@ class message_communicator final : public communicator {
   /// `both`, unless the elements have parts.
   pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm,
                                     allreduce_half half = allreduce_half::both);
-  pending_operation start_reduce_parts(elements data, reduction how) override;
+  pending_operation start_reduce_parts(elements data, reduction op) override;
   pending_operation start_gather_parts(elements data) override;
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override;

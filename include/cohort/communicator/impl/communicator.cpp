@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/impl/allreduce_parts.ipp>
 #include <cohort/communicator/impl/clock_readings.ipp>
 #include <cohort/communicator/impl/combine.ipp>
 #include <cohort/communicator/impl/communicator.ipp>

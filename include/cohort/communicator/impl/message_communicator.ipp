@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/communicator/allreduce_parts.hpp>
 #include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <utility>
@@ -30,9 +31,9 @@ pending_operation message_communicator::start_allreduce(elements data, reduction
   return start_collective("allreduce", recursive_doubling{{data, how}});
 }
 
-pending_operation message_communicator::start_reduce_parts(elements data, reduction how) {
+pending_operation message_communicator::start_reduce_parts(elements data, reduction op) {
   bool const has_parts = !parts_of_allreduce(data.type, data.count, rank(), size()).empty();
-  return start_allreduce(data, how, choose_allreduce_algorithm(data.bytes(), size()),
+  return start_allreduce(data, op, choose_allreduce_algorithm(data.bytes(), size()),
                          has_parts ? allreduce_half::reduce : allreduce_half::both);
 }
 

@@ -8,13 +8,13 @@
 
 namespace cohort::detail {
 
-/// One sum over the elements of each trained parameter in an arena, computed by several workers, and possibly by
-/// several ranks.
+/// One sum over the elements of each trained parameter in an arena, computed by several workers, and possibly
+/// by several ranks.
 ///
 /// Order     every worker calls measure. After all workers have returned, every worker may read the sums.
 /// Exact     each sum adds the sums of fixed blocks in their order, so it does not depend on the numbers of
-///           workers and ranks. A block is the common part of a parameter and of `block` elements of its bucket,
-///           counted from the bucket's beginning.
+///           workers and ranks. A block is the common part of a parameter and of `block` elements of its
+///           bucket, counted from the bucket's beginning.
 class arena_sums {
  public:
   static constexpr std::size_t block = arena_passes::chunk;
@@ -64,8 +64,8 @@ class arena_sums {
     std::size_t p, first, end;
   };
   /// Elements of parameter p before a block.
-  std::size_t before(std::size_t p, std::size_t at) const {
-    std::size_t const index = at - ranges_[p].first;
+  std::size_t before(std::size_t p, std::size_t number) const {
+    std::size_t const index = number - ranges_[p].first;
     return index == 0 ? 0 : std::min(table_[p].room, ranges_[p].lead + (index - 1) * block);
   }
   template <class Sum>

@@ -22,32 +22,29 @@ arena_sums::arena_sums(parameter_set& parameters, std::span<parameter_set::arena
     blocks_ += count;
   }
   for (std::size_t p = 0; p < table_.size(); ++p)
-    for (std::size_t at = ranges_[p].first; at < ranges_[p].end; ++at) {
-      std::size_t const begin = table_[p].offset + before(p, at);
-      auto const contains = [&](parameter_set::arena_range const& one) {
-        return begin >= one.offset && begin < one.offset + one.room;
+    for (std::size_t b = ranges_[p].first; b < ranges_[p].end; ++b) {
+      std::size_t const begin = table_[p].offset + before(p, b);
+      auto const contains = [&](parameter_set::arena_range const& part) {
+        return begin >= part.offset && begin < part.offset + part.room;
       };
       if (std::ranges::none_of(measured, contains)) continue;
       ++measured_;
-      if (!runs_.empty() && runs_.back().p == p && runs_.back().end == at)
+      if (!runs_.empty() && runs_.back().p == p && runs_.back().end == b)
         ++runs_.back().end;
       else
-        runs_.push_back({p, at, at + 1});
+        runs_.push_back({p, b, b + 1});
     }
   memory_ = buffer(blocks_ * sizeof(double), passes_.results());
 }
 
 void arena_sums::clear_others() {
-  std::size_t at = 0;
-  auto const clear_to = [&](std::size_t end) {
-    std::fill(blocks().begin() + static_cast<std::ptrdiff_t>(at),
-              blocks().begin() + static_cast<std::ptrdiff_t>(end), 0.0);
-  };
+  std::size_t end = 0;
+  auto const clear = [&](std::size_t to) { std::ranges::fill(blocks().subspan(end, to - end), 0.0); };
   for (run const& here : runs_) {
-    clear_to(here.first);
-    at = here.end;
+    clear(here.first);
+    end = here.end;
   }
-  clear_to(blocks_);
+  clear(blocks_);
 }
 
 double arena_sums::of_layer(std::size_t p) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/plan/gradient_parts.hpp>
-#include <cohort/tensor/detail/huge_pages.hpp>
+#include <cohort/tensor/buffer.hpp>
 
 namespace cohort {
 
@@ -20,12 +20,12 @@ void gradient_parts::free_others(bucket const& b, std::span<index_slice const> k
   };
   for (std::byte* const part : std::span(parts_).subspan(1)) free_range(part, 0, range.room);
   if (kept.empty()) return;
-  std::size_t at = 0;
+  std::size_t end = 0;
   for (index_slice const& part : kept) {
-    free_range(parts_[0], at, static_cast<std::size_t>(part.first));
-    at = static_cast<std::size_t>(part.first + part.count);
+    free_range(parts_[0], end, static_cast<std::size_t>(part.first));
+    end = static_cast<std::size_t>(part.first + part.count);
   }
-  free_range(parts_[0], at, range.room);
+  free_range(parts_[0], end, range.room);
 }
 
 void gradient_parts::pack(bucket const& b, std::byte* dense) {

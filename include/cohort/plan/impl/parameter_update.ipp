@@ -315,9 +315,9 @@ void parameter_update::update_whole_average(update_request const& request) {
   if (!average()) return;
   constexpr std::size_t unit = 16;
   index_slice const units{0, static_cast<std::int64_t>(parameters_.arena_elements() / unit)};
-  index_slice const mine = part_of(units, request.worker, request.workers);
-  auto const first = static_cast<std::size_t>(mine.first) * unit;
-  update_average(request.step, first, first + static_cast<std::size_t>(mine.count) * unit);
+  index_slice const share = part_of(units, request.worker, request.workers);
+  auto const first = static_cast<std::size_t>(share.first) * unit;
+  update_average(request.step, first, first + static_cast<std::size_t>(share.count) * unit);
 }
 
 }  // namespace cohort

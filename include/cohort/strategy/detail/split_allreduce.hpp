@@ -22,8 +22,8 @@ class split_allreduce {
   /// Start only the sums of this rank's parts, and only the gathering of all ranks' parts.
   void start_reduce(communicator& world, elements all);
   void start_gather(communicator& world, elements all);
-  /// Returns the slices that have the result on a rank after start_reduce, in ascending order; one slice of all
-  /// elements if they have no parts.
+  /// Returns the slices that have the result on a rank after start_reduce, in ascending order; one slice of
+  /// all elements if they have no parts.
   static std::vector<index_slice> parts(element_type type, std::size_t count, int rank, int ranks);
   /// Waits for both halves. Returns the time of their completion.
   std::chrono::steady_clock::time_point wait();

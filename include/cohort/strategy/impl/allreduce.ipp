@@ -73,8 +73,9 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   /// Throws setting_error unless the ranks can have shards.  Order: collective.
   void require_shards(parameter_set const& parameters) const;
   /// The slices of a bucket's arena range that a rank has after the sum; one slice if they are not divided.
-  std::vector<index_slice> parts_in(parameter_set const& parameters, bucket const& one, int rank) const;
-  /// Waits until at most the last sum before bucket `last` is in flight, and frees the gradients of the others.
+  std::vector<index_slice> parts_in(parameter_set const& parameters, bucket const& layers, int rank) const;
+  /// Waits until at most the last sum before bucket `last` is in flight, and frees the gradients of the
+  /// others.
   void free_gradients(gradient_parts& gradients, int last);
   bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
@@ -92,7 +93,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
-  void make_sum_in_place(parameter_set const& parameters, bucket const& one);
+  void make_sum_in_place(parameter_set const& parameters, bucket const& layers);
   weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
 
   /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
@@ -306,20 +307,20 @@ void allreduce_strategy::make_sums(parameter_set const& parameters) {
   saved_ = {};
 }
 
-void allreduce_strategy::make_sum_in_place(parameter_set const& parameters, bucket const& one) {
+void allreduce_strategy::make_sum_in_place(parameter_set const& parameters, bucket const& layers) {
   weighted_sum& sum =
-      sums_.emplace_back(parameters.passes(), parameters.type(), parameters.range_of(one).room);
+      sums_.emplace_back(parameters.passes(), parameters.type(), parameters.range_of(layers).room);
   if (!is_sharded()) return;
-  std::vector<index_slice> parts = parts_in(parameters, one, world_->rank());
+  std::vector<index_slice> parts = parts_in(parameters, layers, world_->rank());
   bool const is_whole =
-      parts.size() == 1 && static_cast<std::size_t>(parts[0].count) == parameters.range_of(one).room;
+      parts.size() == 1 && static_cast<std::size_t>(parts[0].count) == parameters.range_of(layers).room;
   if (!is_whole) sum.set_parts(std::move(parts));
 }
 
-std::vector<index_slice> allreduce_strategy::parts_in(parameter_set const& parameters, bucket const& one,
+std::vector<index_slice> allreduce_strategy::parts_in(parameter_set const& parameters, bucket const& layers,
                                                       int rank) const {
-  std::size_t const room = parameters.range_of(one).room;
-  if (!reduces_in_place(parameters, one)) return {{0, static_cast<std::int64_t>(room)}};
+  std::size_t const room = parameters.range_of(layers).room;
+  if (!reduces_in_place(parameters, layers)) return {{0, static_cast<std::int64_t>(room)}};
   return split_allreduce::parts(parameters.type(), room, rank, world_->size());
 }
 
@@ -327,9 +328,9 @@ std::optional<state_shard> allreduce_strategy::shard(parameter_set const& parame
   if (!is_sharded()) return std::nullopt;
   state_shard ranges;
   for (std::size_t b = parameters.buckets().size(); b-- > 0;) {  // in the order of the arena
-    bucket const& one = parameters.buckets()[b];
-    for (index_slice const& part : parts_in(parameters, one, rank)) {
-      std::size_t const offset = parameters.range_of(one).offset + static_cast<std::size_t>(part.first);
+    bucket const& layers = parameters.buckets()[b];
+    for (index_slice const& part : parts_in(parameters, layers, rank)) {
+      std::size_t const offset = parameters.range_of(layers).offset + static_cast<std::size_t>(part.first);
       auto const room = static_cast<std::size_t>(part.count);
       if (!ranges.empty() && ranges.back().offset + ranges.back().room == offset)
         ranges.back().room += room;
@@ -358,10 +359,10 @@ void allreduce_strategy::find_maxima(std::span<double> numbers) {
 void allreduce_strategy::gather(parameter_set& parameters) {
   gathers_.resize(sums_.size());
   std::size_t const width = bytes_of(parameters.type());
-  for (bucket const& one : parameters.buckets()) {
-    if (sum_of(one).parts().empty()) continue;
-    parameter_set::arena_range const range = parameters.range_of(one);
-    gathers_[static_cast<std::size_t>(one.index)].start_gather(
+  for (bucket const& layers : parameters.buckets()) {
+    if (sum_of(layers).parts().empty()) continue;
+    parameter_set::arena_range const range = parameters.range_of(layers);
+    gathers_[static_cast<std::size_t>(layers.index)].start_gather(
         *world_, {parameters.master() + range.offset * width, parameters.type(), range.room});
   }
   for (split_allreduce& pending : gathers_) pending.wait();
@@ -400,9 +401,9 @@ void allreduce_strategy::free_gradients(gradient_parts& gradients, int last) {
   }
 }
 
-/// Returns the elements that are free at any time, if each bucket frees these elements. At most three buckets are
-/// whole: two in flight, and the next one. The largest bucket may be whole during the whole backward, if it has a
-/// shared parameter.
+/// Returns the elements that are free at any time, if each bucket frees these elements. At most three buckets
+/// are whole: two in flight, and the next one. The largest bucket may be whole during the whole backward, if
+/// it has a shared parameter.
 std::size_t always_free(std::span<std::size_t const> buckets) {
   auto const largest = static_cast<std::size_t>(std::ranges::max_element(buckets) - buckets.begin());
   std::size_t all = 0, adjacent = 0;
@@ -418,11 +419,11 @@ std::size_t always_free(std::span<std::size_t const> buckets) {
 std::size_t allreduce_strategy::freed_gradients(parameter_set const& parameters) const {
   if (!frees_gradients()) return 0;
   std::vector<std::size_t> of_other_ranks, of_all_ranks;
-  for (bucket const& one : parameters.buckets()) {
-    std::size_t const room = parameters.range_of(one).room;
+  for (bucket const& layers : parameters.buckets()) {
+    std::size_t const room = parameters.range_of(layers).room;
     of_all_ranks.push_back(room);
     of_other_ranks.push_back(room);
-    for (index_slice const& part : parts_in(parameters, one, world_->rank()))
+    for (index_slice const& part : parts_in(parameters, layers, world_->rank()))
       of_other_ranks.back() -= static_cast<std::size_t>(part.count);
   }
   std::size_t const elements =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/communicator/allreduce_parts.hpp>
 #include <cohort/strategy/detail/split_allreduce.hpp>
 
 namespace cohort::detail {

@@ -5,7 +5,6 @@
 #endif
 
 #include <algorithm>
-#include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/detail/huge_pages.hpp>
 #include <cstddef>
 #include <memory>
@@ -50,17 +49,3 @@ void free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes
 }
 
 }  // namespace cohort::detail
-
-namespace cohort {
-
-buffer buffer::of_small_pages(std::size_t bytes) {
-  buffer made;
-  if (bytes == 0) return made;
-  std::align_val_t const boundary{alignment};
-  made.data_ = {static_cast<std::byte*>(::operator new(bytes, boundary)), release{{}, boundary}};
-  made.bytes_ = bytes;
-  detail::request_small_pages(made.data_.get(), bytes);
-  return made;
-}
-
-}  // namespace cohort

@@ -12,7 +12,8 @@ namespace cohort::detail {
 /// Metadata keys of a model file for the preparation of the data.
 inline constexpr char const *preparation_key = "data/preparation", *pipeline_key = "data/pipeline";
 
-/// Copies this rank's parameters, the optimizers' state in `arrays` (arenas), position and plateau state to `to`.
+/// Copies this rank's parameters, the optimizers' state in `arrays` (arenas), position and plateau state to
+/// `to`.
 void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to);
 
 /// The ranks' consensus as the content of a model file.

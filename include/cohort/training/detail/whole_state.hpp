@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// The state arrays of the optimizers as whole arenas. If the state is sharded, the shards of all ranks are copied to
-/// new arenas on rank 0, or on all ranks.
+/// The state arrays of the optimizers as whole arenas. If the state is sharded, the shards of all ranks are
+/// copied to new arenas on rank 0, or on all ranks.
 ///
 /// Order     the constructor is collective if the state is sharded.
 class whole_state {

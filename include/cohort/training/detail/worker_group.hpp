@@ -264,8 +264,8 @@ class worker_group {
   /// worker's loss is known before its first bucket is complete.
   void arrive(bucket const& one);
 
-  /// Measures the first norms of an update with a shard. Returns whether the exchanged gradient is finite on all
-  /// ranks.
+  /// Measures the first norms of an update with a shard. Returns whether the exchanged gradient is finite on
+  /// all ranks.
   bool agree_on_update(shard_exchange& ranks, update_request& request);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
