@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
 
@@ -98,7 +99,91 @@ void onnx_importer::instance_normalization() {
   normalise_groups(data(0).dims.size() < 2 ? 0 : data(0).dims[1], numbers(1).values, numbers(2).values);
 }
 
+/// Normalises over any axes after the batch. Scale and shift may vary along any axes after the batch.
+void onnx_importer::normalise_over(formula_norm const& of) {
+  onnx_value const& x = viewed(0);
+  double const epsilon = real("epsilon", 1e-5F);
+  std::size_t const rank = x.dims.size();
+  std::vector<bool> is_reduced(rank), varies(rank);
+  for (std::int64_t const axis : of.axes) is_reduced[static_cast<std::size_t>(axis_of(axis, rank))] = true;
+  for (std::size_t axis = 2; of.axes.empty() && axis < rank; ++axis) is_reduced[axis] = true;
+  if (x.axes[0] != onnx_value::batch || is_reduced[0])
+    refuse("the node normalises along the batch, or the batch is not the first axis", "axes after the batch",
+           {"axes ", extents_text(of.axes, ", "), " of ", input_text(0)}, onnx_remedy::batch_first);
+  bool varies_outside = false;
+  std::array<tensor_float, 2> parameters{tensor_float{{}, {1}}, tensor_float{{}, {0}}};
+  for (std::size_t which : {0, 1}) {
+    tensor_float& parameter = parameters[which];
+    if (has_input(which + 1)) parameter = numbers(which + 1);
+    bool fits = parameter.dims.size() <= rank;
+    if (fits) parameter.dims.insert(parameter.dims.begin(), rank - parameter.dims.size(), 1);
+    for (std::size_t axis = 0; fits && axis < rank; ++axis) {
+      if (parameter.dims[axis] == 1) continue;
+      fits = axis > 0 && parameter.dims[axis] == x.dims[axis];
+      varies[axis] = true;
+      varies_outside = varies_outside || !is_reduced[axis];
+    }
+    if (!fits)
+      refuse("scale or shift do not fit the input", input_text(0), input_text(which + 1),
+             onnx_remedy::replace);
+  }
+  // The axes that stay separate; then the reduced axes along which scale or shift vary; then the others.
+  std::vector<std::size_t> order{0};
+  std::array<std::int64_t, 3> parts{1, 1, 1};
+  for (std::size_t part : {0, 1, 2})
+    for (std::size_t axis = 1; axis < rank; ++axis) {
+      if (part != (!is_reduced[axis] ? 0U : varies[axis] ? 1U : 2U)) continue;
+      order.push_back(axis);
+      parts[part] *= x.dims[axis];
+    }
+  onnx_value turned = x;
+  for (std::size_t place = 0; place < rank; ++place)
+    turned.dims[place] = x.dims[order[place]], turned.axes[place] = x.axes[order[place]];
+  // Returns a parameter for each element of `count` elements that begin with an axis in the new order.
+  auto const each = [&](tensor_float const& from, std::size_t first, std::int64_t count) {
+    std::vector<float> result;
+    for (std::int64_t i = 0; i < count; ++i) {
+      extents places(rank, 0);
+      std::int64_t rest = i, index = 0;
+      std::size_t last = first;
+      for (std::int64_t size = 1; last < rank && size < count; ++last) size *= turned.dims[last];
+      for (; last-- > first; rest /= turned.dims[last]) places[order[last]] = rest % turned.dims[last];
+      for (std::size_t axis = 0; axis < rank; ++axis)
+        index = index * from.dims[axis] + (from.dims[axis] > 1 ? places[axis] : 0);
+      result.push_back(from.values[static_cast<std::size_t>(index)]);
+    }
+    return result;
+  };
+  auto const kept = static_cast<std::size_t>(std::ranges::count(is_reduced, false));
+  std::int64_t const width = parts[1] * parts[2];
+  bool const is_of_rows = !of.is_centred || (!varies_outside && parts[1] > 1 && parts[2] == 1);
+  if (!of.is_centred && varies_outside)
+    refuse("the scale varies along an axis that is not normalised", "a scale along the normalised axes",
+           input_text(1), onnx_remedy::replace);
+  int norm = -1;
+  if (is_of_rows) {
+    int const from =
+        reshaped(turned, parts[0] == 1 ? checked_shape({width}) : checked_shape({parts[0], width}));
+    norm = append(of.is_centred ? "layer_norm" : "rms_norm", {from}, {{"epsilon", {epsilon}}});
+    store("scale", checked_shape({width}), each(parameters[0], kept, width));
+    if (of.is_centred) store("shift", checked_shape({width}), each(parameters[1], kept, width));
+  } else {
+    std::int64_t const channels = parts[0] * parts[1];
+    norm = append("group_norm", {reshaped(turned, checked_shape({channels, parts[2], 1}))},
+                  {{"groups", {static_cast<double>(parts[0])}}, {"epsilon", {epsilon}}});
+    store("scale", checked_shape({channels}), each(parameters[0], 1, channels));
+    store("shift", checked_shape({channels}), each(parameters[1], 1, channels));
+  }
+  if (!has_input(1) && !has_input(2)) freeze();
+  onnx_value const result = row_major(norm, behind_batch_of(turned), x.dims[0]);
+  onnx_value back = result;
+  for (std::size_t place = 0; place < rank; ++place)
+    back.dims[order[place]] = result.dims[place], back.axes[order[place]] = result.axes[place];
+  set(std::move(back));
+}
+
 void onnx_importer::group_normalization() {
+  if (fused() && fused()->norm) return normalise_over(*fused()->norm);
   onnx_value const& x = data(0);
   std::int64_t const groups = integer("num_groups", 0);
   if (integer("stash_type", 1) != 1)
@@ -130,18 +215,43 @@ void onnx_importer::group_normalization() {
 
 void onnx_importer::rms_normalization() {
   onnx_value const& x = data(0);
-  double const epsilon = real("epsilon", 1e-5F);
+  double epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
   if (integer("stash_type", 1) != 1)
     refuse("the node computes in another type than float", "stash_type 1",
            {"stash_type ", integer("stash_type", 1)}, onnx_remedy::replace);
   around const part = split_at(x, axis);
   int const width = static_cast<int>(part.along * part.after);
+  bool const by_length = fused() && fused()->norm;  // x / √(Σx² + ε²), with Σx² = width·mean(x²)
+  if (by_length) {
+    check_expanded(x);
+    epsilon *= epsilon / width;
+  }
   int const from =
       reshaped(x, part.before == 1 ? ::cohort::shape{width} : checked_shape({part.before, width}));
   int const made = append("rms_norm", {from}, {{"epsilon", {epsilon}}});
-  store("scale", {width}, numbers(1).values);
+  store("scale", {width},
+        by_length ? std::vector<float>(static_cast<std::size_t>(width),
+                                       static_cast<float>(1 / std::sqrt(static_cast<double>(width))))
+                  : numbers(1).values);
+  if (by_length) freeze();
   set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+/// Checks that Expand of the vectors' lengths does not add elements to x: input 2 is its target.
+void onnx_importer::check_expanded(onnx_value const& x) {
+  if (!has_input(2)) return;
+  std::optional<extents> const target = list(2, nullptr, max_onnx_extent);
+  std::size_t const rank = x.dims.size(), count = std::min(target->size(), rank);
+  bool fits = target->size() <= rank;
+  for (std::size_t i = 1; i <= count && x.axes[rank - i] != onnx_value::batch; ++i) {
+    std::int64_t const extent = (*target)[target->size() - i];
+    fits =
+        fits && (extent == 1 || batches_in(extent) > 0 || x.dims[rank - i] > 1 || x.dims[rank - i] == extent);
+  }
+  if (!fits)
+    refuse("the lengths of the vectors are expanded to more elements", input_text(0), extents_text(*target),
+           onnx_remedy::replace);
 }
 
 void onnx_importer::lrn() {
@@ -314,7 +424,46 @@ void onnx_importer::matmul() {
 }
 
 // ---- sums and products of elements ----
-void onnx_importer::neg() { set(like(data(0), append("scale", {data(0).id}, {{"factor", {-1}}}))); }
+onnx_value onnx_importer::scaled(onnx_value const& x, double factor) {
+  return like(x, append("scale", {x.id}, {{"factor", {factor}}}));
+}
+
+void onnx_importer::neg() { set(scaled(data(0), -1)); }
+
+void onnx_importer::absolute() {
+  onnx_value const& x = data(0);
+  set(combined("maximum", {x, scaled(x, -1)}));
+}
+
+/// Pow with the constant exponent 2, 3 or 4.
+void onnx_importer::power() {
+  std::optional<double> const exponent = bound(1, "exponent");
+  if (!exponent || !(*exponent == 2 || *exponent == 3 || *exponent == 4))
+    refuse("no layer computes this power", "the constant exponent 2, 3 or 4",
+           exponent ? text_of({*exponent}) : "none", onnx_remedy::replace);
+  set(combined("multiply", std::vector<onnx_value>(static_cast<std::size_t>(*exponent), data(0))));
+}
+
+/// Returns the larger element of a value and a constant, as the maximum of x and 0·x + constant.
+onnx_value onnx_importer::at_least(onnx_value const& x, tensor_float const& least) {
+  onnx_value const bound = affine(scaled(x, 0), nullptr, &least);
+  if (std::ranges::find(frozen_, layer_) == frozen_.end()) freeze();
+  return combined("maximum", {x, bound});
+}
+onnx_value onnx_importer::at_most(onnx_value const& x, tensor_float most) {
+  for (float& number : most.values) number = -number;
+  return scaled(at_least(scaled(x, -1), most), -1);
+}
+
+/// Returns the numbers of a constant, or those of each example with an extent of 1 for the batch; nullopt for
+/// other values.
+std::optional<onnx_importer::tensor_float> onnx_importer::operand(std::size_t which) const {
+  if (is_constant(which)) return numbers(which);
+  onnx_value const& value = any(which);
+  auto example = value.fill || value.repeated ? repeated(which) : std::nullopt;
+  if (example) example->dims.insert(example->dims.begin(), 1);
+  return example;
+}
 
 void onnx_importer::binary() {
   std::string const& op = node_->op;
@@ -322,10 +471,17 @@ void onnx_importer::binary() {
   if (is_constant(0) && is_constant(1))
     refuse("all operands are constants", "a value that depends on an input",
            {input_text(0), " and ", input_text(1)}, onnx_remedy::fold);
-  if (is_constant(0) || is_constant(1)) {
-    bool const first = is_constant(0);
-    tensor_float with = numbers(first ? 0 : 1);
+  std::optional<tensor_float> const left = operand(0), right = operand(1);
+  if (left || right) {
+    bool const first = left.has_value();
+    tensor_float with = first ? *left : *right;
     onnx_value x = data(first ? 1 : 0);
+    bool const has_batch = !is_constant(first ? 0 : 1);  // the same numbers for each example
+    if (has_batch
+        && (with.dims.size() > x.dims.size()
+            || x.axes[x.dims.size() - with.dims.size()] != onnx_value::batch))
+      refuse("the operands have their batches at different axes", input_text(first ? 1 : 0),
+             input_text(first ? 0 : 1), onnx_remedy::batch_first);
     if (op == "Add") return set(affine(x, nullptr, &with));
     if (op == "Mul") return set(affine(x, &with, nullptr));
     if (op == "Div" && first)
@@ -333,7 +489,7 @@ void onnx_importer::binary() {
              onnx_remedy::replace);
     for (float& one : with.values) one = op == "Div" ? 1 / one : first ? one : -one;
     if (op == "Div") return set(affine(x, &with, nullptr));
-    if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}));
+    if (first) x = scaled(x, -1);
     return set(affine(x, nullptr, &with));
   }
   if (op == "Div")
@@ -342,17 +498,34 @@ void onnx_importer::binary() {
   joined();
 }
 
+/// Sum, Mean, Max and Min of any number of operands, and Add, Sub and Mul of two values.
 void onnx_importer::joined() {
   std::string const& op = node_->op;
+  bool const is_bound = op == "Max" || op == "Min";
   std::vector<onnx_value> from;
-  for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
-  if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
-  if (from.size() == 1) return set(from[0]);
-  if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}});
+  std::vector<tensor_float> bounds;
+  for (std::size_t x = 0; x < node_->inputs.size(); ++x)
+    if (is_bound && is_constant(x))
+      bounds.push_back(numbers(x));
+    else
+      from.push_back(data(x));
+  if (from.empty()) refuse("the node has no inputs", "at least 1 value", "0", onnx_remedy::check);
+  if (op == "Sub") from[1] = scaled(from[1], -1);
+  if (op == "Min" && from.size() > 1)
+    for (onnx_value& each : from) each = scaled(each, -1);
   std::string_view const kind = op == "Mul"    ? "multiply"
                                 : op == "Mean" ? "average"
-                                : op == "Max"  ? "maximum"
+                                : is_bound     ? "maximum"
                                                : "add";
+  onnx_value result = from.size() == 1 ? from[0] : combined(kind, from);
+  if (op == "Min" && from.size() > 1) result = scaled(result, -1);
+  for (tensor_float& each : bounds)
+    result = op == "Max" ? at_least(result, each) : at_most(result, std::move(each));
+  set(std::move(result));
+}
+
+/// Returns a layer of this kind that reads all values, which are broadcast to each other.
+onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> const& from) {
   std::vector<int> ids;
   bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
     return one.dims == from[0].dims && one.axes == from[0].axes && one.view == from[0].view
@@ -362,7 +535,7 @@ void onnx_importer::joined() {
       std::ranges::all_of(from, [&](onnx_value const& one) { return one.dims == from[0].dims; });
   if (is_same) {
     for (onnx_value const& one : from) ids.push_back(one.id);
-    return set(like(from[0], append(kind, ids)));
+    return like(from[0], append(kind, ids));
   }
   for (onnx_value const& one : from) {
     if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch
@@ -373,11 +546,11 @@ void onnx_importer::joined() {
     ids.push_back(reshaped(one, is_equal ? collapsed(dims) : checked_shape(dims)));
   }
   int const made = append(kind, ids);
-  if (is_equal) return set(row_major(made, behind_batch_of(from[0]), from[0].dims[0]));
+  if (is_equal) return row_major(made, behind_batch_of(from[0]), from[0].dims[0]);
   ::cohort::shape const out = shape_of(made);
   extents dims(out.extents.begin(), out.extents.begin() + out.rank);
   if (from[0].dims.size() == 1) dims.clear();
-  set(row_major(made, dims, from[0].dims[0]));
+  return row_major(made, dims, from[0].dims[0]);
 }
 
 }  // namespace cohort::detail

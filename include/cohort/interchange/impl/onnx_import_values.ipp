@@ -276,10 +276,10 @@ void onnx_importer::set(onnx_value value, std::size_t output) {
     refuse({"the value ", quote_for_error(node_->outputs[output]), " is computed a second time"}, "one node",
            "two", onnx_remedy::check);
 }
-void onnx_importer::set_constant(onnx_tensor tensor) {
+void onnx_importer::set_constant(onnx_tensor tensor, std::size_t output) {
   count_bytes(tensor.raw.size());
   constants_.push_back(std::make_unique<onnx_tensor>(std::move(tensor)));
-  set({.dims = constants_.back()->dims, .constant = constants_.back().get()});
+  set({.dims = constants_.back()->dims, .constant = constants_.back().get()}, output);
 }
 
 // ---- values ----
