@@ -7,6 +7,7 @@
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/layer/rms_norm.hpp>
 #include <iterator>
+#include <limits>
 
 #include "onnx_models.hpp"
 
@@ -207,6 +208,7 @@ TEST(onnx_norms, by_the_mean_square_are_rms_norms) {
   formula{x, {-1}, sequence_of({4}, 0.5F, 0.25F), {}, false}.check("rms_norm ");
   formula{x, {2}, {}, {}, false}.check("rms_norm ");
   formula{x, {1}, sequence_of({3, 1}, 0.5F, 0.25F), {}, false}.check("rms_norm ");
+  formula{x, {-1}, sequence_of({1}, 0.5F, 0.25F), {}, false}.check("rms_norm ");
   formula const outside{x, {1}, sequence_of({4}, 0.5F, 0.25F), {}, false};
   EXPECT_NE(refused(outside.of_factor()).find("the scale varies along an axis that is not normalised"),
             std::string::npos);
@@ -232,7 +234,7 @@ TEST(onnx_norms, along_the_batch_are_refused) {
       << refused(of.of_quotient());
 }
 
-TEST(onnx_norms, of_vectors_to_length_1_are_rms_norms) {
+TEST(onnx_norms, of_vectors_to_length_1_divide_by_the_length_or_by_the_bound) {
   auto const scaled = [](std::string const& bound, bool expands, float least = 1e-12F) {
     nodes parts{op("ReduceL2", {"x"}, {"length"}, {onnx_models::list("axes", {-1}), whole("keepdims", 1)}),
                 op(bound, {"length", "least"}, {"bound"}), op("Shape", {"x"}, {"dims"}),
@@ -240,12 +242,17 @@ TEST(onnx_norms, of_vectors_to_length_1_are_rms_norms) {
                 op("Div", {"x", expands ? "wide" : "bound"}, {"y"})};
     return model_of({2, 2}, std::move(parts), {onnx_tensor::of("least", {}, {least})});
   };
-  EXPECT_NE(refused(scaled("Max", false, 0.5F)).find("no layer computes this operator"), std::string::npos);
+  for (float const least : {0.0F, 1e-13F, -1.0F})
+    EXPECT_NE(refused(scaled("Max", false, least)).find("no layer computes this operator"),
+              std::string::npos);
   for (char const* const bound : {"Clip", "Max"})
     for (bool const expands : {false, true}) {
       expect_near(output_of(scaled(bound, expands), {3, 4, 0, 0, -6, 8, 1e-4F, 0}),
                   {0.6F, 0.8F, 0, 0, -0.6F, 0.8F, 1, 0});
-      EXPECT_EQ(kinds_of(scaled(bound, expands)), "input rms_norm ");
+      expect_near(output_of(scaled(bound, expands), {3e-12F, 4e-12F, -3e-13F, 4e-13F, 1e-15F, 0, 0, 3e30F}),
+                  {0.6F, 0.8F, -0.3F, 0.4F, 1e-3F, 0, 0, 1});
+      expect_near(output_of(scaled(bound, expands, 0.5F), {3, 4, 0.03F, -0.04F}),
+                  {0.6F, 0.8F, 0.06F, -0.08F});
     }
 }
 
@@ -292,6 +299,42 @@ TEST(onnx_bounds, of_any_value_are_computed) {
   EXPECT_EQ(output_of("Clip", {real("max", 0.5F)}, {2}, x, {}, 6), (numbers{-3, -0.5F, 0.25F, 0.5F}));
   EXPECT_EQ(output_of(model_of({2}, {op("Neg", {"x"}, {"z"}), op("Min", {"x", "z"}, {"y"})}), x),
             (numbers{-3, -0.5F, -0.25F, -2}));
+}
+
+TEST(onnx_bounds, of_infinite_values_are_numbers) {
+  float const infinity = std::numeric_limits<float>::infinity();
+  numbers const x{-infinity, infinity};
+  onnx_tensor const low = onnx_tensor::of("low", {}, {-1}), high = onnx_tensor::of("high", {}, {0.5F}),
+                    each = onnx_tensor::of("each", {2}, {-3, 7}),
+                    none = onnx_tensor::of("none", {2}, {-infinity, infinity});
+  EXPECT_EQ(output_of("Clip", {}, {2}, x, {low, high}), (numbers{-1, 0.5F}));
+  EXPECT_EQ(output_of("Clip", {}, {2}, x, {low}), (numbers{-1, infinity}));
+  EXPECT_EQ(output_of("Relu", {}, {2}, x), (numbers{0, infinity}));
+  EXPECT_EQ(output_of("Clip", {real("min", 0), real("max", 6)}, {2}, x, {}, 6), (numbers{0, 6}));
+  EXPECT_EQ(output_of("Max", {}, {2}, x, {each}), (numbers{-3, infinity}));
+  EXPECT_EQ(output_of("Min", {}, {2}, x, {each}), (numbers{-infinity, 7}));
+  EXPECT_EQ(output_of("Min", {}, {2}, {1, 2}, {none}), (numbers{-infinity, 2}));
+}
+
+TEST(onnx_gather, of_several_elements_keeps_infinite_neighbours_apart) {
+  float const infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(output_of("Gather", {whole("axis", 1)}, {4}, {1, infinity, 3, -infinity},
+                      {ints("i", {2, 0, 1, -1, 2})}),
+            (numbers{3, 1, infinity, -infinity, 3}));
+  EXPECT_EQ(output_of("Gather", {whole("axis", 2)}, {2, 3}, {1, 2, 3, 4, 5, 6}, {ints("i", {2, 0, 1})}),
+            (numbers{3, 1, 2, 6, 4, 5}));
+  EXPECT_EQ(output_of("Gather", {whole("axis", 1)}, {3, 2}, {1, 2, 3, 4, 5, 6}, {ints("i", {1, 1, 0})}),
+            (numbers{3, 4, 3, 4, 1, 2}));
+  extents alternating;
+  for (int i = 0; i < 1025; ++i) alternating.push_back(i % 2);
+  EXPECT_EQ(
+      refused(model_of({2}, {op("Gather", {"x", "i"}, {"y"}, {whole("axis", 1)})}, {ints("i", alternating)})),
+      "");
+  for (std::int64_t& index : alternating) index = 0;
+  EXPECT_EQ(
+      refused(model_of({2}, {op("Gather", {"x", "i"}, {"y"}, {whole("axis", 1)})}, {ints("i", alternating)})),
+      message(0, "y", "Gather", "the node selects no elements, or too many runs of consecutive elements",
+              "1 to 1024 runs", "more", replace));
 }
 
 TEST(onnx_powers, of_2_to_4_and_absolute_values_are_computed) {

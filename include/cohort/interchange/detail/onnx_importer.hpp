@@ -270,6 +270,7 @@ class onnx_importer {
                         std::vector<float> const& shift);
   void normalise_over(formula_norm const& of);
   void rms_normalization();
+  int unit_vectors(int x, double least);
   void check_expanded(onnx_value const& value);
   void lrn();
   void gemm();

@@ -295,7 +295,8 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
 bool onnx_importer::fold_matmul() {
   auto const x = known(0), weights = known(1);
   bool const is_known = x && weights && x->type == onnx_type::f32 && weights->type == onnx_type::f32;
-  if (!is_known || x->dims.empty() || weights->dims.size() != 2 || x->dims.back() != weights->dims[0])
+  if (!is_known || x->dims.size() < (is_example_ ? 2U : 1U) || weights->dims.size() != 2
+      || x->dims.back() != weights->dims[0])
     return false;
   std::int64_t const inner = weights->dims[0], columns = weights->dims[1];
   onnx_known result{.type = onnx_type::f32, .dims = x->dims, .values = {}, .of_batch = {}};
@@ -538,7 +539,7 @@ bool onnx_importer::fold_slice() {
     if (given >= static_cast<std::int64_t>(rank) && !axes) return false;
     auto const axis = static_cast<std::size_t>(axis_of(given, rank));
     std::int64_t const extent = from->dims[axis], stride = steps ? (*steps)[i] : 1;
-    if (stride == 0 || std::abs(stride) > max_onnx_extent) return false;
+    if (stride == 0 || stride < -max_onnx_extent || stride > max_onnx_extent) return false;
     bool const is_all =
         (*starts)[i] == 0 && (*ends)[i] >= std::numeric_limits<std::int32_t>::max() && stride == 1;
     if (is_example_ && axis == 0 && !is_all) return false;

@@ -279,7 +279,7 @@ void onnx_importer::fuse_norms() {
     matches.push_back(std::move(found));
   }
   auto const is_row = [&](std::string const& name) {
-    return !name.empty() && find.constant(name)->dims.size() == 1;
+    return !name.empty() && find.constant(name)->dims.size() == 1 && find.constant(name)->dims[0] > 1;
   };
   for (match& found : matches) {
     bool const is_centred = !found.root.mean.empty();
@@ -297,9 +297,8 @@ void onnx_importer::fuse_norms() {
 }
 
 /// Fuses x / max(√Σx², ε), as PyTorch's normalize writes it, into one RMSNormalization node without a scale.
-/// The layer computes x / √(Σx² + ε²): the same numbers in float, except for vectors about as short as ε.
 void onnx_importer::fuse_unit_lengths() {
-  constexpr float most_least = 1.01e-12F;  // PyTorch's ε, however it is rounded
+  constexpr float smallest = 0.99e-12F;  // PyTorch's ε, however it is rounded
   onnx_patterns const find(model_.nodes, values_);
   for (onnx_node& ratio : model_.nodes) {
     if (!onnx_patterns::is(ratio, "Div", 2)) continue;
@@ -310,7 +309,7 @@ void onnx_importer::fuse_unit_lengths() {
       if (!bound) bound = find.producer(divisor, "Clip", inputs);
     bool const has_upper = bound && bound->inputs.size() == 3 && !bound->inputs[2].empty();
     auto const least = bound && !has_upper ? find.number(bound->inputs[1]) : std::nullopt;
-    if (!least || !(*least >= 0 && *least <= most_least)) continue;
+    if (!least || !(*least >= smallest)) continue;
     onnx_node const* length = find.producer(bound->inputs[0], "ReduceL2", 1, {"axes", "keepdims"});
     if (!length)
       length = find.producer(bound->inputs[0], "ReduceL2", 2, {"keepdims", "noop_with_empty_axes"});

@@ -215,27 +215,40 @@ void onnx_importer::group_normalization() {
 
 void onnx_importer::rms_normalization() {
   onnx_value const& x = data(0);
-  double epsilon = real("epsilon", 1e-5F);
+  double const epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
   if (integer("stash_type", 1) != 1)
     refuse("the node computes in another type than float", "stash_type 1",
            {"stash_type ", integer("stash_type", 1)}, onnx_remedy::replace);
   around const part = split_at(x, axis);
   int const width = static_cast<int>(part.along * part.after);
-  bool const by_length = fused() && fused()->norm;  // x / √(Σx² + ε²), with Σx² = width·mean(x²)
-  if (by_length) {
-    check_expanded(x);
-    epsilon *= epsilon / width;
-  }
   int const from =
       reshaped(x, part.before == 1 ? ::cohort::shape{width} : checked_shape({part.before, width}));
+  if (fused() && fused()->norm)
+    return set(row_major(unit_vectors(from, epsilon), behind_batch_of(x), x.dims[0]));
   int const made = append("rms_norm", {from}, {{"epsilon", {epsilon}}});
-  store("scale", {width},
-        by_length ? std::vector<float>(static_cast<std::size_t>(width),
-                                       static_cast<float>(1 / std::sqrt(static_cast<double>(width))))
-                  : numbers(1).values);
-  if (by_length) freeze();
+  store("scale", {width}, numbers(1).values);
   set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+/// Returns x / max(‖x‖, least) of the last axis, as u·min(x·u / least, 1) with u = x / ‖x‖.
+int onnx_importer::unit_vectors(int x, double least) {
+  constexpr double smallest = 1e-37;  // so that the u of zeros is 0
+  check_expanded(data(0));
+  ::cohort::shape lengths = shape_of(x);
+  int const width = std::exchange(lengths[lengths.rank - 1], 1);
+  int const unit = append("rms_norm", {x}, {{"epsilon", {smallest}}});
+  store("scale", {width},
+        std::vector<float>(static_cast<std::size_t>(width),
+                           static_cast<float>(1 / std::sqrt(static_cast<double>(width)))));
+  freeze();
+  int const ratio = append("dense", {append("multiply", {x, unit})}, {{"units", {1}}, {"bias", {0}}});
+  store("weights", {1, width},
+        std::vector<float>(static_cast<std::size_t>(width), static_cast<float>(1 / least)));
+  freeze();
+  extents const dims(lengths.extents.begin(), lengths.extents.begin() + lengths.rank);
+  onnx_value const most_1 = at_most(row_major(ratio, dims, -1), {{}, {1}});
+  return append("multiply", {unit, reshaped(most_1, lengths)});
 }
 
 /// Checks that Expand of the vectors' lengths does not add elements to x: input 2 is its target.
@@ -444,9 +457,11 @@ void onnx_importer::power() {
   set(combined("multiply", std::vector<onnx_value>(static_cast<std::size_t>(*exponent), data(0))));
 }
 
-/// Returns the larger element of a value and a constant, as the maximum of x and 0·x + constant.
+/// Returns the larger element of a value and a constant, as the maximum of x and 0·hard_tanh(x) + constant:
+/// 0·x would be NaN for infinite x.
 onnx_value onnx_importer::at_least(onnx_value const& x, tensor_float const& least) {
-  onnx_value const bound = affine(scaled(x, 0), nullptr, &least);
+  onnx_value const finite = like(x, append("hard_tanh", {x.id})),
+                   bound = affine(scaled(finite, 0), nullptr, &least);
   if (std::ranges::find(frozen_, layer_) == frozen_.end()) freeze();
   return combined("maximum", {x, bound});
 }

@@ -3,8 +3,10 @@
 #include <array>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
+#include <cohort/layer/join.hpp>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -108,6 +110,14 @@ void onnx_importer::concat() {
 /// Returns values one after the other along an axis.
 onnx_value onnx_importer::joined_along(std::vector<onnx_value> from, int axis) {
   if (from.size() == 1) return from[0];
+  if (constexpr std::size_t most = concatenate::max_inputs; from.size() > most) {
+    std::vector<onnx_value> groups;
+    for (auto first = from.begin(); first != from.end();) {
+      auto const last = first + std::min<std::ptrdiff_t>(most, from.end() - first);
+      groups.push_back(joined_along({std::exchange(first, last), last}, axis));
+    }
+    return joined_along(std::move(groups), axis);
+  }
   std::size_t const rank = from[0].dims.size();
   auto const place = static_cast<std::size_t>(axis);
   std::vector<int> ids;
@@ -171,7 +181,7 @@ void onnx_importer::slice() {
     int const axis = axis_of((*axes)[i], x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
     std::int64_t const step = steps ? (*steps)[i] : 1;
-    if (step < 1) refuse("a step is not positive", "at least 1", {step}, onnx_remedy::replace);
+    if (step == 0) refuse("a step is 0", "another step", "0", onnx_remedy::check);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
       bool const is_all = first == 0 && step == 1
@@ -182,8 +192,20 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
-    first = slice_bound(first, extent), last = slice_bound(last, extent);
-    x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
+    if (step > 0) {
+      first = slice_bound(first, extent), last = slice_bound(last, extent);
+      x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
+      continue;
+    }
+    // In reverse order; the end, which is excluded, may be −1.
+    auto const bound = [&](std::int64_t index) {
+      return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
+    };
+    extents indices;
+    for (std::int64_t index = bound(first); index > bound(last) && indices.size() <= max_onnx_runs;
+         index += std::max(step, -extent))
+      indices.push_back(index);
+    x = selected(x, axis, indices);
   }
   set(x);
 }
@@ -197,9 +219,12 @@ onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t firs
   if (count <= 1) return sliced(x, axis, first, std::min(last, first + 1));
   // The blocks may begin before `first`, so that the last one ends within the axis.
   std::int64_t const offset = std::max<std::int64_t>(first + count * step - extent, 0);
-  if (offset > first)
-    refuse("the blocks of a slice with steps do not divide the axis", {count, " blocks of ", step}, {extent},
-           onnx_remedy::replace);
+  if (offset > first) {
+    extents indices;
+    for (std::int64_t i = 0; i < count && indices.size() <= max_onnx_runs; ++i)
+      indices.push_back(first + i * step);
+    return selected(x, axis, indices);
+  }
   std::size_t const batch = batch_axis(x);
   std::size_t place = static_cast<std::size_t>(axis);
   if (batch > place) ++place;
@@ -296,37 +321,33 @@ void onnx_importer::split() {
     if (is_used(part)) set(sliced(x, axis, first, first + sizes[part]), part);
 }
 
-/// Returns elements along an axis, in the order of these indices from 0: a part of the axis, or products with
-/// a matrix of zeros and ones.
+/// Returns elements along an axis, in the order of these indices from 0: runs of consecutive elements, one
+/// after the other.
 onnx_value onnx_importer::selected(onnx_value const& x, int axis, extents const& indices) {
-  std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)],
-                     count = static_cast<std::int64_t>(indices.size());
   if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch)
     refuse("the node selects a part of the batch", "all examples", extents_text(indices, ", "),
            onnx_remedy::replace);
-  bool is_part = true;
-  for (std::size_t i = 1; i < indices.size(); ++i) is_part = is_part && indices[i] == indices[i - 1] + 1;
-  if (is_part && count > 0) return sliced(x, axis, indices[0], indices[0] + count);
-  if (count < 1 || extent < 1 || count > max_onnx_folded / extent)
-    refuse("the elements along an axis are too many to select, or none",
-           {"at most ", max_onnx_folded, " pairs of elements"}, {count, " of ", extent},
-           onnx_remedy::replace);
-  std::vector<float> weights(static_cast<std::size_t>(count * extent));
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    weights[i * static_cast<std::size_t>(extent) + static_cast<std::size_t>(indices[i])] = 1;
-  std::size_t const place = static_cast<std::size_t>(axis), end = x.dims.size() - 1;
-  onnx_value last = moved(x, place, end);
-  std::size_t const batch = batch_axis(last);
-  last = moved(std::move(last), batch, 0);
-  std::int64_t const rows = split_at(last, static_cast<int>(end)).before;
-  int const products =
-      append("dense", {reshaped(last, rows == 1 ? checked_shape({extent}) : checked_shape({rows, extent}))},
-             {{"units", {static_cast<double>(count)}}, {"bias", {0}}});
-  store("weights", checked_shape({count, extent}), std::move(weights));
-  freeze();
-  extents dims = behind_batch_of(last);
-  dims.back() = count;
-  return moved(moved(row_major(products, dims, last.dims[0]), 0, batch), end, place);
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // first element, and the one after the last
+  for (std::int64_t const index : indices) {
+    if (!runs.empty() && runs.back().second == index)
+      ++runs.back().second;
+    else
+      runs.emplace_back(index, index + 1);
+    if (runs.size() > max_onnx_runs) break;
+  }
+  if (runs.empty() || runs.size() > max_onnx_runs)
+    refuse("the node selects no elements, or too many runs of consecutive elements",
+           {"1 to ", max_onnx_runs, " runs"}, {runs.empty() ? "none" : "more"}, onnx_remedy::replace);
+  if (runs.size() == 1) return sliced(x, axis, runs[0].first, runs[0].second);
+  // The axis becomes the first one after the batch.
+  std::size_t const batch = batch_axis(x), place = static_cast<std::size_t>(axis);
+  std::size_t const behind = place < batch ? place + 1 : place;
+  onnx_value const turned = moved(moved(x, batch, 0), behind, 1);
+  extents const dims = behind_batch_of(turned);
+  onnx_value const leading = row_major(reshaped(turned, collapsed(dims)), dims, turned.dims[0]);
+  std::vector<onnx_value> parts;
+  for (auto const& [first, last] : runs) parts.push_back(sliced(leading, 1, first, last));
+  return moved(moved(joined_along(std::move(parts), 1), 1, behind), 0, batch);
 }
 
 void onnx_importer::gather() {
