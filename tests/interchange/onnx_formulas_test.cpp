@@ -382,6 +382,8 @@ TEST(onnx_computed_constants, of_matrices_and_functions_are_correct) {
   };
   numbers const x{1, 1};
   EXPECT_EQ(output_of(scaled({op("MatMul", {"b", "a"}, {"c"})}), x), (numbers{-5, -6}));
+  EXPECT_EQ(output_of(scaled({op("MatMul", {"b", "a"}, {"p"}), op("Add", {"p", "b"}, {"c"})}), x),
+            (numbers{-4, -8}));
   EXPECT_EQ(output_of(scaled({op("Clip", {"b", "low", "high"}, {"c"})}), x), (numbers{1, 0}));
   EXPECT_EQ(output_of(scaled({op("Tile", {"k", "n"}, {"c"})}), x), (numbers{-1, -1}));
   EXPECT_EQ(output_of(scaled({op("Relu", {"b"}, {"c"})}), x), (numbers{1, 0}));
@@ -391,6 +393,92 @@ TEST(onnx_computed_constants, of_matrices_and_functions_are_correct) {
   expect_near(output_of(scaled({op("Sigmoid", {"b"}, {"c"})}), x),
               {1 / (1 + std::exp(-1.0F)), 1 / (1 + std::exp(2.0F))});
   expect_near(output_of(scaled({op("Reciprocal", {"b"}, {"c"})}), x), {1, -0.5F});
+}
+
+TEST(onnx_computed_constants, of_gathered_slices_are_correct) {
+  auto const gathered = [](extents const& dims, extents const& indices, std::int64_t count) {
+    onnx_tensor places = ints("i", indices);
+    places.dims = dims;
+    return model_of(
+        {count},
+        {op("GatherND", {"a", "i"}, {"g"}), op("Reshape", {"g", "row"}, {"c"}), op("Add", {"x", "c"}, {"y"})},
+        {onnx_tensor::of("a", {2, 3}, {1, 2, 3, 4, 5, 6}), std::move(places), ints("row", {-1})});
+  };
+  EXPECT_EQ(output_of(gathered({3, 2}, {1, 0, 0, -1, -2, 1}, 3), {0, 0, 0}), (numbers{4, 3, 2}));
+  EXPECT_EQ(output_of(gathered({2, 1}, {1, -2}, 6), numbers(6)), (numbers{4, 5, 6, 1, 2, 3}));
+  EXPECT_NE(refused(gathered({1, 2}, {1, 3}, 1)), "");
+  EXPECT_NE(refused(gathered({1, 3}, {0, 0, 0}, 1)), "");
+}
+
+TEST(onnx_computed_constants, of_triangles_are_correct) {
+  auto const masked = [](std::vector<onnx_attribute> with, extents const& diagonal) {
+    std::vector<std::string> inputs{"a"};
+    std::vector<onnx_tensor> constants{onnx_tensor::of("a", {2, 3}, {1, 2, 3, 4, 5, 6})};
+    if (!diagonal.empty()) inputs.push_back("k"), constants.push_back(ints("k", diagonal));
+    return model_of({2, 3}, {op("Trilu", inputs, {"c"}, std::move(with)), op("Mul", {"x", "c"}, {"y"})},
+                    std::move(constants));
+  };
+  numbers const x{1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(output_of(masked({}, {}), x), (numbers{1, 2, 3, 0, 5, 6}));
+  EXPECT_EQ(output_of(masked({whole("upper", 0)}, {}), x), (numbers{1, 0, 0, 4, 5, 0}));
+  EXPECT_EQ(output_of(masked({}, {1}), x), (numbers{0, 2, 3, 0, 0, 6}));
+  EXPECT_EQ(output_of(masked({whole("upper", 0)}, {-1}), x), (numbers{0, 0, 0, 4, 0, 0}));
+  EXPECT_NE(refused(model_of({2, 3}, {op("Trilu", {"x"}, {"y"})})), "");
+}
+
+TEST(onnx_constants_of_each_example, may_have_the_batch_at_any_axis) {
+  numbers const x{1, 2, 3, 4};
+  // zeros of 1×N×2, in the states of a cell that PyTorch's exporter unrolls
+  nodes const state{op("Shape", {"x"}, {"n"}, {whole("end", 1)}),
+                    op("Concat", {"ones", "n", "two"}, {"dims"}, {whole("axis", 0)}),
+                    op("Expand", {"zero", "dims"}, {"zeros"}),
+                    op("MatMul", {"zeros", "w"}, {"p"}),
+                    op("Add", {"p", "b"}, {"s"}),
+                    op("Add", {"s", "x"}, {"u"}),
+                    op("Squeeze", {"u", "front"}, {"y"})};
+  std::vector<onnx_tensor> const constants{ints("ones", {1}),
+                                           ints("two", {2}),
+                                           ints("front", {0}),
+                                           onnx_tensor::of("zero", {}, {0}),
+                                           onnx_tensor::of("w", {2, 2}, {1, 2, 3, 4}),
+                                           onnx_tensor::of("b", {2}, {10, 20})};
+  EXPECT_EQ(output_of(model_of({2}, state, constants), x), (numbers{11, 22, 13, 24}));
+  nodes of_a_step = state;  // another axis than the batch has the extent of the batch
+  of_a_step[5].inputs = {"s", "z"};
+  of_a_step.insert(of_a_step.begin(), op("Unsqueeze", {"x", "front"}, {"z"}));
+  EXPECT_EQ(output_of(model_of({2}, of_a_step, constants), x), (numbers{11, 22, 13, 24}));
+  of_a_step[0] = op("Unsqueeze", {"x", "two"}, {"z"});
+  EXPECT_NE(refused(model_of({2}, of_a_step, constants)), "");
+}
+
+TEST(onnx_sums, have_the_largest_number_of_axes) {
+  EXPECT_EQ(output_of(model_of({2},
+                               {op("Unsqueeze", {"x", "front"}, {"z"}), op("Tanh", {"x"}, {"t"}),
+                                op("Add", {"z", "t"}, {"u"}), op("Sub", {"u", "t"}, {"v"}),
+                                op("Squeeze", {"v", "front"}, {"y"})},
+                               {ints("front", {0})}),
+                      {0, 0, 0, 1}),
+            (numbers{0, 0, 0, 1}));
+  EXPECT_NE(refused(model_of({2}, {op("Unsqueeze", {"x", "last"}, {"z"}), op("Add", {"z", "x"}, {"y"})},
+                             {ints("last", {2})})),
+            "");
+}
+
+TEST(onnx_constants_of_each_example, may_have_the_extent_of_a_fixed_batch) {
+  auto const sum = [](extents const& dims, numbers const& values) {
+    onnx_model model = model_of({2}, {op("Add", {"c", "x"}, {"u"}), op("Reshape", {"u", "back"}, {"y"})},
+                                {onnx_tensor::of("c", dims, values), ints("back", {2, 2})});
+    model.inputs[0].dims[0] = {.value = 2};
+    return model;
+  };
+  numbers const x{1, 2, 3, 4};
+  EXPECT_EQ(output_of(sum({1, 2, 2}, {10, 20, 10, 20}), x), (numbers{11, 22, 13, 24}));
+  EXPECT_EQ(output_of(sum({2, 2}, {10, 20, 10, 20}), x), (numbers{11, 22, 13, 24}));
+  EXPECT_NE(refused(sum({2, 2}, {10, 20, 10, 21})).find("the constant has an axis for the batch"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(sum({2, 1, 2}, {10, 20, 10, 20})).find("the constant has more axes than the other operand"),
+      std::string::npos);
 }
 
 TEST(onnx_computed_constants, of_products_are_bounded) {

@@ -203,7 +203,7 @@ class onnx_importer {
   onnx_value scaled(onnx_value const& value, double factor);
   onnx_value at_least(onnx_value const& value, tensor_float const& least);
   onnx_value at_most(onnx_value const& value, tensor_float most);
-  onnx_value combined(std::string_view kind, std::vector<onnx_value> const& from);
+  onnx_value combined(std::string_view kind, std::vector<onnx_value> from);
   std::optional<tensor_float> repeated(std::size_t which) const;
   onnx_value extended(onnx_value const& value, int axis, std::vector<tensor_float> const& front,
                       std::vector<tensor_float> const& back);
@@ -221,8 +221,10 @@ class onnx_importer {
   bool fold_clip();
   bool fold_tile();
   bool fold_transpose();
+  bool fold_trilu();
   bool fold_range();
   bool fold_gather();
+  bool fold_gather_nd();
   bool fold_scatter();
   bool fold_slice();
   bool slice_filled();
@@ -328,9 +330,9 @@ class onnx_importer {
   std::int64_t folded_ = 0, products_ = 0;                 // numbers of elements and products at import
   std::size_t bytes_ = 0;                                  // size of constants and parameters
   onnx_node const* node_ = nullptr;
-  bool is_example_ = false;  // fold() computes for one example
-  bool is_joined_ = false;   // the node's inputs have joined axes, which the import function sees separately
-  std::string place_{};      // input or output of the graph, for errors; has precedence over the node
+  std::optional<std::size_t> example_axis_{};  // fold() computes for one example of the batch at this axis
+  bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
+  std::string place_{};     // input or output of the graph, for errors; has precedence over the node
   std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read
   std::map<int, onnx_node const*> recorded_by_{};  // layer -> the node that appended it
   int layer_ = -1;                                 // the layer appended last

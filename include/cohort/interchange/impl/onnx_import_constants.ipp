@@ -26,11 +26,10 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
   auto const found = has_input(which) ? values_.find(node_->inputs[which]) : values_.end();
   if (found == values_.end()) return std::nullopt;
   if (found->second.known) return *found->second.known;
-  if (is_example_ && !found->second.constant) {
-    auto const example = repeated(which);
+  if (example_axis_ && !found->second.constant) {
+    auto const example = operand(which);
     if (!example) return std::nullopt;
-    onnx_known result{.type = onnx_type::f32, .dims = {1}, .values = {}, .of_batch = {}};
-    result.dims.insert(result.dims.end(), example->dims.begin(), example->dims.end());
+    onnx_known result{.type = onnx_type::f32, .dims = example->dims, .values = {}, .of_batch = {}};
     for (float const number : example->values) result.values.push_back(static_cast<double>(number));
     result.of_batch.resize(result.values.size());
     return result;
@@ -55,9 +54,9 @@ void onnx_importer::set_known(onnx_known result, std::size_t output) {
   if ((folded_ += static_cast<std::int64_t>(result.values.size())) > max_onnx_folded_in_all)
     refuse("the constants that are computed at import have too many elements",
            {"at most ", max_onnx_folded_in_all}, {folded_}, onnx_remedy::fold);
-  if (is_example_) {
+  if (example_axis_) {
     onnx_value value{.dims = result.dims};
-    value.dims.at(0) = -1;
+    value.dims.at(*example_axis_) = -1;
     value.repeated = std::make_shared<onnx_known const>(std::move(result));
     return set(std::move(value), output);
   }
@@ -291,22 +290,24 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
   return true;
 }
 
-/// MatMul of constants. The second one is a matrix.
+/// MatMul of constants, with the bias of fuse_bias. The second one is a matrix.
 bool onnx_importer::fold_matmul() {
-  auto const x = known(0), weights = known(1);
+  auto const x = known(0), weights = known(1), bias = known(2);
   bool const is_known = x && weights && x->type == onnx_type::f32 && weights->type == onnx_type::f32;
-  if (!is_known || x->dims.size() < (is_example_ ? 2U : 1U) || weights->dims.size() != 2
+  if (!is_known || x->dims.size() < (example_axis_ ? 2U : 1U) || weights->dims.size() != 2
       || x->dims.back() != weights->dims[0])
     return false;
   std::int64_t const inner = weights->dims[0], columns = weights->dims[1];
   onnx_known result{.type = onnx_type::f32, .dims = x->dims, .values = {}, .of_batch = {}};
   result.dims.back() = columns;
   std::int64_t const count = result.elements();
+  bool const has_known_bias = bias && bias->dims.size() <= x->dims.size() && bias->elements() == columns;
+  if (has_input(2) && !has_known_bias) return false;
   if (count < 0 || count > max_onnx_folded || inner < 1 || count > max_onnx_products / inner
       || (products_ += count * inner) > max_onnx_products)
     return false;
   for (std::int64_t i = 0; i < count; ++i) {
-    double sum = 0;
+    double sum = bias ? bias->values[static_cast<std::size_t>(i % columns)] : 0;
     for (std::int64_t k = 0; k < inner; ++k)
       sum += x->values[static_cast<std::size_t>(i / columns * inner + k)]
              * weights->values[static_cast<std::size_t>(k * columns + i % columns)];
@@ -347,6 +348,25 @@ bool onnx_importer::fold_tile() {
       source += i % dims[axis] % from->dims[axis] * distance;
     return static_cast<std::size_t>(source);
   });
+}
+
+/// Trilu of known numbers.
+bool onnx_importer::fold_trilu() {
+  auto result = known(0);
+  auto const diagonal = known(1);
+  bool const is_known_diagonal =
+      !has_input(1) || (diagonal && diagonal->values.size() == 1 && !diagonal->of_batch[0]);
+  if (!result || result->dims.size() < 2 || !is_known_diagonal) return false;
+  bool const is_upper = integer("upper", 1) != 0;
+  double const first = diagonal ? diagonal->values[0] : 0;
+  auto const columns = static_cast<std::size_t>(result->dims.back()),
+             rows = static_cast<std::size_t>(result->dims[result->dims.size() - 2]);
+  for (std::size_t i = 0; i < result->values.size(); ++i) {
+    double const distance = static_cast<double>(i % columns) - static_cast<double>(i / columns % rows);
+    if (is_upper ? distance < first : distance > first) result->values[i] = 0, result->of_batch[i] = 0;
+  }
+  set_known(std::move(*result));
+  return true;
 }
 
 /// Transpose of integers; constants of f32 have their own import.
@@ -410,6 +430,33 @@ bool onnx_importer::fold_gather() {
     std::int64_t const outer = i / inner / count;
     std::int64_t const place = places[static_cast<std::size_t>(i / inner % count)];
     return static_cast<std::size_t>((outer * extent + place) * inner + i % inner);
+  });
+}
+
+/// GatherND of known numbers.
+bool onnx_importer::fold_gather_nd() {
+  auto const from = known(0), indices = known(1);
+  if (!from || !indices || indices->dims.empty() || integer("batch_dims", 0) != 0) return false;
+  std::int64_t const depth = indices->dims.back();
+  if (depth < 1 || depth > std::ssize(from->dims)) return false;
+  extents dims(indices->dims.begin(), indices->dims.end() - 1);
+  std::int64_t inner = 1;
+  for (auto axis = static_cast<std::size_t>(depth); axis < from->dims.size(); ++axis) {
+    inner *= from->dims[axis];
+    dims.push_back(from->dims[axis]);
+  }
+  extents places;  // of the first element of each slice
+  for (std::size_t i = 0; i < indices->values.size();) {
+    std::int64_t first = 0;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(depth); ++axis, ++i) {
+      auto const place = onnx_folding::index_at(*indices, i, from->dims[axis]);
+      if (!place) return false;
+      first = first * from->dims[axis] + *place;
+    }
+    places.push_back(first * inner);
+  }
+  return fold_copies(*from, std::move(dims), [&](std::int64_t i) {
+    return static_cast<std::size_t>(places[static_cast<std::size_t>(i / inner)] + i % inner);
   });
 }
 
@@ -524,7 +571,7 @@ bool onnx_importer::fold_product() {
 
 /// Slice of a vector.
 bool onnx_importer::fold_slice() {
-  if (any(0).fill && !is_example_) return slice_filled();
+  if (any(0).fill && !example_axis_) return slice_filled();
   auto const from = known(0);
   if (!from) return false;
   auto const starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
@@ -542,7 +589,7 @@ bool onnx_importer::fold_slice() {
     if (stride == 0 || stride < -max_onnx_extent || stride > max_onnx_extent) return false;
     bool const is_all =
         (*starts)[i] == 0 && (*ends)[i] >= std::numeric_limits<std::int32_t>::max() && stride == 1;
-    if (is_example_ && axis == 0 && !is_all) return false;
+    if (example_axis_ == axis && !is_all) return false;
     step[axis] = stride;
     if (stride > 0) {
       std::int64_t const last = slice_bound((*ends)[i], extent);
@@ -570,7 +617,7 @@ bool onnx_importer::fold_split() {
   if (!from || from->dims.empty()) return false;
   std::size_t const rank = from->dims.size();
   auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), rank));
-  if (is_example_ && axis == 0) return false;
+  if (example_axis_ == axis) return false;
   std::int64_t const extent = from->dims[axis];
   extents const sizes = split_sizes(extent);
   std::int64_t first = 0, inner = 1;
@@ -696,7 +743,7 @@ bool onnx_importer::fold_filled() {
     } else {
       onnx_known each{.type = from.type, .dims = *example, .values = {}, .of_batch = {}};
       std::int64_t const count = each.elements();
-      if (batch != 0 || count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
+      if (count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
       for (std::int64_t i = 0; i < count; ++i)
         each.values.push_back(from.values[onnx_folding::broadcast_index(*example, from.dims, i)]);
       result.repeated = std::make_shared<onnx_known const>(std::move(each));
@@ -728,6 +775,7 @@ bool onnx_importer::fold() {
       {"Expand", &self::fold_filled},
       {"Floor", &self::fold_each},
       {"Gather", &self::fold_gather},
+      {"GatherND", &self::fold_gather_nd},
       {"Greater", &self::fold_elements},
       {"Identity", &self::fold_each},
       {"Less", &self::fold_elements},
@@ -755,11 +803,13 @@ bool onnx_importer::fold() {
       {"Tanh", &self::fold_each},
       {"Tile", &self::fold_tile},
       {"Transpose", &self::fold_transpose},
+      {"Trilu", &self::fold_trilu},
       {"Unsqueeze", &self::fold_axes},
       {"Where", &self::fold_elements}};
   auto const* const found =
       std::ranges::find(table, node_->op, &std::pair<std::string_view, bool (self::*)()>::first);
   if (found == std::end(table) || node_->inputs.empty()) return false;
+  if (fused() && !fused()->has_bias) return false;
   auto const all_inputs = [&](auto const& is_known) {
     return std::ranges::all_of(node_->inputs, [&](std::string const& name) {
       auto const value = values_.find(name);
@@ -772,24 +822,27 @@ bool onnx_importer::fold() {
   // The same numbers for each example of a batch of any size: computed for one example.
   static constexpr std::string_view of_examples[]{"Add",   "MatMul", "Mul", "Relu", "Sigmoid",
                                                   "Slice", "Split",  "Sub", "Tanh"};
-  std::size_t rank = 0;
+  std::size_t rank = 0, batch = 0;
   for (std::string const& name : node_->inputs)
     if (auto const value = values_.find(name);
-        value != values_.end() && (value->second.fill || value->second.repeated))
-      rank = std::max(rank, value->second.dims.size());
-  if (rank == 0 || std::ranges::find(of_examples, node_->op) == std::end(of_examples)) return false;
+        value != values_.end() && (value->second.fill || value->second.repeated)) {
+      extents const& dims = value->second.dims;
+      rank = dims.size(), batch = static_cast<std::size_t>(std::ranges::find(dims, -1) - dims.begin());
+    }
+  if (batch == rank || std::ranges::find(of_examples, node_->op) == std::end(of_examples)) return false;
   bool const pairs = node_->op == "Add" || node_->op == "Mul" || node_->op == "Sub";
   bool const is_example = all_inputs([&](onnx_value const& value) {
     if (value.fill || value.repeated)
-      return !value.is_integer && value.dims.size() == rank && value.dims[0] < 0;
-    bool const is_smaller = value.dims.size() < rank || (value.dims.size() == rank && value.dims[0] == 1);
-    return value.constant != nullptr && (!pairs || is_smaller);
+      return !value.is_integer && value.dims.size() == rank && value.dims[batch] < 0;
+    if (!value.constant || !pairs) return value.constant != nullptr;
+    std::size_t const size = value.dims.size();
+    return size <= rank && (size + batch < rank || value.dims[size + batch - rank] == 1);
   });
   bool const is_of_rows = node_->op != "MatMul" || is_constant(1);
   if (!is_example || !is_of_rows) return false;
-  is_example_ = true;
+  example_axis_ = batch;
   bool const is_folded = (this->*found->second)();
-  is_example_ = false;
+  example_axis_.reset();
   return is_folded;
 }
 

@@ -475,8 +475,18 @@ onnx_value onnx_importer::at_most(onnx_value const& x, tensor_float most) {
 std::optional<onnx_importer::tensor_float> onnx_importer::operand(std::size_t which) const {
   if (is_constant(which)) return numbers(which);
   onnx_value const& value = any(which);
-  auto example = value.fill || value.repeated ? repeated(which) : std::nullopt;
-  if (example) example->dims.insert(example->dims.begin(), 1);
+  auto const batch = std::ranges::find(value.dims, -1);
+  if (batch == value.dims.end() || (!value.fill && !value.repeated)) return std::nullopt;
+  tensor_float example{value.dims, {}};
+  example.dims[static_cast<std::size_t>(batch - value.dims.begin())] = 1;
+  if (value.repeated) {
+    for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
+    return example;
+  }
+  std::int64_t const count =
+      onnx_known{.type = onnx_type::f32, .dims = example.dims, .values = {}, .of_batch = {}}.elements();
+  if (count < 0 || count > max_onnx_folded) return std::nullopt;
+  example.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
   return example;
 }
 
@@ -491,10 +501,9 @@ void onnx_importer::binary() {
     bool const first = left.has_value();
     tensor_float with = first ? *left : *right;
     onnx_value x = data(first ? 1 : 0);
-    bool const has_batch = !is_constant(first ? 0 : 1);  // the same numbers for each example
-    if (has_batch
-        && (with.dims.size() > x.dims.size()
-            || x.axes[x.dims.size() - with.dims.size()] != onnx_value::batch))
+    extents const& dims = any(first ? 0 : 1).dims;  // with a batch: the same numbers for each example
+    auto const behind = static_cast<std::size_t>(dims.end() - std::ranges::find(dims, -1));
+    if (behind > 0 && (behind > x.dims.size() || x.axes[x.dims.size() - behind] != onnx_value::batch))
       refuse("the operands have their batches at different axes", input_text(first ? 1 : 0),
              input_text(first ? 0 : 1), onnx_remedy::batch_first);
     if (op == "Add") return set(affine(x, nullptr, &with));
@@ -540,8 +549,16 @@ void onnx_importer::joined() {
 }
 
 /// Returns a layer of this kind that reads all values, which are broadcast to each other.
-onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> const& from) {
+onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> from) {
   std::vector<int> ids;
+  std::size_t rank = 0;
+  for (onnx_value const& one : from) rank = std::max(rank, one.dims.size());
+  for (onnx_value& one : from) {
+    if (one.joined > 1) continue;
+    std::size_t const more = rank - one.dims.size();
+    one.dims.insert(one.dims.begin(), more, 1);
+    one.axes.insert(one.axes.begin(), more, onnx_value::unit);
+  }
   bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
     return one.dims == from[0].dims && one.axes == from[0].axes && one.view == from[0].view
            && shape_of(one.id) == shape_of(from[0].id);
@@ -551,6 +568,12 @@ onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value
   if (is_same) {
     for (onnx_value const& one : from) ids.push_back(one.id);
     return like(from[0], append(kind, ids));
+  }
+  std::size_t const batch = batch_axis(from[0]);
+  if (batch > 0
+      && std::ranges::all_of(from, [&](onnx_value const& one) { return batch_axis(one) == batch; })) {
+    for (onnx_value& one : from) one = moved(std::move(one), batch, 0);
+    return moved(combined(kind, std::move(from)), 0, batch);
   }
   for (onnx_value const& one : from) {
     if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch

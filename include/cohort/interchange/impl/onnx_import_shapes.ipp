@@ -14,16 +14,9 @@ namespace cohort::detail {
 /// the extents after the batch; nullopt for other values.
 std::optional<onnx_importer::tensor_float> onnx_importer::repeated(std::size_t which) const {
   onnx_value const& value = any(which);
-  if (value.fill && value.dims[0] < 0) {
-    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
-    std::int64_t const count = checked_shape(example.dims).elements();
-    if (count > max_onnx_folded) return std::nullopt;
-    example.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
-    return example;
-  }
-  if (value.repeated) {
-    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
-    for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
+  if (value.fill || value.repeated) {
+    auto example = !value.dims.empty() && value.dims[0] < 0 ? operand(which) : std::nullopt;
+    if (example) example->dims.erase(example->dims.begin());
     return example;
   }
   if (!value.constant || value.dims.empty() || value.dims[0] < 1 || value.constant->type != onnx_type::f32)
