@@ -552,36 +552,36 @@ void onnx_importer::joined() {
 onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> from) {
   std::vector<int> ids;
   std::size_t rank = 0;
-  for (onnx_value const& one : from) rank = std::max(rank, one.dims.size());
-  for (onnx_value& one : from) {
-    if (one.joined > 1) continue;
-    std::size_t const more = rank - one.dims.size();
-    one.dims.insert(one.dims.begin(), more, 1);
-    one.axes.insert(one.axes.begin(), more, onnx_value::unit);
+  for (onnx_value const& value : from) rank = std::max(rank, value.dims.size());
+  for (onnx_value& value : from) {
+    if (value.joined > 1) continue;
+    std::size_t const more = rank - value.dims.size();
+    value.dims.insert(value.dims.begin(), more, 1);
+    value.axes.insert(value.axes.begin(), more, onnx_value::unit);
   }
-  bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
-    return one.dims == from[0].dims && one.axes == from[0].axes && one.view == from[0].view
-           && shape_of(one.id) == shape_of(from[0].id);
+  bool const is_same = std::ranges::all_of(from, [&](onnx_value const& value) {
+    return value.dims == from[0].dims && value.axes == from[0].axes && value.view == from[0].view
+           && shape_of(value.id) == shape_of(from[0].id);
   });
   bool const is_equal =
-      std::ranges::all_of(from, [&](onnx_value const& one) { return one.dims == from[0].dims; });
+      std::ranges::all_of(from, [&](onnx_value const& value) { return value.dims == from[0].dims; });
   if (is_same) {
-    for (onnx_value const& one : from) ids.push_back(one.id);
+    for (onnx_value const& value : from) ids.push_back(value.id);
     return like(from[0], append(kind, ids));
   }
   std::size_t const batch = batch_axis(from[0]);
   if (batch > 0
-      && std::ranges::all_of(from, [&](onnx_value const& one) { return batch_axis(one) == batch; })) {
-    for (onnx_value& one : from) one = moved(std::move(one), batch, 0);
+      && std::ranges::all_of(from, [&](onnx_value const& value) { return batch_axis(value) == batch; })) {
+    for (onnx_value& value : from) value = moved(std::move(value), batch, 0);
     return moved(combined(kind, std::move(from)), 0, batch);
   }
-  for (onnx_value const& one : from) {
-    if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch
-        || one.dims[0] != from[0].dims[0])
+  for (onnx_value const& value : from) {
+    if (value.dims.size() != from[0].dims.size() || value.axes[0] != onnx_value::batch
+        || value.dims[0] != from[0].dims[0])
       refuse("the inputs have different batches or different numbers of axes", extents_text(from[0].dims),
-             extents_text(one.dims), onnx_remedy::batch_first);
-    extents const dims = one.dims.size() == 1 ? extents{1} : behind_batch_of(one);
-    ids.push_back(reshaped(one, is_equal ? collapsed(dims) : checked_shape(dims)));
+             extents_text(value.dims), onnx_remedy::batch_first);
+    extents const dims = value.dims.size() == 1 ? extents{1} : behind_batch_of(value);
+    ids.push_back(reshaped(value, is_equal ? collapsed(dims) : checked_shape(dims)));
   }
   int const made = append(kind, ids);
   if (is_equal) return row_major(made, behind_batch_of(from[0]), from[0].dims[0]);
