@@ -161,11 +161,25 @@ TEST(onnx_slice, selects_every_second_or_third_element) {
   EXPECT_EQ(output_of(sliced(1, 5, 3), x), (numbers{1, 4}));
   EXPECT_EQ(output_of(sliced(2, end, 3), x), (numbers{2, 5}));
   EXPECT_EQ(output_of(sliced(6, end, 2), x), (numbers{6}));
-  EXPECT_EQ(refused(sliced(0, end, 2)),
-            message(0, "y", "Slice", "the blocks of a slice with steps do not divide the axis",
-                    "4 blocks of 2", "7", replace));
-  EXPECT_EQ(refused(sliced(6, 0, -1)),
-            message(0, "y", "Slice", "a step is not positive", "at least 1", "-1", replace));
+  EXPECT_EQ(output_of(sliced(0, end, 2), x), (numbers{0, 2, 4, 6}));
+  EXPECT_EQ(output_of(sliced(0, end, 3), x), (numbers{0, 3, 6}));
+}
+
+TEST(onnx_slice, reverses_an_axis) {
+  auto const sliced = [](std::int64_t first, std::int64_t last, std::int64_t step) {
+    return model_of({2, 3}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                    {ints("first", {first}), ints("last", {last}), ints("axes", {2}), ints("step", {step})});
+  };
+  numbers const x{0, 1, 2, 3, 4, 5};
+  std::int64_t const least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(output_of(sliced(-1, least, -1), x), (numbers{2, 1, 0, 5, 4, 3}));
+  EXPECT_EQ(output_of(sliced(2, 0, -1), x), (numbers{2, 1, 5, 4}));
+  EXPECT_EQ(output_of(sliced(9, -4, -2), x), (numbers{2, 0, 5, 3}));
+  EXPECT_EQ(output_of(sliced(1, least, least), x), (numbers{1, 4}));
+  EXPECT_EQ(refused(sliced(0, 2, -1)),
+            message(0, "y", "Slice", "the node selects no elements, or too many runs of consecutive elements",
+                    "1 to 1024 runs", "none", replace));
+  EXPECT_EQ(refused(sliced(2, 0, 0)), message(0, "y", "Slice", "a step is 0", "another step", "0", check));
 }
 
 TEST(onnx_slice, refuses_every_second_example) {

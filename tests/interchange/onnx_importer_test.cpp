@@ -405,7 +405,8 @@ TEST(onnx_attributes, of_resize_that_crop_are_refused) {
   EXPECT_EQ(refused(model("tf_crop_and_resize", whole_image)), "");
   EXPECT_EQ(refused(model("tf_crop_and_resize", whole_image, 2)),
             message(0, "y", "Resize", "the coordinates do not repeat elements",
-                    "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
+                    "asymmetric or tf_half_pixel_for_nn with floor, or half_pixel with round_prefer_floor or "
+                    "round_prefer_ceil",
                     "\"tf_crop_and_resize\" with \"round_prefer_floor\"", replace));
   EXPECT_EQ(refused(model("align_corners", half)), "");  // the scales are 1
 }

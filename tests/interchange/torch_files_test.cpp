@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of PyTorch's exporters with a batch of any size: tests/golden/onnx_torch.py.
+// Files of PyTorch's exporters and of tf2onnx with a batch of any size: tests/golden/onnx_torch.py and
+// onnx_keras.py.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/interchange/import_onnx.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/layer/recurrent_output.hpp>
+#include <cohort/layer/rms_norm.hpp>
 #include <cohort/training/load.hpp>
 #include <fstream>
 #include <sstream>
@@ -28,7 +30,7 @@ struct file_case {
   array input{}, output{};
 };
 
-std::string const folder = COHORT_SOURCE_DIR "/tests/golden/onnx_torch/";
+std::string const golden = COHORT_SOURCE_DIR "/tests/golden/";
 
 array read_array(std::istringstream& words) {
   array result;
@@ -37,7 +39,7 @@ array read_array(std::istringstream& words) {
   return result;
 }
 
-std::vector<file_case> read_cases() {
+std::vector<file_case> read_cases(std::string const& folder) {
   std::vector<file_case> all;
   std::ifstream file(folder + "values.txt");
   for (std::string line, word; std::getline(file, line);) {
@@ -50,9 +52,9 @@ std::vector<file_case> read_cases() {
   return all;
 }
 
-TEST(torch_files, have_the_outputs_of_pytorch) {
-  std::vector<file_case> const cases = read_cases();
-  EXPECT_EQ(cases.size(), 47U);
+void expect_equal_outputs(std::string const& folder, std::size_t count) {
+  std::vector<file_case> const cases = read_cases(folder);
+  EXPECT_EQ(cases.size(), count);
   for (file_case const& file : cases) {
     SCOPED_TRACE(file.name);
     imported_model const model = import_onnx(folder + file.name + ".onnx");
@@ -63,5 +65,9 @@ TEST(torch_files, have_the_outputs_of_pytorch) {
       ASSERT_NEAR(static_cast<double>(outputs.values[i]), file.output.values[i], 1e-5) << i;
   }
 }
+
+TEST(torch_files, have_the_outputs_of_pytorch) { expect_equal_outputs(golden + "onnx_torch/", 47); }
+
+TEST(tf2onnx_files, have_the_outputs_of_onnx_runtime) { expect_equal_outputs(golden + "onnx_keras/", 21); }
 
 }  // namespace torch_files_test

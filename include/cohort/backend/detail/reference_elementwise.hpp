@@ -20,7 +20,7 @@ void reference_forward(L const& l, host_arguments<T> const& a) {
   T const slope = static_cast<T>(slope_of(l));
   for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
     T const x = a.inputs[0][i];
-    a.output[i] = x > 0 ? x : x * slope;
+    a.output[i] = x > 0 ? x : x < 0 && slope == 0 ? T(0) : x * slope;  // −∞·0 would be NaN
   }
 }
 

@@ -5,11 +5,11 @@
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_limits.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
+#include <cohort/interchange/detail/onnx_value.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/interchange/onnx_import_settings.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,60 +22,7 @@
 
 namespace cohort::detail {
 
-/// Returns the number that represents an extent of k·N in lists of extents, where N is a batch of any size.
-constexpr std::int64_t batch_multiple(std::int64_t k) { return std::numeric_limits<std::int64_t>::min() + k; }
-/// Returns k of an extent of k·N, and 0 for a number.
-constexpr std::int64_t batches_in(std::int64_t extent) {
-  return extent <= batch_multiple(max_onnx_extent) ? extent - batch_multiple(0) : 0;
-}
-
-/// Numbers that are known at import, or known multiples of the batch size.
-///
-/// Shapes    `values` and `of_batch` have one entry for each element of `dims`. If of_batch[i] is not 0,
-///           element i is values[i]·N, where N is the batch size; otherwise element i is values[i].
-struct onnx_known {
-  onnx_type type = onnx_type::i64;
-  std::vector<std::int64_t> dims{};
-  std::vector<double> values{};
-  std::vector<char> of_batch{};
-
-  /// Returns the product of `dims`; −1 if it exceeds 63 bits.
-  std::int64_t elements() const;
-};
-
-/// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
-///
-/// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `view`: the extents by which the
-///           layer's output is read; empty: the output's own extents. `axes`: for each extent of `dims`, the
-///           axis of the view, or `batch`, or `unit` for an extent of 1 that the view does not have. Axes of
-///           the view with extent 1 may be missing. If `joined` is above 1, the file has one axis in place
-///           of the `joined` axes from `first_joined` on, of which one is the batch: their product. Most
-///           operators do not accept such a value.
-struct onnx_value {
-  static constexpr int batch = -1, unit = -2;
-
-  int id = -1;
-  std::vector<std::int64_t> dims{};
-  std::vector<int> axes{};
-  bool is_integer = false;
-  onnx_tensor const* constant = nullptr;
-  std::shared_ptr<onnx_known const> known{};     // integers that depend on the batch size only
-  std::optional<double> fill{};                  // the value of all elements of a batch of any size
-  std::shared_ptr<onnx_known const> repeated{};  // the elements of each example of a batch of any size
-  std::vector<std::int64_t> view{};
-  std::size_t first_joined = 0, joined = 1;
-};
-
 class onnx_patterns;
-
-/// A mask that nodes compute: N×T booleans, true at the steps of each sequence that exist.
-struct onnx_mask {
-  std::string input{};    // input of the graph with the sequences
-  std::string lengths{};  // input of the graph with the number of steps of each sequence; empty: none
-  double value = 0;       // without `lengths`: steps whose elements all equal this value are padding
-
-  bool operator==(onnx_mask const&) const = default;
-};
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
 /// axes of the view, and Reshape to more than three axes only changes the view. Later operators read the
@@ -107,6 +54,12 @@ class onnx_importer {
     std::int64_t before = 1, along = 1, after = 1;
   };
 
+  /// A normalisation that a formula expresses: by mean and variance; by the mean square; or, as
+  /// RMSNormalization, by the length of the vectors along the last axis.
+  struct formula_norm {
+    extents axes{};  // of the means; empty: all after the second one
+    bool is_centred = true;
+  };
   /// Properties of a node made by fuse_patterns that the node's attributes and inputs do not express.
   struct fusion {
     bool has_bias = false;         // MatMul: input 2 is a bias
@@ -118,7 +71,8 @@ class onnx_importer {
     extents rotated{};             // Attention: numbers of steps of the rotary positions of queries and keys
     std::string masked_by{};       // input of the graph whose mask the operator reads; empty: no mask
     std::size_t masked_rank = 0;   // Where: the number of axes of the value whose padding becomes 0
-    extents result{};              // GroupNormalization, Reshape: target shape; empty: the input's, input 1
+    std::optional<formula_norm> norm{};  // GroupNormalization: over these axes instead of groups
+    extents result{};  // GroupNormalization, Reshape: target shape; empty: the input's, input 1
   };
   /// An operator, the function that imports it, and its maximum number of inputs in ONNX.
   struct known_operator {
@@ -143,9 +97,11 @@ class onnx_importer {
   std::string masked_value(onnx_patterns const& find, std::string const& name, std::string& mask,
                            bool (*is_other)(float)) const;
   std::string use_mask(std::string const& mask);
+  void fuse_selections();
+  void fuse_signs();
   void fuse_gelu();
-  void fuse_rms_norm();
-  void fuse_layer_norm();
+  void fuse_norms();
+  void fuse_unit_lengths();
   void fuse_group_norm();
   void fuse_attention();
   void fuse_strides();
@@ -185,13 +141,14 @@ class onnx_importer {
   onnx_value const& viewed(std::size_t which) const;
   onnx_value const& data(std::size_t which);
   bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
+  std::optional<tensor_float> operand(std::size_t which) const;
   tensor_float numbers(std::size_t which) const;
   /// Returns a constant vector of integers: input `which`, or the attribute `older` of older operator sets.
   /// `most`: the vector may contain k·N for k up to this number.
   std::optional<extents> list(std::size_t which, char const* older, std::int64_t most = 0);
   std::optional<double> bound(std::size_t which, char const* older);
   void set(onnx_value value, std::size_t output = 0);
-  void set_constant(onnx_tensor tensor);
+  void set_constant(onnx_tensor tensor, std::size_t output = 0);
 
   // Layers.
   /// Refuses a node that reads the mask of an input if the value has another mask, or none.
@@ -239,6 +196,14 @@ class onnx_importer {
   onnx_value sliced(onnx_value const& value, int axis, std::int64_t first, std::int64_t last);
   onnx_value every(onnx_value const& value, int axis, std::int64_t first, std::int64_t last,
                    std::int64_t step);
+  extents split_sizes(std::int64_t extent);
+  onnx_value selected(onnx_value const& value, int axis, extents const& indices);
+  onnx_value joined_along(std::vector<onnx_value> from, int axis);
+  onnx_value tiled(onnx_value const& value, int axis, std::int64_t count);
+  onnx_value scaled(onnx_value const& value, double factor);
+  onnx_value at_least(onnx_value const& value, tensor_float const& least);
+  onnx_value at_most(onnx_value const& value, tensor_float most);
+  onnx_value combined(std::string_view kind, std::vector<onnx_value> from);
   std::optional<tensor_float> repeated(std::size_t which) const;
   onnx_value extended(onnx_value const& value, int axis, std::vector<tensor_float> const& front,
                       std::vector<tensor_float> const& back);
@@ -249,18 +214,24 @@ class onnx_importer {
   // Operators on known numbers.
   bool fold();
   std::optional<onnx_known> known(std::size_t which) const;
-  void set_known(onnx_known numbers);
+  void set_known(onnx_known numbers, std::size_t output = 0);
   bool fold_elements();
   bool fold_each();
+  bool fold_matmul();
+  bool fold_clip();
+  bool fold_tile();
   bool fold_transpose();
+  bool fold_trilu();
   bool fold_range();
   bool fold_gather();
+  bool fold_gather_nd();
   bool fold_scatter();
   bool fold_slice();
   bool slice_filled();
   bool fold_axes_of_filled();
   bool fold_concat_of_filled();
   bool fold_product();
+  bool fold_split();
   bool fold_concat();
   bool fold_axes();
   bool fold_filled();
@@ -280,6 +251,7 @@ class onnx_importer {
   void prelu();
   void gelu();
   void swish();
+  void celu();
   void softmax();
   void log_softmax();
   void over_channels(std::string_view kind);
@@ -298,7 +270,10 @@ class onnx_importer {
   void instance_normalization();
   void normalise_groups(std::int64_t groups, std::vector<float> const& scale,
                         std::vector<float> const& shift);
+  void normalise_over(formula_norm const& of);
   void rms_normalization();
+  int unit_vectors(int x, double least);
+  void check_expanded(onnx_value const& value);
   void lrn();
   void gemm();
   void matmul();
@@ -306,13 +281,18 @@ class onnx_importer {
   onnx_value product(onnx_value const& x, onnx_value const& y);
   void binary();
   void neg();
+  void absolute();
+  void power();
   void joined();
   void concat();
   void slice();
+  void tile();
+  void expand();
   void split();
   void gather();
   void flatten();
   void reshape();
+  void reverse_sequence();
   void squeeze();
   void unsqueeze();
   void transpose();
@@ -347,9 +327,10 @@ class onnx_importer {
   std::vector<int> frozen_{};
   std::vector<std::string> inputs_{};
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // constants that were computed at import
-  std::int64_t folded_ = 0;                                // number of elements computed at import
+  std::int64_t folded_ = 0, products_ = 0;                 // numbers of elements and products at import
   std::size_t bytes_ = 0;                                  // size of constants and parameters
   onnx_node const* node_ = nullptr;
+  std::optional<std::size_t> example_axis_{};  // fold() computes for one example of the batch at this axis
   bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
   std::string place_{};     // input or output of the graph, for errors; has precedence over the node
   std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read

@@ -56,6 +56,12 @@ class onnx_patterns {
         found != readers_.end() && found->second.size() == 1 && is(*found->second[0], op, inputs, attributes);
     return fits ? found->second[0] : nullptr;
   }
+  /// Returns the input of a Cast to this type; "" for other values.
+  std::string before_cast(std::string const& name, onnx_type type) const {
+    onnx_node const* const cast = producer(name, "Cast", 1, {"to"});
+    onnx_attribute const* const to = cast ? cast->find("to") : nullptr;
+    return to && to->i == static_cast<std::int64_t>(type) ? cast->inputs[0] : std::string();
+  }
   onnx_tensor const* constant(std::string const& name) const {
     auto const found = values_.find(name);
     return found == values_.end() ? nullptr : found->second.constant;

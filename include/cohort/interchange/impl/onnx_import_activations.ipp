@@ -32,15 +32,17 @@ void onnx_importer::selu() {
   set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}})));
 }
 void onnx_importer::hard_sigmoid() {
-  constexpr double usual_alpha = 0.2;
-  double const alpha = real("alpha", usual_alpha), beta = real("beta", 0.5);
-  if (!(alpha > 0) || std::abs(beta - 0.5) > 1e-7)
-    refuse("no layer has this offset or slope", "beta 0.5, and an alpha above 0",
-           {"alpha ", alpha, " and beta ", beta}, onnx_remedy::replace);
-  int from = data(0).id;
-  if (std::abs(alpha - usual_alpha) > 1e-7)
-    from = append("scale", {from}, {{"factor", {alpha / usual_alpha}}});
-  set(like(data(0), append("hard_sigmoid", {from})));
+  constexpr double usual_alpha = 0.2, usual_beta = 0.5;
+  double const alpha = real("alpha", usual_alpha), beta = real("beta", usual_beta);
+  if (!(alpha > 0))
+    refuse("no layer has this slope", "an alpha above 0", {"alpha ", alpha}, onnx_remedy::replace);
+  onnx_value x = data(0);
+  if (std::abs(alpha - usual_alpha) > 1e-7) x = scaled(x, alpha / usual_alpha);
+  if (std::abs(beta - usual_beta) > 1e-7) {
+    tensor_float const offset{{}, {static_cast<float>((beta - usual_beta) / usual_alpha)}};
+    x = affine(x, nullptr, &offset);
+  }
+  set(like(x, append("hard_sigmoid", {x.id})));
 }
 /// x·hard_sigmoid(x), with the slope 1/6.
 void onnx_importer::hard_swish() {
@@ -48,20 +50,14 @@ void onnx_importer::hard_swish() {
   set(like(data(0), append("multiply", {from, append("hard_sigmoid", {scaled})})));
 }
 void onnx_importer::clip() {
-  std::optional<double> const low = bound(1, "min"), high = bound(2, "max");
-  auto const is = [](std::optional<double> const& value, double expected) {
-    return value && *value == expected;
-  };
-  constexpr double most = std::numeric_limits<float>::max();
-  if ((!low || *low <= -most) && (!high || *high >= most)) return identity();
-  char const* const kind = is(low, 0) && is(high, 6)                ? "relu6"
-                           : is(low, -1) && is(high, 1)             ? "hard_tanh"
-                           : is(low, 0) && (!high || *high >= most) ? "relu"
-                                                                    : nullptr;
-  if (!kind)
-    refuse("no layer clips to these bounds", "0 to 6, -1 to 1, or 0 and no upper bound",
-           {low ? text_of({*low}) : "none", " to ", high ? text_of({*high}) : "none"}, onnx_remedy::replace);
-  set(like(data(0), append(kind, {data(0).id})));
+  constexpr double most = std::numeric_limits<float>::max(), none = std::numeric_limits<double>::infinity();
+  double const low = bound(1, "min").value_or(-none), high = bound(2, "max").value_or(none);
+  onnx_value x = data(0);
+  if (low == 0 && high == 6) return set(like(x, append("relu6", {x.id})));
+  if (low == -1 && high == 1) return set(like(x, append("hard_tanh", {x.id})));
+  auto const number = [](double value) { return tensor_float{{}, {static_cast<float>(value)}}; };
+  if (low > -most) x = low == 0 ? like(x, append("relu", {x.id})) : at_least(x, number(low));
+  set(high < most ? at_most(x, number(high)) : x);
 }
 void onnx_importer::prelu() {
   onnx_value const& x = data(0);
@@ -98,10 +94,20 @@ void onnx_importer::gelu() {
     refuse("attribute approximate is unknown", "none or tanh", quote_for_error(how), onnx_remedy::check);
   set(like(data(0), append(how == "none" ? "gelu" : "gelu_tanh", {data(0).id})));
 }
+/// x·sigmoid(α·x)
 void onnx_importer::swish() {
-  if (real("alpha", 1) != 1)
-    refuse("no layer has this slope", "alpha 1", {"alpha ", real("alpha", 1)}, onnx_remedy::replace);
-  set(like(data(0), append("swish", {data(0).id})));
+  double const alpha = real("alpha", 1);
+  if (alpha == 0) refuse("no layer has this slope", "an alpha other than 0", {alpha}, onnx_remedy::replace);
+  onnx_value const x = alpha == 1 ? data(0) : scaled(data(0), alpha),
+                   curve = like(x, append("swish", {x.id}));
+  set(alpha == 1 ? curve : scaled(curve, 1 / alpha));
+}
+/// max(x, 0) + min(α·(exp(x / α) − 1), 0)
+void onnx_importer::celu() {
+  double const alpha = real("alpha", 1);
+  if (!(alpha > 0)) refuse("no layer has this slope", "an alpha above 0", {alpha}, onnx_remedy::replace);
+  onnx_value const x = scaled(data(0), 1 / alpha);
+  set(scaled(like(x, append("elu", {x.id}, {{"alpha", {1}}})), alpha));
 }
 void onnx_importer::softmax() { over_channels("softmax"); }
 void onnx_importer::log_softmax() { over_channels("log_softmax"); }

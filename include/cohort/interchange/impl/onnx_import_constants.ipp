@@ -26,6 +26,14 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
   auto const found = has_input(which) ? values_.find(node_->inputs[which]) : values_.end();
   if (found == values_.end()) return std::nullopt;
   if (found->second.known) return *found->second.known;
+  if (example_axis_ && !found->second.constant) {
+    auto const example = operand(which);
+    if (!example) return std::nullopt;
+    onnx_known result{.type = onnx_type::f32, .dims = example->dims, .values = {}, .of_batch = {}};
+    for (float const number : example->values) result.values.push_back(static_cast<double>(number));
+    result.of_batch.resize(result.values.size());
+    return result;
+  }
   onnx_tensor const* const from = found->second.constant;
   if (!from || from->elements() > max_onnx_folded) return std::nullopt;
   onnx_known result{.type = from->type, .dims = from->dims, .values = {}, .of_batch = {}};
@@ -42,14 +50,20 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
   return result;
 }
 
-void onnx_importer::set_known(onnx_known result) {
+void onnx_importer::set_known(onnx_known result, std::size_t output) {
   if ((folded_ += static_cast<std::int64_t>(result.values.size())) > max_onnx_folded_in_all)
     refuse("the constants that are computed at import have too many elements",
            {"at most ", max_onnx_folded_in_all}, {folded_}, onnx_remedy::fold);
+  if (example_axis_) {
+    onnx_value value{.dims = result.dims};
+    value.dims.at(*example_axis_) = -1;
+    value.repeated = std::make_shared<onnx_known const>(std::move(result));
+    return set(std::move(value), output);
+  }
   if (std::ranges::any_of(result.of_batch, [](char flag) { return flag != 0; })) {
     onnx_value value{.dims = result.dims, .is_integer = true};
     value.known = std::make_shared<onnx_known const>(std::move(result));
-    return set(std::move(value));
+    return set(std::move(value), output);
   }
   onnx_tensor tensor{.type = result.type, .dims = result.dims};
   auto const put = [&](auto const& convert) {
@@ -72,7 +86,7 @@ void onnx_importer::set_known(onnx_known result) {
       return x > most ? std::numeric_limits<std::int64_t>::max()
                       : static_cast<std::int64_t>(x > -most ? x : -most);
     });
-  set_constant(std::move(tensor));
+  set_constant(std::move(tensor), output);
 }
 
 /// Imports Shape. The result is known, except that one extent may be a multiple of the batch.
@@ -191,6 +205,15 @@ bool onnx_importer::fold_elements() {
       value = is_real ? x[0] / x[1] : std::trunc(x[0] / x[1]);
       of_batch = is_batch[0] && !is_batch[1];
       if (of_batch && value * x[1] != x[0]) return false;
+    } else if ((op == "Max" || op == "Min") && (is_batch[0] || is_batch[1])) {
+      // The batch has at least one example; a multiple of it is compared with another one, or with a number.
+      double const multiple = x[is_batch[0] ? 0 : 1], other = x[is_batch[0] ? 1 : 0];
+      bool const is_both = is_batch[0] && is_batch[1];
+      if (!is_both && other > multiple) return false;
+      of_batch = is_both || op == "Max";
+      value = is_both       ? (op == "Max" ? std::max(x[0], x[1]) : std::min(x[0], x[1]))
+              : op == "Max" ? multiple
+                            : other;
     } else if (is_batch[0] || is_batch[1]) {
       if (op != "Equal" || (is_batch[0] && is_batch[1])) return false;
       value = 0;  // an extent differs from −1 and other marks
@@ -216,8 +239,21 @@ bool onnx_importer::fold_elements() {
   return true;
 }
 
-/// Cast, Floor, Ceil, Neg, Not, Sqrt and Identity.
+/// Functions of one number.
 bool onnx_importer::fold_each() {
+  static constexpr std::pair<std::string_view, double (*)(double)> functions[]{
+      {"Abs", [](double x) { return std::abs(x); }},
+      {"Ceil", [](double x) { return std::ceil(x); }},
+      {"Exp", [](double x) { return std::exp(x); }},
+      {"Floor", [](double x) { return std::floor(x); }},
+      {"Log", [](double x) { return std::log(x); }},
+      {"Neg", [](double x) { return -x; }},
+      {"Not", [](double x) { return x == 0 ? 1.0 : 0.0; }},
+      {"Reciprocal", [](double x) { return 1 / x; }},
+      {"Relu", [](double x) { return x < 0 ? 0 : x; }},
+      {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Sqrt", [](double x) { return std::sqrt(x); }},
+      {"Tanh", [](double x) { return std::tanh(x); }}};
   auto result = known(0);
   if (!result) return false;
   std::string const& op = node_->op;
@@ -225,15 +261,13 @@ bool onnx_importer::fold_each() {
   bool const is_known_type = result->type == onnx_type::f32 || result->type == onnx_type::i32
                              || result->type == onnx_type::i64 || result->type == onnx_type::boolean;
   if (!is_known_type) return false;
+  auto const* const function =
+      std::ranges::find(functions, op, &std::pair<std::string_view, double (*)(double)>::first);
+  bool const copies = op == "Cast" || op == "Identity" || op == "Floor" || op == "Ceil";
   for (std::size_t i = 0; i < result->values.size(); ++i) {
     double& x = result->values[i];
-    bool const copies = op == "Cast" || op == "Identity" || op == "Floor" || op == "Ceil";
     if (result->of_batch[i] != 0 && (!copies || x != std::trunc(x))) return false;
-    if (op == "Floor") x = std::floor(x);
-    if (op == "Ceil") x = std::ceil(x);
-    if (op == "Neg") x = -x;
-    if (op == "Not") x = x == 0 ? 1 : 0;
-    if (op == "Sqrt") x = std::sqrt(x);
+    if (function != std::end(functions)) x = function->second(x);
     if (op == "Cast" && result->type != onnx_type::f32)
       x = result->type == onnx_type::boolean ? x != 0 : std::trunc(x);
   }
@@ -253,6 +287,85 @@ bool onnx_importer::fold_copies(onnx_known const& from, extents dims,
     result.of_batch.push_back(from.of_batch[index]);
   }
   set_known(std::move(result));
+  return true;
+}
+
+/// MatMul of constants, with the bias of fuse_bias. The second one is a matrix.
+bool onnx_importer::fold_matmul() {
+  auto const x = known(0), weights = known(1), bias = known(2);
+  bool const is_known = x && weights && x->type == onnx_type::f32 && weights->type == onnx_type::f32;
+  if (!is_known || x->dims.size() < (example_axis_ ? 2U : 1U) || weights->dims.size() != 2
+      || x->dims.back() != weights->dims[0])
+    return false;
+  std::int64_t const inner = weights->dims[0], columns = weights->dims[1];
+  onnx_known result{.type = onnx_type::f32, .dims = x->dims, .values = {}, .of_batch = {}};
+  result.dims.back() = columns;
+  std::int64_t const count = result.elements();
+  bool const has_known_bias = bias && bias->dims.size() <= x->dims.size() && bias->elements() == columns;
+  if (has_input(2) && !has_known_bias) return false;
+  if (count < 0 || count > max_onnx_folded || inner < 1 || count > max_onnx_products / inner
+      || (products_ += count * inner) > max_onnx_products)
+    return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    double sum = bias ? bias->values[static_cast<std::size_t>(i % columns)] : 0;
+    for (std::int64_t k = 0; k < inner; ++k)
+      sum += x->values[static_cast<std::size_t>(i / columns * inner + k)]
+             * weights->values[static_cast<std::size_t>(k * columns + i % columns)];
+    result.values.push_back(sum);
+  }
+  result.of_batch.resize(result.values.size());
+  set_known(std::move(result));
+  return true;
+}
+
+/// Clip of constants to constant bounds.
+bool onnx_importer::fold_clip() {
+  auto result = known(0);
+  if (!result || result->type != onnx_type::f32) return false;
+  std::optional<double> const low = bound(1, "min"), high = bound(2, "max");
+  for (std::size_t i = 0; i < result->values.size(); ++i) {
+    if (low) result->values[i] = std::max(result->values[i], *low);
+    if (high) result->values[i] = std::min(result->values[i], *high);
+  }
+  set_known(std::move(*result));
+  return true;
+}
+
+/// Tile of known numbers.
+bool onnx_importer::fold_tile() {
+  auto const from = known(0);
+  auto const repeats = list(1, nullptr);
+  if (!from || !repeats || repeats->size() != from->dims.size()) return false;
+  extents dims = from->dims;
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    if ((*repeats)[axis] < 0 || (*repeats)[axis] > max_onnx_extent) return false;
+    dims[axis] *= (*repeats)[axis];
+    if (dims[axis] > max_onnx_folded) return false;
+  }
+  return fold_copies(*from, dims, [&](std::int64_t i) {
+    std::int64_t source = 0, distance = 1;
+    for (std::size_t axis = dims.size(); axis-- > 0; i /= dims[axis], distance *= from->dims[axis])
+      source += i % dims[axis] % from->dims[axis] * distance;
+    return static_cast<std::size_t>(source);
+  });
+}
+
+/// Trilu of known numbers.
+bool onnx_importer::fold_trilu() {
+  auto result = known(0);
+  auto const diagonal = known(1);
+  bool const is_known_diagonal =
+      !has_input(1) || (diagonal && diagonal->values.size() == 1 && !diagonal->of_batch[0]);
+  if (!result || result->dims.size() < 2 || !is_known_diagonal) return false;
+  bool const is_upper = integer("upper", 1) != 0;
+  double const first = diagonal ? diagonal->values[0] : 0;
+  auto const columns = static_cast<std::size_t>(result->dims.back()),
+             rows = static_cast<std::size_t>(result->dims[result->dims.size() - 2]);
+  for (std::size_t i = 0; i < result->values.size(); ++i) {
+    double const distance = static_cast<double>(i % columns) - static_cast<double>(i / columns % rows);
+    if (is_upper ? distance < first : distance > first) result->values[i] = 0, result->of_batch[i] = 0;
+  }
+  set_known(std::move(*result));
   return true;
 }
 
@@ -317,6 +430,33 @@ bool onnx_importer::fold_gather() {
     std::int64_t const outer = i / inner / count;
     std::int64_t const place = places[static_cast<std::size_t>(i / inner % count)];
     return static_cast<std::size_t>((outer * extent + place) * inner + i % inner);
+  });
+}
+
+/// GatherND of known numbers.
+bool onnx_importer::fold_gather_nd() {
+  auto const from = known(0), indices = known(1);
+  if (!from || !indices || indices->dims.empty() || integer("batch_dims", 0) != 0) return false;
+  std::int64_t const depth = indices->dims.back();
+  if (depth < 1 || depth > std::ssize(from->dims)) return false;
+  extents dims(indices->dims.begin(), indices->dims.end() - 1);
+  std::int64_t inner = 1;
+  for (auto axis = static_cast<std::size_t>(depth); axis < from->dims.size(); ++axis) {
+    inner *= from->dims[axis];
+    dims.push_back(from->dims[axis]);
+  }
+  extents places;  // of the first element of each slice
+  for (std::size_t i = 0; i < indices->values.size();) {
+    std::int64_t first = 0;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(depth); ++axis, ++i) {
+      auto const place = onnx_folding::index_at(*indices, i, from->dims[axis]);
+      if (!place) return false;
+      first = first * from->dims[axis] + *place;
+    }
+    places.push_back(first * inner);
+  }
+  return fold_copies(*from, std::move(dims), [&](std::int64_t i) {
+    return static_cast<std::size_t>(places[static_cast<std::size_t>(i / inner)] + i % inner);
   });
 }
 
@@ -431,7 +571,7 @@ bool onnx_importer::fold_product() {
 
 /// Slice of a vector.
 bool onnx_importer::fold_slice() {
-  if (any(0).fill) return slice_filled();
+  if (any(0).fill && !example_axis_) return slice_filled();
   auto const from = known(0);
   if (!from) return false;
   auto const starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
@@ -446,7 +586,10 @@ bool onnx_importer::fold_slice() {
     if (given >= static_cast<std::int64_t>(rank) && !axes) return false;
     auto const axis = static_cast<std::size_t>(axis_of(given, rank));
     std::int64_t const extent = from->dims[axis], stride = steps ? (*steps)[i] : 1;
-    if (stride == 0 || std::abs(stride) > max_onnx_extent) return false;
+    if (stride == 0 || stride < -max_onnx_extent || stride > max_onnx_extent) return false;
+    bool const is_all =
+        (*starts)[i] == 0 && (*ends)[i] >= std::numeric_limits<std::int32_t>::max() && stride == 1;
+    if (example_axis_ == axis && !is_all) return false;
     step[axis] = stride;
     if (stride > 0) {
       std::int64_t const last = slice_bound((*ends)[i], extent);
@@ -466,6 +609,32 @@ bool onnx_importer::fold_slice() {
       source += (first[axis] + i % dims[axis] * step[axis]) * distance;
     return static_cast<std::size_t>(source);
   });
+}
+
+/// Split of known numbers.
+bool onnx_importer::fold_split() {
+  auto const from = known(0);
+  if (!from || from->dims.empty()) return false;
+  std::size_t const rank = from->dims.size();
+  auto const axis = static_cast<std::size_t>(axis_of(integer("axis", 0), rank));
+  if (example_axis_ == axis) return false;
+  std::int64_t const extent = from->dims[axis];
+  extents const sizes = split_sizes(extent);
+  std::int64_t first = 0, inner = 1;
+  for (std::size_t a = axis + 1; a < rank; ++a) inner *= from->dims[a];
+  for (std::size_t part = 0; part < sizes.size(); first += sizes[part++]) {
+    if (!is_used(part)) continue;
+    onnx_known result{.type = from->type, .dims = from->dims, .values = {}, .of_batch = {}};
+    result.dims[axis] = sizes[part];
+    for (std::int64_t i = 0; i < result.elements(); ++i) {
+      std::int64_t const row = i / inner / sizes[part], place = i / inner % sizes[part] + first;
+      auto const source = static_cast<std::size_t>((row * extent + place) * inner + i % inner);
+      result.values.push_back(from->values[source]);
+      result.of_batch.push_back(from->of_batch[source]);
+    }
+    set_known(std::move(result), part);
+  }
+  return true;
 }
 
 /// Concat along an axis: 1 if the node does not name it, as in operator sets 1 to 3.
@@ -562,19 +731,19 @@ bool onnx_importer::fold_filled() {
     bool const is_uniform =
         std::ranges::all_of(from.values, [&](double number) { return number == from.values[0]; });
     bool const has_batches = std::ranges::any_of(from.of_batch, [](char flag) { return flag != 0; });
-    if (from.values.empty() || from.type != onnx_type::f32 || has_batches) return false;
+    if (from.values.empty() || (from.type != onnx_type::f32 && !is_uniform) || has_batches) return false;
     auto const batch = static_cast<std::size_t>(std::ranges::find(dims, -1) - dims.begin());
     dims[batch] = 1;
     auto const example = onnx_folding::broadcast_dims({dims, from.dims});
     if (!example || example->size() != dims.size() || (*example)[batch] != 1) return false;
-    onnx_value result{.dims = *example};
+    onnx_value result{.dims = *example, .is_integer = from.type != onnx_type::f32};
     result.dims[batch] = -1;
     if (is_uniform) {
       result.fill = from.values[0];
     } else {
       onnx_known each{.type = from.type, .dims = *example, .values = {}, .of_batch = {}};
       std::int64_t const count = each.elements();
-      if (batch != 0 || count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
+      if (count < 0 || (folded_ += count) > max_onnx_folded_in_all) return false;
       for (std::int64_t i = 0; i < count; ++i)
         each.values.push_back(from.values[onnx_folding::broadcast_index(*example, from.dims, i)]);
       result.repeated = std::make_shared<onnx_known const>(std::move(each));
@@ -593,19 +762,25 @@ bool onnx_importer::fold_filled() {
 bool onnx_importer::fold() {
   using self = onnx_importer;
   static constexpr std::pair<std::string_view, bool (self::*)()> table[]{
+      {"Abs", &self::fold_each},
       {"Add", &self::fold_elements},
       {"Cast", &self::fold_each},
       {"Ceil", &self::fold_each},
+      {"Clip", &self::fold_clip},
       {"Concat", &self::fold_concat},
       {"ConstantOfShape", &self::fold_filled},
       {"Div", &self::fold_elements},
       {"Equal", &self::fold_elements},
+      {"Exp", &self::fold_each},
       {"Expand", &self::fold_filled},
       {"Floor", &self::fold_each},
       {"Gather", &self::fold_gather},
+      {"GatherND", &self::fold_gather_nd},
       {"Greater", &self::fold_elements},
       {"Identity", &self::fold_each},
       {"Less", &self::fold_elements},
+      {"Log", &self::fold_each},
+      {"MatMul", &self::fold_matmul},
       {"Max", &self::fold_elements},
       {"Min", &self::fold_elements},
       {"Mod", &self::fold_elements},
@@ -614,26 +789,61 @@ bool onnx_importer::fold() {
       {"Not", &self::fold_each},
       {"Pow", &self::fold_elements},
       {"Range", &self::fold_range},
+      {"Reciprocal", &self::fold_each},
       {"ReduceProd", &self::fold_product},
+      {"Relu", &self::fold_each},
       {"Reshape", &self::fold_axes},
       {"ScatterND", &self::fold_scatter},
+      {"Sigmoid", &self::fold_each},
       {"Slice", &self::fold_slice},
+      {"Split", &self::fold_split},
       {"Sqrt", &self::fold_each},
       {"Squeeze", &self::fold_axes},
       {"Sub", &self::fold_elements},
+      {"Tanh", &self::fold_each},
+      {"Tile", &self::fold_tile},
       {"Transpose", &self::fold_transpose},
+      {"Trilu", &self::fold_trilu},
       {"Unsqueeze", &self::fold_axes},
       {"Where", &self::fold_elements}};
   auto const* const found =
       std::ranges::find(table, node_->op, &std::pair<std::string_view, bool (self::*)()>::first);
   if (found == std::end(table) || node_->inputs.empty()) return false;
-  bool const is_known = std::ranges::all_of(node_->inputs, [&](std::string const& name) {
-    auto const value = values_.find(name);
-    return name.empty()
-           || (value != values_.end()
-               && (value->second.constant || value->second.known || value->second.fill));
+  if (fused() && !fused()->has_bias) return false;
+  auto const all_inputs = [&](auto const& is_known) {
+    return std::ranges::all_of(node_->inputs, [&](std::string const& name) {
+      auto const value = values_.find(name);
+      return name.empty() || (value != values_.end() && is_known(value->second));
+    });
+  };
+  if (all_inputs([](onnx_value const& value) { return value.constant || value.known || value.fill; })
+      && (this->*found->second)())
+    return true;
+  // The same numbers for each example of a batch of any size: computed for one example.
+  static constexpr std::string_view of_examples[]{"Add",   "MatMul", "Mul", "Relu", "Sigmoid",
+                                                  "Slice", "Split",  "Sub", "Tanh"};
+  std::size_t rank = 0, batch = 0;
+  for (std::string const& name : node_->inputs)
+    if (auto const value = values_.find(name);
+        value != values_.end() && (value->second.fill || value->second.repeated)) {
+      extents const& dims = value->second.dims;
+      rank = dims.size(), batch = static_cast<std::size_t>(std::ranges::find(dims, -1) - dims.begin());
+    }
+  if (batch == rank || std::ranges::find(of_examples, node_->op) == std::end(of_examples)) return false;
+  bool const pairs = node_->op == "Add" || node_->op == "Mul" || node_->op == "Sub";
+  bool const is_example = all_inputs([&](onnx_value const& value) {
+    if (value.fill || value.repeated)
+      return !value.is_integer && value.dims.size() == rank && value.dims[batch] < 0;
+    if (!value.constant || !pairs) return value.constant != nullptr;
+    std::size_t const size = value.dims.size();
+    return size <= rank && (size + batch < rank || value.dims[size + batch - rank] == 1);
   });
-  return is_known && (this->*found->second)();
+  bool const is_of_rows = node_->op != "MatMul" || is_constant(1);
+  if (!is_example || !is_of_rows) return false;
+  example_axis_ = batch;
+  bool const is_folded = (this->*found->second)();
+  example_axis_.reset();
+  return is_folded;
 }
 
 }  // namespace cohort::detail

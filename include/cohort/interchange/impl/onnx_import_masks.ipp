@@ -20,13 +20,6 @@ bool reduces(onnx_patterns const& find, onnx_node const& node, std::int64_t axis
   return axes == onnx_patterns::list{axis} && (!kept || kept->i != 0) == keeps;
 }
 
-/// Returns the input of a Cast to this type; "" for other values.
-std::string before_cast(onnx_patterns const& find, std::string const& name, onnx_type type) {
-  onnx_node const* const cast = find.producer(name, "Cast", 1, {"to"});
-  onnx_attribute const* const to = cast ? cast->find("to") : nullptr;
-  return to && to->i == static_cast<std::int64_t>(type) ? cast->inputs[0] : std::string();
-}
-
 /// Returns the mask N×T that Unsqueeze extends to N×T×1; "" for other values.
 std::string before_column(onnx_patterns const& find, std::string const& name) {
   onnx_node const* const column = find.producer(name, "Unsqueeze", 2);
@@ -49,7 +42,7 @@ void onnx_importer::find_masks(onnx_patterns& find) {
     if (!equal) return std::nullopt;
     std::string input = equal->inputs[0];
     for (onnx_type const type : {onnx_type::f32, onnx_type::i32})
-      if (std::string source = before_cast(find, input, type); !source.empty()) input = std::move(source);
+      if (std::string source = find.before_cast(input, type); !source.empty()) input = std::move(source);
     onnx_tensor const* const number = find.constant(equal->inputs[1]);
     if (rank_of(input) == 0 || !number || number->elements() != 1) return std::nullopt;
     if (auto const reals = number->floats())
@@ -62,10 +55,10 @@ void onnx_importer::find_masks(onnx_patterns& find) {
     if (node.outputs.size() != 1) continue;
     std::string const& name = node.outputs[0];
     if (auto const found = differing(name); found && rank_of(found->input) == 2) masks_.emplace(name, *found);
-    if (std::string const any = before_cast(find, name, onnx_type::boolean); !any.empty()) {
+    if (std::string const any = find.before_cast(name, onnx_type::boolean); !any.empty()) {
       onnx_node const* const most = find.producer(any, "ReduceMax", 1, {"axes", "keepdims"});
       auto const found = most && reduces(find, *most, 2, false)
-                             ? differing(before_cast(find, most->inputs[0], onnx_type::f32))
+                             ? differing(find.before_cast(most->inputs[0], onnx_type::f32))
                              : std::nullopt;
       if (found && rank_of(found->input) == 3) masks_.emplace(name, *found);
     }
@@ -126,7 +119,7 @@ void onnx_importer::fuse_masked_means(onnx_patterns const& find) {
       continue;
     std::string mask;
     std::string const x = masked_value(find, sum->inputs[0], mask, [](float number) { return number == 0; });
-    if (x.empty() || before_cast(find, count->inputs[0], onnx_type::f32) != mask) continue;
+    if (x.empty() || find.before_cast(count->inputs[0], onnx_type::f32) != mask) continue;
     ratio.op = "ReduceMean";
     ratio.inputs = {x};
     ratio.attributes = {{.name = "axes", .type = onnx_attribute::integers, .ints = {1}},
@@ -140,13 +133,13 @@ void onnx_importer::fuse_masked_maxima(onnx_patterns const& find) {
   for (onnx_node& chosen : model_.nodes) {
     if (!onnx_patterns::is(chosen, "Where", 3) || !find.is_number(chosen.inputs[2], 0)) continue;
     onnx_node const* const most = find.producer(chosen.inputs[1], "ReduceMax", 1, {"axes", "keepdims"});
-    onnx_node const* const any = find.producer(before_cast(find, chosen.inputs[0], onnx_type::boolean),
+    onnx_node const* const any = find.producer(find.before_cast(chosen.inputs[0], onnx_type::boolean),
                                                "ReduceMax", 1, {"axes", "keepdims"});
     if (!most || !any || !reduces(find, *most, 1, false) || !reduces(find, *any, 1, false)) continue;
     std::string mask;
     std::string const x =
         masked_value(find, most->inputs[0], mask, [](float number) { return number < -1e30F; });
-    std::string const same = before_column(find, before_cast(find, any->inputs[0], onnx_type::f32));
+    std::string const same = before_column(find, find.before_cast(any->inputs[0], onnx_type::f32));
     if (x.empty() || same != mask) continue;
     chosen.op = "ReduceMax";
     chosen.inputs = {x};
@@ -177,7 +170,7 @@ void onnx_importer::fuse_masked_lengths(onnx_patterns const& find) {
     if (!is_recurrent_operator(cells.op) || !cells.domain.empty() || cells.inputs.size() <= place) continue;
     onnx_node const* const count = find.producer(cells.inputs[place], "ReduceSum", 2, {"keepdims"});
     if (!count || !reduces(find, *count, 1, false)) continue;
-    std::string const mask = before_cast(find, count->inputs[0], onnx_type::i32);
+    std::string const mask = find.before_cast(count->inputs[0], onnx_type::i32);
     if (!masks_.contains(mask)) continue;
     cells.inputs[place].clear();
     fusions_[&cells].masked_by = use_mask(mask);

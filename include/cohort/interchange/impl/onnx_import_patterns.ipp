@@ -7,6 +7,21 @@
 
 namespace cohort::detail {
 
+namespace {
+
+/// Returns the operand of Mul or Add whose other operand is a constant, and sets the constant; "" if there is
+/// none.
+std::string beside_constant(onnx_patterns const& find, onnx_node const* node, std::string& constant) {
+  for (std::size_t const which : {1, 0})
+    if (node && find.constant(node->inputs[which])) {
+      constant = node->inputs[which];
+      return node->inputs[1 - which];
+    }
+  return {};
+}
+
+}  // namespace
+
 /// Replaces Identity nodes of constants by the constants: exporters write them for shared parameters.
 void onnx_importer::resolve_identities() {
   for (onnx_node& node : model_.nodes) {
@@ -20,13 +35,80 @@ void onnx_importer::resolve_identities() {
 void onnx_importer::fuse_patterns() {
   resolve_identities();
   fuse_masks();
+  fuse_selections();
+  fuse_signs();
   fuse_gelu();
-  fuse_rms_norm();
-  fuse_layer_norm();
+  fuse_norms();
+  fuse_unit_lengths();
   fuse_group_norm();
   fuse_attention();
   fuse_strides();
   fuse_bias();
+}
+
+/// Replaces c·a + (1 − c)·b of booleans c by Where(c, a, b), as tf2onnx selects numbers.
+void onnx_importer::fuse_selections() {
+  onnx_patterns const find(model_.nodes, values_);
+  // Returns the booleans of a cast operand of Mul, and sets the other operand.
+  auto const booleans = [&](std::string const& product, std::string& other) -> std::string {
+    onnx_node const* const node = find.producer(product, "Mul", 2);
+    for (std::size_t const which : {0, 1})
+      if (onnx_node const* const cast =
+              node ? find.producer(node->inputs[which], "Cast", 1, {"to"}) : nullptr) {
+        bool const is_boolean = find.producer(cast->inputs[0], "Not", 1)
+                                || find.producer(cast->inputs[0], "Less", 2)
+                                || find.producer(cast->inputs[0], "Greater", 2);
+        if (!is_boolean) continue;
+        other = node->inputs[1 - which];
+        return cast->inputs[0];
+      }
+    return {};
+  };
+  for (onnx_node& sum : model_.nodes) {
+    if (!onnx_patterns::is(sum, "Add", 2)) continue;
+    std::string first, second;
+    std::string const chosen = booleans(sum.inputs[0], first), rest = booleans(sum.inputs[1], second);
+    onnx_node const* const negation = find.producer(rest, "Not", 1);
+    if (chosen.empty() || !negation || negation->inputs[0] != chosen) continue;
+    sum.op = "Where";
+    sum.inputs = {chosen, first, second};
+  }
+}
+
+/// Replaces indices where(x < 0, x + rows, x) of a table by x, because an embedding refuses negative indices,
+/// and where(x > 0, elu(x), α·elu(x)) by Elu of another slope.
+void onnx_importer::fuse_signs() {
+  onnx_patterns const find(model_.nodes, values_);
+  auto const is_sign = [&](std::string const& condition, char const* op, std::string const& x) {
+    onnx_node const* const compared = find.producer(condition, op, 2);
+    if (!compared) return false;
+    std::string const source = find.before_cast(compared->inputs[0], onnx_type::f32);
+    onnx_tensor const* const zero = find.constant(compared->inputs[1]);
+    bool const is_zero =
+        zero && zero->elements() == 1 && zero->raw.find_first_not_of('\0') == std::string::npos;
+    return is_zero && (compared->inputs[0] == x || source == x);
+  };
+  for (onnx_node& node : model_.nodes) {
+    if (onnx_patterns::is(node, "Gather", 2, {"axis"}) && find.constant(node.inputs[0])) {
+      onnx_node const* const where = find.producer(node.inputs[1], "Where", 3);
+      onnx_node const* const sum = where ? find.producer(where->inputs[1], "Add", 2) : nullptr;
+      onnx_tensor const* const table = find.constant(node.inputs[0]);
+      if (!sum || table->dims.empty() || !is_sign(where->inputs[0], "Less", where->inputs[2])) continue;
+      std::string rows;
+      bool const adds_rows = beside_constant(find, sum, rows) == where->inputs[2];
+      if (adds_rows && find.integers(rows) == extents{table->dims[0]}) node.inputs[1] = where->inputs[2];
+    }
+    if (!onnx_patterns::is(node, "Where", 3)) continue;
+    onnx_node const* const curve = find.producer(node.inputs[1], "Elu", 1);
+    std::string slope;
+    std::string const scaled = beside_constant(find, find.producer(node.inputs[2], "Mul", 2), slope);
+    auto const alpha = find.number(slope);
+    if (!curve || scaled != node.inputs[1] || !alpha || !is_sign(node.inputs[0], "Greater", curve->inputs[0]))
+      continue;
+    node.op = "Elu";
+    node.inputs = {curve->inputs[0]};
+    node.attributes = {{.name = "alpha", .type = onnx_attribute::real, .f = *alpha}};
+  }
 }
 
 /// Fuses ½·x·(1 + erf(x/√2)), with the factors in any usual order, into one Gelu node.
@@ -68,87 +150,179 @@ void onnx_importer::fuse_gelu() {
   }
 }
 
-/// Fuses scale·x / √(mean(x²) + ε), in export_onnx's form, into one RMSNormalization node.
-void onnx_importer::fuse_rms_norm() {
+namespace {
+
+/// A root √(mean(d²) + ε), where d is x − mean(x), or x itself.
+struct onnx_root {
+  std::string input{}, mean{}, centred{};  // x; mean(x) and x − mean(x), empty if d is x
+  std::vector<std::int64_t> axes{};        // of the means; empty: all after the second one
+  float epsilon = 0;
+};
+
+/// Returns whether a reduction keeps its axes as extents of 1.
+bool keeps_axes(onnx_node const& node) {
+  onnx_attribute const* const keeps = node.find("keepdims");
+  return !keeps || keeps->i == 1;
+}
+
+/// Returns the node that computes a value as a mean that keeps its axes; otherwise null.
+onnx_node const* mean_node(onnx_patterns const& find, std::string const& name) {
+  if (onnx_node const* const pool = find.producer(name, "GlobalAveragePool", 1)) return pool;
+  for (std::size_t const inputs : {1, 2})
+    if (onnx_node const* const mean =
+            find.producer(name, "ReduceMean", inputs, {"axes", "keepdims", "noop_with_empty_axes"}))
+      return keeps_axes(*mean) ? mean : nullptr;
+  return nullptr;
+}
+
+/// Returns the axes of a mean: none for those of GlobalAveragePool; nullopt if the node does not name them.
+std::optional<std::vector<std::int64_t>> axes_of_mean(onnx_patterns const& find, onnx_node const& mean) {
+  if (mean.op == "GlobalAveragePool") return std::vector<std::int64_t>();
+  onnx_attribute const* const axes = mean.find("axes");
+  auto result = mean.inputs.size() == 2 ? find.integers(mean.inputs[1])
+                : axes                  ? axes->ints
+                                        : std::vector<std::int64_t>();
+  return result.empty() ? std::nullopt : std::optional(std::move(result));
+}
+
+std::optional<onnx_root> match_root(onnx_patterns const& find, std::string const& name) {
+  onnx_node const* const root = find.producer(name, "Sqrt", 1);
+  onnx_node const* const sum = root ? find.producer(root->inputs[0], "Add", 2) : nullptr;
+  auto const epsilon = sum ? find.number(sum->inputs[1]) : std::nullopt;
+  onnx_node const* const variance = epsilon ? mean_node(find, sum->inputs[0]) : nullptr;
+  auto const axes = variance ? axes_of_mean(find, *variance) : std::nullopt;
+  if (!axes) return std::nullopt;
+  onnx_node const* const power = find.producer(variance->inputs[0], "Pow", 2);
+  onnx_node const* const product = find.producer(variance->inputs[0], "Mul", 2);
+  bool const is_square =
+      power ? find.is_number(power->inputs[1], 2) : product && product->inputs[0] == product->inputs[1];
+  if (!is_square) return std::nullopt;
+  onnx_root result{.input = (power ? power : product)->inputs[0], .axes = *axes, .epsilon = *epsilon};
+  onnx_node const* const centred = find.producer(result.input, "Sub", 2);
+  onnx_node const* const mean = centred ? mean_node(find, centred->inputs[1]) : nullptr;
+  if (mean && mean->inputs[0] == centred->inputs[0] && axes_of_mean(find, *mean) == axes) {
+    result.input = centred->inputs[0];
+    result.mean = centred->inputs[1];
+    result.centred = centred->outputs[0];
+  }
+  return result;
+}
+
+}  // namespace
+
+/// Fuses normalisations that are written as formulas, with or without constant scale and shift:
+///   (x − mean) / √(variance + ε)·scale + shift, as exporters below operator set 17 write layer norms;
+///   x·f + (shift − mean·f), with f = scale / √(variance + ε), as TensorFlow computes them;
+///   x / √(mean(x²) + ε)·scale.
+void onnx_importer::fuse_norms() {
   onnx_patterns const find(model_.nodes, values_);
   struct match {
     onnx_node* last;
-    std::string input;
-    float epsilon;
+    onnx_root root;
+    std::string scale, shift;
+  };
+  // Returns the root of 1/root or scale/root, and sets scale.
+  auto const root_of_factor = [&](std::string const& factor, std::string& scale) -> std::optional<onnx_root> {
+    onnx_node const* const product = find.producer(factor, "Mul", 2);
+    std::string const inverse = product ? beside_constant(find, product, scale) : factor;
+    onnx_node const* const reciprocal = find.producer(inverse, "Reciprocal", 1);
+    return reciprocal ? match_root(find, reciprocal->inputs[0]) : std::nullopt;
+  };
+  // Returns whether a value is mean·factor, or its negative.
+  auto const is_mean_product = [&](std::string const& name, std::string mean, std::string const& factor,
+                                   bool is_negative) {
+    onnx_node const* const product = find.producer(name, "Mul", 2);
+    if (!product || (product->inputs[0] != factor && product->inputs[1] != factor)) return false;
+    std::string const& other = product->inputs[product->inputs[0] == factor ? 1 : 0];
+    onnx_node const* const negative = find.producer(other, "Neg", 1);
+    return is_negative ? negative && negative->inputs[0] == mean : other == mean;
   };
   std::vector<match> matches;
   for (onnx_node& product : model_.nodes) {
-    if (!onnx_patterns::is(product, "Mul", 2)) continue;
-    onnx_node const* const ratio = find.producer(product.inputs[0], "Div", 2);
-    onnx_node const* const root = ratio ? find.producer(ratio->inputs[1], "Sqrt", 1) : nullptr;
-    onnx_node const* const sum = root ? find.producer(root->inputs[0], "Add", 2) : nullptr;
-    onnx_node const* const mean =
-        sum ? find.producer(sum->inputs[0], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
-    onnx_node const* const square = mean ? find.producer(mean->inputs[0], "Mul", 2) : nullptr;
-    if (!square || square->inputs[0] != square->inputs[1] || square->inputs[0] != ratio->inputs[0]) continue;
-    onnx_attribute const* const axes = mean->find("axes");
-    onnx_attribute const* const keeps = mean->find("keepdims");
-    if (!axes || axes->ints != std::vector<std::int64_t>{-1} || (keeps && keeps->i != 1)) continue;
-    auto const epsilon = find.number(sum->inputs[1]);
-    onnx_tensor const* const scale = find.constant(product.inputs[1]);
-    if (!epsilon || !scale || scale->dims.size() != 1) continue;
-    matches.push_back({&product, ratio->inputs[0], *epsilon});
+    bool const divides = onnx_patterns::is(product, "Div", 2);
+    if (!divides && !onnx_patterns::is(product, "Mul", 2)) continue;
+    match found{.last = &product, .root = {}, .scale = {}, .shift = {}};
+    std::string value, factor;
+    std::optional<onnx_root> root;
+    for (std::size_t which : {1, 0}) {
+      if (root || (divides && which == 0)) continue;
+      factor = product.inputs[which], value = product.inputs[1 - which], found.scale.clear();
+      root = divides ? match_root(find, factor) : root_of_factor(factor, found.scale);
+    }
+    if (!root) continue;
+    bool const is_centred = !root->mean.empty();
+    if (is_centred && value == root->input) {
+      onnx_node* const sum = find.only_reader(product, "Add", 2);
+      onnx_node* const difference = sum ? nullptr : find.only_reader(product, "Sub", 2);
+      if (divides || (!sum && (!difference || difference->inputs[0] != product.outputs[0]))) continue;
+      found.last = sum ? sum : difference;
+      std::string rest = found.last->inputs[found.last->inputs[0] == product.outputs[0] ? 1 : 0];
+      bool is_negative = sum != nullptr;
+      onnx_node const* const shifted = sum ? find.producer(rest, "Add", 2) : nullptr;
+      onnx_node const* const reduced = sum ? find.producer(rest, "Sub", 2) : nullptr;
+      if (std::string const other = beside_constant(find, shifted, found.shift); !other.empty()) {
+        rest = other;
+      } else if (reduced && find.constant(reduced->inputs[0])) {
+        found.shift = reduced->inputs[0], rest = reduced->inputs[1];
+        is_negative = false;
+      }
+      if (!is_mean_product(rest, root->mean, factor, is_negative)) continue;
+    } else if (value == (is_centred ? root->centred : root->input)) {
+      onnx_node* const scaled = found.scale.empty() ? find.only_reader(product, "Mul", 2) : nullptr;
+      if (!beside_constant(find, scaled, found.scale).empty()) found.last = scaled;
+      onnx_node* const shifted = is_centred ? find.only_reader(*found.last, "Add", 2) : nullptr;
+      if (!beside_constant(find, shifted, found.shift).empty()) found.last = shifted;
+    } else {
+      continue;
+    }
+    found.root = std::move(*root);
+    matches.push_back(std::move(found));
   }
-  for (match& one : matches) {
-    one.last->op = "RMSNormalization";
-    one.last->inputs[0] = std::move(one.input);
-    one.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = one.epsilon}};
+  auto const is_row = [&](std::string const& name) {
+    return !name.empty() && find.constant(name)->dims.size() == 1 && find.constant(name)->dims[0] > 1;
+  };
+  for (match& found : matches) {
+    bool const is_centred = !found.root.mean.empty();
+    bool const is_usual = found.root.axes == std::vector<std::int64_t>{-1} && is_row(found.scale)
+                          && (!is_centred || found.shift.empty() || is_row(found.shift));
+    found.last->op = !is_usual    ? "GroupNormalization"
+                     : is_centred ? "LayerNormalization"
+                                  : "RMSNormalization";
+    found.last->inputs = {std::move(found.root.input), std::move(found.scale)};
+    if (is_centred) found.last->inputs.push_back(std::move(found.shift));
+    found.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = found.root.epsilon}};
+    if (!is_usual)
+      fusions_[found.last].norm = formula_norm{.axes = std::move(found.root.axes), .is_centred = is_centred};
   }
 }
 
-/// Fuses scale·(x − mean) / √(variance + ε) + shift, in the form of exporters below operator set 17, into one
-/// LayerNormalization node.
-void onnx_importer::fuse_layer_norm() {
+/// Fuses x / max(√Σx², ε), as PyTorch's normalize writes it, into one RMSNormalization node without a scale.
+void onnx_importer::fuse_unit_lengths() {
+  constexpr float smallest = 0.99e-12F;  // PyTorch's ε, however it is rounded
   onnx_patterns const find(model_.nodes, values_);
-  struct match {
-    onnx_node* last;
-    std::string input, scale, shift;
-    float epsilon;
-  };
-  auto const is_last_axis = [](onnx_node const& mean) {
-    onnx_attribute const* const axes = mean.find("axes");
-    onnx_attribute const* const keeps = mean.find("keepdims");
-    return axes && axes->ints == std::vector<std::int64_t>{-1} && (!keeps || keeps->i == 1);
-  };
-  auto const other_input = [](onnx_node const& node, std::string const& name) -> std::string const& {
-    return node.inputs[node.inputs[0] == name ? 1 : 0];
-  };
-  std::vector<match> matches;
   for (onnx_node& ratio : model_.nodes) {
     if (!onnx_patterns::is(ratio, "Div", 2)) continue;
-    onnx_node const* const centred = find.producer(ratio.inputs[0], "Sub", 2);
-    onnx_node const* const root = find.producer(ratio.inputs[1], "Sqrt", 1);
-    onnx_node const* const sum = root ? find.producer(root->inputs[0], "Add", 2) : nullptr;
-    onnx_node const* const mean =
-        centred ? find.producer(centred->inputs[1], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
-    onnx_node const* const variance =
-        sum ? find.producer(sum->inputs[0], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
-    if (!mean || !variance || mean->inputs[0] != centred->inputs[0] || !is_last_axis(*mean)
-        || !is_last_axis(*variance))
+    onnx_node const* const expanded = find.producer(ratio.inputs[1], "Expand", 2);
+    std::string const& divisor = expanded ? expanded->inputs[0] : ratio.inputs[1];
+    onnx_node const* bound = find.producer(divisor, "Max", 2);
+    for (std::size_t const inputs : {2, 3})
+      if (!bound) bound = find.producer(divisor, "Clip", inputs);
+    bool const has_upper = bound && bound->inputs.size() == 3 && !bound->inputs[2].empty();
+    auto const least = bound && !has_upper ? find.number(bound->inputs[1]) : std::nullopt;
+    if (!least || !(*least >= smallest)) continue;
+    onnx_node const* length = find.producer(bound->inputs[0], "ReduceL2", 1, {"axes", "keepdims"});
+    if (!length)
+      length = find.producer(bound->inputs[0], "ReduceL2", 2, {"keepdims", "noop_with_empty_axes"});
+    if (!length || length->inputs[0] != ratio.inputs[0] || !keeps_axes(*length)
+        || axes_of_mean(find, *length) != std::vector<std::int64_t>{-1})
       continue;
-    onnx_node const* const power = find.producer(variance->inputs[0], "Pow", 2);
-    onnx_node const* const product = find.producer(variance->inputs[0], "Mul", 2);
-    bool const is_square =
-        (power && power->inputs[0] == centred->outputs[0] && find.is_number(power->inputs[1], 2))
-        || (product && product->inputs[0] == centred->outputs[0] && product->inputs[1] == product->inputs[0]);
-    auto const epsilon = find.number(sum->inputs[1]);
-    onnx_node const* const scaled = find.only_reader(ratio, "Mul", 2);
-    onnx_node* const shifted = scaled ? find.only_reader(*scaled, "Add", 2) : nullptr;
-    if (!is_square || !epsilon || !shifted) continue;
-    std::string const &scale = other_input(*scaled, ratio.outputs[0]),
-                      &shift = other_input(*shifted, scaled->outputs[0]);
-    if (!find.constant(scale) || !find.constant(shift) || find.constant(scale)->dims.size() != 1) continue;
-    matches.push_back({shifted, centred->inputs[0], scale, shift, *epsilon});
-  }
-  for (match& found : matches) {
-    found.last->op = "LayerNormalization";
-    found.last->inputs = {std::move(found.input), std::move(found.scale), std::move(found.shift)};
-    found.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = found.epsilon}};
+    ratio.op = "RMSNormalization";
+    if (expanded)
+      ratio.inputs = {ratio.inputs[0], "", expanded->inputs[1]};
+    else
+      ratio.inputs.pop_back();
+    ratio.attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = *least}};
+    fusions_[&ratio].norm = formula_norm{.axes = {-1}, .is_centred = false};
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
 
@@ -98,7 +99,91 @@ void onnx_importer::instance_normalization() {
   normalise_groups(data(0).dims.size() < 2 ? 0 : data(0).dims[1], numbers(1).values, numbers(2).values);
 }
 
+/// Normalises over any axes after the batch. Scale and shift may vary along any axes after the batch.
+void onnx_importer::normalise_over(formula_norm const& of) {
+  onnx_value const& x = viewed(0);
+  double const epsilon = real("epsilon", 1e-5F);
+  std::size_t const rank = x.dims.size();
+  std::vector<bool> is_reduced(rank), varies(rank);
+  for (std::int64_t const axis : of.axes) is_reduced[static_cast<std::size_t>(axis_of(axis, rank))] = true;
+  for (std::size_t axis = 2; of.axes.empty() && axis < rank; ++axis) is_reduced[axis] = true;
+  if (x.axes[0] != onnx_value::batch || is_reduced[0])
+    refuse("the node normalises along the batch, or the batch is not the first axis", "axes after the batch",
+           {"axes ", extents_text(of.axes, ", "), " of ", input_text(0)}, onnx_remedy::batch_first);
+  bool varies_outside = false;
+  std::array<tensor_float, 2> parameters{tensor_float{{}, {1}}, tensor_float{{}, {0}}};
+  for (std::size_t which : {0, 1}) {
+    tensor_float& parameter = parameters[which];
+    if (has_input(which + 1)) parameter = numbers(which + 1);
+    bool fits = parameter.dims.size() <= rank;
+    if (fits) parameter.dims.insert(parameter.dims.begin(), rank - parameter.dims.size(), 1);
+    for (std::size_t axis = 0; fits && axis < rank; ++axis) {
+      if (parameter.dims[axis] == 1) continue;
+      fits = axis > 0 && parameter.dims[axis] == x.dims[axis];
+      varies[axis] = true;
+      varies_outside = varies_outside || !is_reduced[axis];
+    }
+    if (!fits)
+      refuse("scale or shift do not fit the input", input_text(0), input_text(which + 1),
+             onnx_remedy::replace);
+  }
+  // The axes that stay separate; then the reduced axes along which scale or shift vary; then the others.
+  std::vector<std::size_t> order{0};
+  std::array<std::int64_t, 3> parts{1, 1, 1};
+  for (std::size_t part : {0, 1, 2})
+    for (std::size_t axis = 1; axis < rank; ++axis) {
+      if (part != (!is_reduced[axis] ? 0U : varies[axis] ? 1U : 2U)) continue;
+      order.push_back(axis);
+      parts[part] *= x.dims[axis];
+    }
+  onnx_value turned = x;
+  for (std::size_t place = 0; place < rank; ++place)
+    turned.dims[place] = x.dims[order[place]], turned.axes[place] = x.axes[order[place]];
+  // Returns a parameter for each element of `count` elements that begin with an axis in the new order.
+  auto const each = [&](tensor_float const& from, std::size_t first, std::int64_t count) {
+    std::vector<float> result;
+    for (std::int64_t i = 0; i < count; ++i) {
+      extents places(rank, 0);
+      std::int64_t rest = i, index = 0;
+      std::size_t last = first;
+      for (std::int64_t size = 1; last < rank && size < count; ++last) size *= turned.dims[last];
+      for (; last-- > first; rest /= turned.dims[last]) places[order[last]] = rest % turned.dims[last];
+      for (std::size_t axis = 0; axis < rank; ++axis)
+        index = index * from.dims[axis] + (from.dims[axis] > 1 ? places[axis] : 0);
+      result.push_back(from.values[static_cast<std::size_t>(index)]);
+    }
+    return result;
+  };
+  auto const kept = static_cast<std::size_t>(std::ranges::count(is_reduced, false));
+  std::int64_t const width = parts[1] * parts[2];
+  bool const is_of_rows = !of.is_centred || (!varies_outside && parts[1] > 1 && parts[2] == 1);
+  if (!of.is_centred && varies_outside)
+    refuse("the scale varies along an axis that is not normalised", "a scale along the normalised axes",
+           input_text(1), onnx_remedy::replace);
+  int norm = -1;
+  if (is_of_rows) {
+    int const from =
+        reshaped(turned, parts[0] == 1 ? checked_shape({width}) : checked_shape({parts[0], width}));
+    norm = append(of.is_centred ? "layer_norm" : "rms_norm", {from}, {{"epsilon", {epsilon}}});
+    store("scale", checked_shape({width}), each(parameters[0], kept, width));
+    if (of.is_centred) store("shift", checked_shape({width}), each(parameters[1], kept, width));
+  } else {
+    std::int64_t const channels = parts[0] * parts[1];
+    norm = append("group_norm", {reshaped(turned, checked_shape({channels, parts[2], 1}))},
+                  {{"groups", {static_cast<double>(parts[0])}}, {"epsilon", {epsilon}}});
+    store("scale", checked_shape({channels}), each(parameters[0], 1, channels));
+    store("shift", checked_shape({channels}), each(parameters[1], 1, channels));
+  }
+  if (!has_input(1) && !has_input(2)) freeze();
+  onnx_value const result = row_major(norm, behind_batch_of(turned), x.dims[0]);
+  onnx_value back = result;
+  for (std::size_t place = 0; place < rank; ++place)
+    back.dims[order[place]] = result.dims[place], back.axes[order[place]] = result.axes[place];
+  set(std::move(back));
+}
+
 void onnx_importer::group_normalization() {
+  if (fused() && fused()->norm) return normalise_over(*fused()->norm);
   onnx_value const& x = data(0);
   std::int64_t const groups = integer("num_groups", 0);
   if (integer("stash_type", 1) != 1)
@@ -139,9 +224,47 @@ void onnx_importer::rms_normalization() {
   int const width = static_cast<int>(part.along * part.after);
   int const from =
       reshaped(x, part.before == 1 ? ::cohort::shape{width} : checked_shape({part.before, width}));
+  if (fused() && fused()->norm)
+    return set(row_major(unit_vectors(from, epsilon), behind_batch_of(x), x.dims[0]));
   int const made = append("rms_norm", {from}, {{"epsilon", {epsilon}}});
   store("scale", {width}, numbers(1).values);
   set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+/// Returns x / max(‖x‖, least) of the last axis, as u·min(x·u / least, 1) with u = x / ‖x‖.
+int onnx_importer::unit_vectors(int x, double least) {
+  constexpr double smallest = 1e-37;  // so that the u of zeros is 0
+  check_expanded(data(0));
+  ::cohort::shape lengths = shape_of(x);
+  int const width = std::exchange(lengths[lengths.rank - 1], 1);
+  int const unit = append("rms_norm", {x}, {{"epsilon", {smallest}}});
+  store("scale", {width},
+        std::vector<float>(static_cast<std::size_t>(width),
+                           static_cast<float>(1 / std::sqrt(static_cast<double>(width)))));
+  freeze();
+  int const ratio = append("dense", {append("multiply", {x, unit})}, {{"units", {1}}, {"bias", {0}}});
+  store("weights", {1, width},
+        std::vector<float>(static_cast<std::size_t>(width), static_cast<float>(1 / least)));
+  freeze();
+  extents const dims(lengths.extents.begin(), lengths.extents.begin() + lengths.rank);
+  onnx_value const most_1 = at_most(row_major(ratio, dims, -1), {{}, {1}});
+  return append("multiply", {unit, reshaped(most_1, lengths)});
+}
+
+/// Checks that Expand of the vectors' lengths does not add elements to x: input 2 is its target.
+void onnx_importer::check_expanded(onnx_value const& x) {
+  if (!has_input(2)) return;
+  std::optional<extents> const target = list(2, nullptr, max_onnx_extent);
+  std::size_t const rank = x.dims.size(), count = std::min(target->size(), rank);
+  bool fits = target->size() <= rank;
+  for (std::size_t i = 1; i <= count && x.axes[rank - i] != onnx_value::batch; ++i) {
+    std::int64_t const extent = (*target)[target->size() - i];
+    fits =
+        fits && (extent == 1 || batches_in(extent) > 0 || x.dims[rank - i] > 1 || x.dims[rank - i] == extent);
+  }
+  if (!fits)
+    refuse("the lengths of the vectors are expanded to more elements", input_text(0), extents_text(*target),
+           onnx_remedy::replace);
 }
 
 void onnx_importer::lrn() {
@@ -314,7 +437,58 @@ void onnx_importer::matmul() {
 }
 
 // ---- sums and products of elements ----
-void onnx_importer::neg() { set(like(data(0), append("scale", {data(0).id}, {{"factor", {-1}}}))); }
+onnx_value onnx_importer::scaled(onnx_value const& x, double factor) {
+  return like(x, append("scale", {x.id}, {{"factor", {factor}}}));
+}
+
+void onnx_importer::neg() { set(scaled(data(0), -1)); }
+
+void onnx_importer::absolute() {
+  onnx_value const& x = data(0);
+  set(combined("maximum", {x, scaled(x, -1)}));
+}
+
+/// Pow with the constant exponent 2, 3 or 4.
+void onnx_importer::power() {
+  std::optional<double> const exponent = bound(1, "exponent");
+  if (!exponent || !(*exponent == 2 || *exponent == 3 || *exponent == 4))
+    refuse("no layer computes this power", "the constant exponent 2, 3 or 4",
+           exponent ? text_of({*exponent}) : "none", onnx_remedy::replace);
+  set(combined("multiply", std::vector<onnx_value>(static_cast<std::size_t>(*exponent), data(0))));
+}
+
+/// Returns the larger element of a value and a constant, as the maximum of x and 0·hard_tanh(x) + constant:
+/// 0·x would be NaN for infinite x.
+onnx_value onnx_importer::at_least(onnx_value const& x, tensor_float const& least) {
+  onnx_value const finite = like(x, append("hard_tanh", {x.id})),
+                   bound = affine(scaled(finite, 0), nullptr, &least);
+  if (std::ranges::find(frozen_, layer_) == frozen_.end()) freeze();
+  return combined("maximum", {x, bound});
+}
+onnx_value onnx_importer::at_most(onnx_value const& x, tensor_float most) {
+  for (float& number : most.values) number = -number;
+  return scaled(at_least(scaled(x, -1), most), -1);
+}
+
+/// Returns the numbers of a constant, or those of each example with an extent of 1 for the batch; nullopt for
+/// other values.
+std::optional<onnx_importer::tensor_float> onnx_importer::operand(std::size_t which) const {
+  if (is_constant(which)) return numbers(which);
+  onnx_value const& value = any(which);
+  auto const batch = std::ranges::find(value.dims, -1);
+  if (batch == value.dims.end() || (!value.fill && !value.repeated)) return std::nullopt;
+  tensor_float example{value.dims, {}};
+  example.dims[static_cast<std::size_t>(batch - value.dims.begin())] = 1;
+  if (value.repeated) {
+    for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
+    return example;
+  }
+  std::int64_t const count =
+      onnx_known{.type = onnx_type::f32, .dims = example.dims, .values = {}, .of_batch = {}}.elements();
+  if (count < 0 || count > max_onnx_folded) return std::nullopt;
+  example.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
+  return example;
+}
 
 void onnx_importer::binary() {
   std::string const& op = node_->op;
@@ -322,10 +496,16 @@ void onnx_importer::binary() {
   if (is_constant(0) && is_constant(1))
     refuse("all operands are constants", "a value that depends on an input",
            {input_text(0), " and ", input_text(1)}, onnx_remedy::fold);
-  if (is_constant(0) || is_constant(1)) {
-    bool const first = is_constant(0);
-    tensor_float with = numbers(first ? 0 : 1);
+  std::optional<tensor_float> const left = operand(0), right = operand(1);
+  if (left || right) {
+    bool const first = left.has_value();
+    tensor_float with = first ? *left : *right;
     onnx_value x = data(first ? 1 : 0);
+    extents const& dims = any(first ? 0 : 1).dims;  // with a batch: the same numbers for each example
+    auto const behind = static_cast<std::size_t>(dims.end() - std::ranges::find(dims, -1));
+    if (behind > 0 && (behind > x.dims.size() || x.axes[x.dims.size() - behind] != onnx_value::batch))
+      refuse("the operands have their batches at different axes", input_text(first ? 1 : 0),
+             input_text(first ? 0 : 1), onnx_remedy::batch_first);
     if (op == "Add") return set(affine(x, nullptr, &with));
     if (op == "Mul") return set(affine(x, &with, nullptr));
     if (op == "Div" && first)
@@ -333,7 +513,7 @@ void onnx_importer::binary() {
              onnx_remedy::replace);
     for (float& one : with.values) one = op == "Div" ? 1 / one : first ? one : -one;
     if (op == "Div") return set(affine(x, &with, nullptr));
-    if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}));
+    if (first) x = scaled(x, -1);
     return set(affine(x, nullptr, &with));
   }
   if (op == "Div")
@@ -342,42 +522,73 @@ void onnx_importer::binary() {
   joined();
 }
 
+/// Sum, Mean, Max and Min of any number of operands, and Add, Sub and Mul of two values.
 void onnx_importer::joined() {
   std::string const& op = node_->op;
+  bool const is_bound = op == "Max" || op == "Min";
   std::vector<onnx_value> from;
-  for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
-  if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
-  if (from.size() == 1) return set(from[0]);
-  if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}});
+  std::vector<tensor_float> bounds;
+  for (std::size_t x = 0; x < node_->inputs.size(); ++x)
+    if (is_bound && is_constant(x))
+      bounds.push_back(numbers(x));
+    else
+      from.push_back(data(x));
+  if (from.empty()) refuse("the node has no inputs", "at least 1 value", "0", onnx_remedy::check);
+  if (op == "Sub") from[1] = scaled(from[1], -1);
+  if (op == "Min" && from.size() > 1)
+    for (onnx_value& each : from) each = scaled(each, -1);
   std::string_view const kind = op == "Mul"    ? "multiply"
                                 : op == "Mean" ? "average"
-                                : op == "Max"  ? "maximum"
+                                : is_bound     ? "maximum"
                                                : "add";
+  onnx_value result = from.size() == 1 ? from[0] : combined(kind, from);
+  if (op == "Min" && from.size() > 1) result = scaled(result, -1);
+  for (tensor_float& each : bounds)
+    result = op == "Max" ? at_least(result, each) : at_most(result, std::move(each));
+  set(std::move(result));
+}
+
+/// Returns a layer of this kind that reads all values, which are broadcast to each other.
+onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> from) {
   std::vector<int> ids;
-  bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
-    return one.dims == from[0].dims && one.axes == from[0].axes && one.view == from[0].view
-           && shape_of(one.id) == shape_of(from[0].id);
+  std::size_t rank = 0;
+  for (onnx_value const& value : from) rank = std::max(rank, value.dims.size());
+  for (onnx_value& value : from) {
+    if (value.joined > 1) continue;
+    std::size_t const more = rank - value.dims.size();
+    value.dims.insert(value.dims.begin(), more, 1);
+    value.axes.insert(value.axes.begin(), more, onnx_value::unit);
+  }
+  bool const is_same = std::ranges::all_of(from, [&](onnx_value const& value) {
+    return value.dims == from[0].dims && value.axes == from[0].axes && value.view == from[0].view
+           && shape_of(value.id) == shape_of(from[0].id);
   });
   bool const is_equal =
-      std::ranges::all_of(from, [&](onnx_value const& one) { return one.dims == from[0].dims; });
+      std::ranges::all_of(from, [&](onnx_value const& value) { return value.dims == from[0].dims; });
   if (is_same) {
-    for (onnx_value const& one : from) ids.push_back(one.id);
-    return set(like(from[0], append(kind, ids)));
+    for (onnx_value const& value : from) ids.push_back(value.id);
+    return like(from[0], append(kind, ids));
   }
-  for (onnx_value const& one : from) {
-    if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch
-        || one.dims[0] != from[0].dims[0])
+  std::size_t const batch = batch_axis(from[0]);
+  if (batch > 0
+      && std::ranges::all_of(from, [&](onnx_value const& value) { return batch_axis(value) == batch; })) {
+    for (onnx_value& value : from) value = moved(std::move(value), batch, 0);
+    return moved(combined(kind, std::move(from)), 0, batch);
+  }
+  for (onnx_value const& value : from) {
+    if (value.dims.size() != from[0].dims.size() || value.axes[0] != onnx_value::batch
+        || value.dims[0] != from[0].dims[0])
       refuse("the inputs have different batches or different numbers of axes", extents_text(from[0].dims),
-             extents_text(one.dims), onnx_remedy::batch_first);
-    extents const dims = one.dims.size() == 1 ? extents{1} : behind_batch_of(one);
-    ids.push_back(reshaped(one, is_equal ? collapsed(dims) : checked_shape(dims)));
+             extents_text(value.dims), onnx_remedy::batch_first);
+    extents const dims = value.dims.size() == 1 ? extents{1} : behind_batch_of(value);
+    ids.push_back(reshaped(value, is_equal ? collapsed(dims) : checked_shape(dims)));
   }
   int const made = append(kind, ids);
-  if (is_equal) return set(row_major(made, behind_batch_of(from[0]), from[0].dims[0]));
+  if (is_equal) return row_major(made, behind_batch_of(from[0]), from[0].dims[0]);
   ::cohort::shape const out = shape_of(made);
   extents dims(out.extents.begin(), out.extents.begin() + out.rank);
   if (from[0].dims.size() == 1) dims.clear();
-  set(row_major(made, dims, from[0].dims[0]));
+  return row_major(made, dims, from[0].dims[0]);
 }
 
 }  // namespace cohort::detail

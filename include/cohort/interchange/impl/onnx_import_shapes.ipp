@@ -3,8 +3,10 @@
 #include <array>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/permutation.hpp>
+#include <cohort/layer/join.hpp>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -12,16 +14,9 @@ namespace cohort::detail {
 /// the extents after the batch; nullopt for other values.
 std::optional<onnx_importer::tensor_float> onnx_importer::repeated(std::size_t which) const {
   onnx_value const& value = any(which);
-  if (value.fill && value.dims[0] < 0) {
-    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
-    std::int64_t const count = checked_shape(example.dims).elements();
-    if (count > max_onnx_folded) return std::nullopt;
-    example.values.assign(static_cast<std::size_t>(count), static_cast<float>(*value.fill));
-    return example;
-  }
-  if (value.repeated) {
-    tensor_float example{{value.dims.begin() + 1, value.dims.end()}, {}};
-    for (double const number : value.repeated->values) example.values.push_back(static_cast<float>(number));
+  if (value.fill || value.repeated) {
+    auto example = !value.dims.empty() && value.dims[0] < 0 ? operand(which) : std::nullopt;
+    if (example) example->dims.erase(example->dims.begin());
     return example;
   }
   if (!value.constant || value.dims.empty() || value.dims[0] < 1 || value.constant->type != onnx_type::f32)
@@ -100,45 +95,64 @@ void onnx_importer::concat() {
     if ((x < first || x >= last) && any(x).dims[0] != from[0].dims[0])
       refuse("a constant has another batch than the other inputs", extents_text(from[0].dims), input_text(x),
              onnx_remedy::batch_first);
+  int const axis = axis_of(integer("axis", 1), from[0].dims.size());
+  onnx_value joined = joined_along(from, axis);
+  set(front.empty() && back.empty() ? std::move(joined) : extended(joined, axis, front, back));
+}
+
+/// Returns values one after the other along an axis.
+onnx_value onnx_importer::joined_along(std::vector<onnx_value> from, int axis) {
+  if (from.size() == 1) return from[0];
+  if (constexpr std::size_t most = concatenate::max_inputs; from.size() > most) {
+    std::vector<onnx_value> groups;
+    for (auto first = from.begin(); first != from.end();) {
+      auto const last = first + std::min<std::ptrdiff_t>(most, from.end() - first);
+      groups.push_back(joined_along({std::exchange(first, last), last}, axis));
+    }
+    return joined_along(std::move(groups), axis);
+  }
   std::size_t const rank = from[0].dims.size();
-  int const axis = axis_of(integer("axis", 1), rank);
-  auto const at = static_cast<std::size_t>(axis);
+  auto const place = static_cast<std::size_t>(axis);
   std::vector<int> ids;
   std::int64_t total = 0;
-  bool is_sequence = from.size() > 1, is_middle = false;  // an axis with others before and after it
-  for (onnx_value const& one : from) {
-    if (one.dims.size() != rank)
-      refuse("the inputs have different numbers of axes", extents_text(from[0].dims), extents_text(one.dims),
+  bool is_sequence = true, is_middle = false;  // an axis with others before and after it
+  for (onnx_value const& part : from) {
+    if (part.dims.size() != rank)
+      refuse("the inputs have different numbers of axes", extents_text(from[0].dims), extents_text(part.dims),
              onnx_remedy::check);
     for (std::size_t a = 0; a < rank; ++a)
-      if (a != at && one.dims[a] != from[0].dims[a])
+      if (a != place && part.dims[a] != from[0].dims[a])
         refuse("the inputs differ in another axis than the joined one", extents_text(from[0].dims),
-               extents_text(one.dims), onnx_remedy::check);
-    total += one.dims[at];
-    is_sequence = is_sequence && one.axes == from[0].axes && shape_of(one.id).rank == 2 && one.axes[at] == 1;
+               extents_text(part.dims), onnx_remedy::check);
+    total += part.dims[place];
+    is_sequence =
+        is_sequence && part.axes == from[0].axes && shape_of(part.id).rank == 2 && part.axes[place] == 1;
   }
-  auto const finish = [&](onnx_value value) {
-    set(front.empty() && back.empty() ? std::move(value) : extended(value, axis, front, back));
-  };
-  if (from.size() == 1) return finish(from[0]);
   if (is_sequence) {  // the columns of sequences, N×T×C or T×N×C
-    for (onnx_value const& one : from) ids.push_back(one.id);
-    onnx_value made = like(from[0], append("concatenate", ids));
-    made.dims[at] = total;
-    return finish(made);
+    for (onnx_value const& part : from) ids.push_back(part.id);
+    onnx_value columns = like(from[0], append("concatenate", ids));
+    columns.dims[place] = total;
+    return columns;
   }
-  for (onnx_value const& one : from) {
-    auto const [before, along, after] = split_at(one, axis);
+  std::size_t const batch = batch_axis(from[0]);
+  bool const is_same_batch =
+      std::ranges::all_of(from, [&](onnx_value const& part) { return batch_axis(part) == batch; });
+  if (batch > 0 && batch != place && is_same_batch) {
+    for (onnx_value& part : from) part = moved(std::move(part), batch, 0);
+    return moved(joined_along(std::move(from), place < batch ? axis + 1 : axis), 0, batch);
+  }
+  for (onnx_value const& part : from) {
+    auto const [before, along, after] = split_at(part, axis);
     is_middle = before > 1 && after > 1;
-    ids.push_back(is_middle ? reshaped(moved(one, at, 1), checked_shape({along, before * after, 1}))
-                            : reshaped(one, after > 1    ? checked_shape({along, after, 1})
-                                            : before > 1 ? checked_shape({before, along})
-                                                         : checked_shape({along})));
+    ids.push_back(is_middle ? reshaped(moved(part, place, 1), checked_shape({along, before * after, 1}))
+                            : reshaped(part, after > 1    ? checked_shape({along, after, 1})
+                                             : before > 1 ? checked_shape({before, along})
+                                                          : checked_shape({along})));
   }
-  onnx_value joined = is_middle ? moved(from[0], at, 1) : from[0];
-  joined.dims[is_middle ? 1 : at] = total;
+  onnx_value joined = is_middle ? moved(from[0], place, 1) : from[0];
+  joined.dims[is_middle ? 1 : place] = total;
   joined = row_major(append("concatenate", ids), behind_batch_of(joined), joined.dims[0]);
-  finish(is_middle ? moved(std::move(joined), 1, at) : joined);
+  return is_middle ? moved(std::move(joined), 1, place) : joined;
 }
 
 void onnx_importer::slice() {
@@ -160,7 +174,7 @@ void onnx_importer::slice() {
     int const axis = axis_of((*axes)[i], x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
     std::int64_t const step = steps ? (*steps)[i] : 1;
-    if (step < 1) refuse("a step is not positive", "at least 1", {step}, onnx_remedy::replace);
+    if (step == 0) refuse("a step is 0", "another step", "0", onnx_remedy::check);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
       bool const is_all = first == 0 && step == 1
@@ -171,8 +185,20 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
-    first = slice_bound(first, extent), last = slice_bound(last, extent);
-    x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
+    if (step > 0) {
+      first = slice_bound(first, extent), last = slice_bound(last, extent);
+      x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
+      continue;
+    }
+    // In reverse order; the end, which is excluded, may be −1.
+    auto const bound = [&](std::int64_t index) {
+      return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
+    };
+    extents indices;
+    for (std::int64_t index = bound(first); index > bound(last) && indices.size() <= max_onnx_runs;
+         index += std::max(step, -extent))
+      indices.push_back(index);
+    x = selected(x, axis, indices);
   }
   set(x);
 }
@@ -186,9 +212,12 @@ onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t firs
   if (count <= 1) return sliced(x, axis, first, std::min(last, first + 1));
   // The blocks may begin before `first`, so that the last one ends within the axis.
   std::int64_t const offset = std::max<std::int64_t>(first + count * step - extent, 0);
-  if (offset > first)
-    refuse("the blocks of a slice with steps do not divide the axis", {count, " blocks of ", step}, {extent},
-           onnx_remedy::replace);
+  if (offset > first) {
+    extents indices;
+    for (std::int64_t i = 0; i < count && indices.size() <= max_onnx_runs; ++i)
+      indices.push_back(first + i * step);
+    return selected(x, axis, indices);
+  }
   std::size_t const batch = batch_axis(x);
   std::size_t place = static_cast<std::size_t>(axis);
   if (batch > place) ++place;
@@ -203,11 +232,58 @@ onnx_value onnx_importer::every(onnx_value const& x, int axis, std::int64_t firs
   return moved(std::move(view), 0, batch);
 }
 
-void onnx_importer::split() {
-  onnx_value const& x = viewed(0);
-  int const axis = axis_of(integer("axis", 0), x.dims.size());
+/// Returns `count` copies of the value along an axis, one after the other: each of them is a row of an image
+/// that is enlarged by repeating rows.
+onnx_value onnx_importer::tiled(onnx_value const& x, int axis, std::int64_t count) {
+  if (count == 1) return x;
+  if (std::size_t const batch = batch_axis(x); batch > 0 && static_cast<std::size_t>(axis) != batch) {
+    int const place = static_cast<std::size_t>(axis) < batch ? axis + 1 : axis;
+    return moved(tiled(moved(x, batch, 0), place, count), 0, batch);
+  }
+  auto const [before, along, after] = split_at(x, axis);
+  if (count < 1 || count > max_onnx_window)
+    refuse("a number of copies is out of range", {"1 to ", max_onnx_window}, {count}, onnx_remedy::replace);
+  extents dims = behind_batch_of(x);
+  dims[static_cast<std::size_t>(axis) - 1] *= count;
+  checked_shape({before, count, along * after});
+  int const copies = append("upsampling", {reshaped(x, checked_shape({before, 1, along * after}))},
+                            {{"factor", {static_cast<double>(count), 1}}});
+  return row_major(copies, dims, x.dims[0]);
+}
+
+void onnx_importer::tile() {
+  onnx_value x = viewed(0);
+  std::optional<extents> const repeats = list(1, nullptr);
+  if (!repeats || repeats->size() != x.dims.size())
+    refuse("repeats has another length than the axes of the input", {x.dims.size()},
+           {repeats ? text_of({repeats->size()}) : "none"}, onnx_remedy::check);
+  for (std::size_t axis = 0; axis < repeats->size(); ++axis)
+    x = tiled(x, static_cast<int>(axis), (*repeats)[axis]);
+  set(std::move(x));
+}
+
+void onnx_importer::expand() {
+  onnx_value x = viewed(0);
+  std::optional<extents> const wanted = list(1, nullptr, 1);
+  if (!wanted || wanted->size() > x.dims.size())
+    refuse("the node adds axes to a value, or has no shape", {"at most ", x.dims.size(), " extents"},
+           wanted ? extents_text(*wanted) : "none", onnx_remedy::replace);
+  std::size_t const first = x.dims.size() - wanted->size();
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    std::int64_t const extent = x.dims[first + i], target = (*wanted)[i];
+    bool const is_batch = x.axes[first + i] == onnx_value::batch;
+    if (target == extent || target == 1 || (is_batch && target == batch_extent)) continue;
+    if (extent != 1 || is_batch)
+      refuse("the node expands an axis whose extent is not 1", extents_text(x.dims), extents_text(*wanted),
+             onnx_remedy::check);
+    x = tiled(x, static_cast<int>(first + i), target);
+  }
+  set(std::move(x));
+}
+
+/// Returns the sizes of the parts of Split along an axis of this extent.
+onnx_importer::extents onnx_importer::split_sizes(std::int64_t extent) {
   std::optional<extents> sizes = list(1, "split");
-  std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
   auto const parts = static_cast<std::int64_t>(node_->outputs.size());
   if (parts < 1) refuse("the node has no outputs", "at least 1", "0", onnx_remedy::check);
   if (std::int64_t const given = integer("num_outputs", parts); given != parts)
@@ -219,15 +295,52 @@ void onnx_importer::split() {
   }
   if (static_cast<std::int64_t>(sizes->size()) != parts)
     refuse("split has another length than the outputs", {parts}, {sizes->size()}, onnx_remedy::check);
-  std::int64_t first = 0;
-  for (std::size_t part = 0; part < sizes->size(); ++part) {
-    std::int64_t const size = (*sizes)[part];
-    if (size < 0 || size > extent - first)
+  std::int64_t sum = 0;
+  for (std::int64_t const size : *sizes) {
+    if (size < 0 || size > extent - sum)
       refuse("the sizes do not fit the input", {"a sum of ", extent}, extents_text(*sizes, ", "),
              onnx_remedy::check);
-    if (is_used(part)) set(sliced(x, axis, first, first + size), part);
-    first += size;
+    sum += size;
   }
+  return *sizes;
+}
+
+void onnx_importer::split() {
+  onnx_value const& x = viewed(0);
+  int const axis = axis_of(integer("axis", 0), x.dims.size());
+  extents const sizes = split_sizes(x.dims[static_cast<std::size_t>(axis)]);
+  std::int64_t first = 0;
+  for (std::size_t part = 0; part < sizes.size(); first += sizes[part++])
+    if (is_used(part)) set(sliced(x, axis, first, first + sizes[part]), part);
+}
+
+/// Returns elements along an axis, in the order of these indices from 0: runs of consecutive elements, one
+/// after the other.
+onnx_value onnx_importer::selected(onnx_value const& x, int axis, extents const& indices) {
+  if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch)
+    refuse("the node selects a part of the batch", "all examples", extents_text(indices, ", "),
+           onnx_remedy::replace);
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // first element, and the one after the last
+  for (std::int64_t const index : indices) {
+    if (!runs.empty() && runs.back().second == index)
+      ++runs.back().second;
+    else
+      runs.emplace_back(index, index + 1);
+    if (runs.size() > max_onnx_runs) break;
+  }
+  if (runs.empty() || runs.size() > max_onnx_runs)
+    refuse("the node selects no elements, or too many runs of consecutive elements",
+           {"1 to ", max_onnx_runs, " runs"}, {runs.empty() ? "none" : "more"}, onnx_remedy::replace);
+  if (runs.size() == 1) return sliced(x, axis, runs[0].first, runs[0].second);
+  // The axis becomes the first one after the batch.
+  std::size_t const batch = batch_axis(x), place = static_cast<std::size_t>(axis);
+  std::size_t const behind = place < batch ? place + 1 : place;
+  onnx_value const turned = moved(moved(x, batch, 0), behind, 1);
+  extents const dims = behind_batch_of(turned);
+  onnx_value const leading = row_major(reshaped(turned, collapsed(dims)), dims, turned.dims[0]);
+  std::vector<onnx_value> parts;
+  for (auto const& [first, last] : runs) parts.push_back(sliced(leading, 1, first, last));
+  return moved(moved(joined_along(std::move(parts), 1), 1, behind), 0, batch);
 }
 
 void onnx_importer::gather() {
@@ -242,13 +355,16 @@ void onnx_importer::gather() {
              onnx_remedy::batch_first);
     if (at > joined_axis) at += more;
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
-    if (!index || index->size() != 1 || any(1).dims.size() > 1)
-      refuse("the node selects several elements of a value", "one constant index", input_text(1),
+    if (!index || any(1).dims.size() > 1 || (x.joined > 1 && index->size() != 1))
+      refuse("the node selects several elements of a value", "one list of constant indices", input_text(1),
              onnx_remedy::replace);
-    std::int64_t const first = (*index)[0] < 0 ? (*index)[0] + extent : (*index)[0];
-    if (first < 0 || first >= extent)
-      refuse("the index does not exist", {-extent, " to ", extent - 1}, {(*index)[0]}, onnx_remedy::check);
-    onnx_value made = sliced(x, at, first, first + 1);
+    extents places;
+    for (std::int64_t const given : *index) {
+      places.push_back(given < 0 ? given + extent : given);
+      if (places.back() < 0 || places.back() >= extent)
+        refuse("the index does not exist", {-extent, " to ", extent - 1}, {given}, onnx_remedy::check);
+    }
+    onnx_value made = selected(x, at, places);
     made.first_joined = x.first_joined, made.joined = x.joined;
     if (any(1).dims.empty()) {
       made.dims.erase(made.dims.begin() + at);
@@ -424,6 +540,25 @@ void onnx_importer::set_reshaped(onnx_value const& x, extents const& target, std
   result = moved(std::move(result), 0, front);
   result.first_joined = first_joined, result.joined = joined;
   set(std::move(result));
+}
+
+/// ReverseSequence whose lengths are all steps.
+void onnx_importer::reverse_sequence() {
+  onnx_value const x = viewed(0);
+  int const steps = axis_of(integer("time_axis", 0), x.dims.size()),
+            batch = axis_of(integer("batch_axis", 1), x.dims.size());
+  std::int64_t const extent = x.dims[static_cast<std::size_t>(steps)];
+  onnx_value const& lengths = any(1);
+  auto const constant = lengths.constant ? lengths.constant->integers() : std::nullopt;
+  bool const is_whole = lengths.fill
+                            ? *lengths.fill == static_cast<double>(extent)
+                            : constant && std::ranges::count(*constant, extent) == std::ssize(*constant);
+  if (static_cast<std::size_t>(batch) != batch_axis(x) || steps == batch || !is_whole)
+    refuse("only a part of the steps is reversed, or the batch is not the axis that batch_axis names",
+           {"the constant length ", extent, " for each example"}, input_text(1), onnx_remedy::replace);
+  extents indices(static_cast<std::size_t>(extent));
+  std::iota(indices.rbegin(), indices.rend(), 0);
+  set(selected(x, steps, indices));
 }
 
 void onnx_importer::squeeze() {

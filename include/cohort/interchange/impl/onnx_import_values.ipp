@@ -7,6 +7,7 @@
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cohort/layer/permute.hpp>
 #include <limits>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -276,10 +277,10 @@ void onnx_importer::set(onnx_value value, std::size_t output) {
     refuse({"the value ", quote_for_error(node_->outputs[output]), " is computed a second time"}, "one node",
            "two", onnx_remedy::check);
 }
-void onnx_importer::set_constant(onnx_tensor tensor) {
+void onnx_importer::set_constant(onnx_tensor tensor, std::size_t output) {
   count_bytes(tensor.raw.size());
   constants_.push_back(std::make_unique<onnx_tensor>(std::move(tensor)));
-  set({.dims = constants_.back()->dims, .constant = constants_.back().get()});
+  set({.dims = constants_.back()->dims, .constant = constants_.back().get()}, output);
 }
 
 // ---- values ----
@@ -459,12 +460,36 @@ onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor
                                  tensor_float const* offset) {
   tensor_float const& with = factor ? *factor : *offset;
   std::size_t const rank = x.dims.size();
-  if (with.dims.size() > rank)
-    refuse("the constant has more axes than the other operand", {"at most ", rank}, {with.dims.size()},
-           onnx_remedy::replace);
+  if (with.dims.size() > rank) {
+    std::size_t const more = with.dims.size() - rank;
+    bool const are_units =
+        std::all_of(with.dims.begin(), with.dims.begin() + static_cast<std::ptrdiff_t>(more),
+                    [](std::int64_t extent) { return extent == 1; });
+    if (!are_units || x.joined > 1)
+      refuse("the constant has more axes than the other operand", {"at most ", rank}, {with.dims.size()},
+             onnx_remedy::replace);
+    onnx_value wide = x;
+    wide.dims.insert(wide.dims.begin(), more, 1);
+    wide.axes.insert(wide.axes.begin(), more, onnx_value::unit);
+    return affine(wide, factor, offset);
+  }
   extents dims(rank, 1);
   std::ranges::copy(with.dims, dims.end() - static_cast<std::ptrdiff_t>(with.dims.size()));
-  if (std::size_t const batch = batch_axis(x); batch > 0 && dims[batch] == 1) {  // an axis of 1 may move
+  std::size_t const batch = batch_axis(x);
+  if (dims[batch] > 1 && dims[batch] == x.dims[batch]) {  // of a file for a fixed number of examples
+    tensor_float each{dims, {}};
+    auto const examples = static_cast<std::size_t>(std::exchange(each.dims[batch], 1));
+    std::size_t after = 1;
+    for (std::size_t axis = batch + 1; axis < rank; ++axis) after *= static_cast<std::size_t>(dims[axis]);
+    bool is_same = true;
+    for (std::size_t i = 0; i < with.values.size(); ++i) {
+      std::size_t const block = i / after, first = (block - block % examples) * after + i % after;
+      is_same = is_same && with.values[i] == with.values[first];
+      if (block % examples == 0) each.values.push_back(with.values[i]);
+    }
+    if (is_same) return affine(x, factor ? &each : nullptr, factor ? nullptr : &each);
+  }
+  if (batch > 0 && dims[batch] == 1) {  // an axis of 1 may move
     dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(batch));
     dims.insert(dims.begin(), 1);
     tensor_float const turned{dims, with.values};

@@ -83,10 +83,17 @@ void onnx_importer::conv() {
   // A sequence T×C, viewed as C×T.
   bool const is_sequence =
       spatial == 1 && shape_of(x.id).rank == 2 && x.axes == std::vector<int>{onnx_value::batch, 1, 0};
-  int const from = is_sequence ? x.id : image(x);
+  int from = is_sequence ? x.id : image(x);
   ::cohort::shape const in =
       is_sequence ? ::cohort::shape{shape_of(from)[1], 1, shape_of(from)[0]} : shape_of(from);
-  padding const sides = pads(explicit_pads, spatial, moving, in, automatic);
+  padding sides = pads(explicit_pads, spatial, moving, in, automatic);
+  // A window that reads only padding requires a layer of padding.
+  if (!is_sequence
+      && (std::max(sides.top, sides.bottom) >= dilated(moving.size.height, moving.dilation.height)
+          || std::max(sides.left, sides.right) >= dilated(moving.size.width, moving.dilation.width))) {
+    from = append("zero_padding", {from}, {{"sides", encoded_padding(sides)}});
+    sides = padding(0, 0, 0, 0);
+  }
   ::cohort::shape kernel = checked_shape(weights.dims);
   int made = -1;
   if (is_sequence) {
@@ -308,16 +315,22 @@ void onnx_importer::reduce() {
       turned.dims.push_back(x.dims[axis]);
       turned.axes.push_back(x.axes[axis]);
     }
-  std::string_view const kind = node_->op == "ReduceMax" ? "global_max_pool" : "global_avg_pool";
+  std::string const& op = node_->op;
+  std::string_view const kind =
+      op == "ReduceMax" || op == "ReduceMin" ? "global_max_pool" : "global_avg_pool";
   // If the reduced axes are the first axes, these axes are the steps of a sequence, else the positions of an
   // image.
   auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
   bool const is_masked = fused() && !fused()->masked_by.empty();
   bool const leads = (others > 1 || is_masked) && std::find(reduced.begin() + 1, last, false) == last;
   if (is_masked) check_mask(x);
-  int const from = leads ? reshaped(x, checked_shape({along, others}))
-                         : reshaped(turned, checked_shape({others, along, 1}));
-  set(row_major(append(kind, {from}), dims, x.dims[0]));
+  int from = leads ? reshaped(x, checked_shape({along, others}))
+                   : reshaped(turned, checked_shape({others, along, 1}));
+  if (op == "ReduceMin") from = append("scale", {from}, {{"factor", {-1}}});
+  onnx_value const result = row_major(append(kind, {from}), dims, x.dims[0]);
+  set(op == "ReduceMin"   ? scaled(result, -1)
+      : op == "ReduceSum" ? scaled(result, static_cast<double>(along))
+                          : result);
 }
 
 void onnx_importer::pad() {
@@ -435,7 +448,7 @@ void onnx_importer::resize() {
   bool const repeats = (coordinates == "asymmetric" && rounding == "floor")
                        || ((coordinates == "half_pixel" || coordinates == "pytorch_half_pixel")
                            && rounding.starts_with("round_prefer"))
-                       || is_upsample;
+                       || (coordinates == "tf_half_pixel_for_nn" && rounding == "floor") || is_upsample;
   if (coordinates == "tf_crop_and_resize"
       && (!is_constant(1) || numbers(1).values != std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1}))
     refuse("the node crops by roi", "the constant roi (0, 0, 0, 0, 1, 1, 1, 1)",
@@ -456,7 +469,8 @@ void onnx_importer::resize() {
   }
   if (!repeats && (factors[2] != 1 || factors[3] != 1))
     refuse("the coordinates do not repeat elements",
-           "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
+           "asymmetric or tf_half_pixel_for_nn with floor, or half_pixel with round_prefer_floor or "
+           "round_prefer_ceil",
            {quote_for_error(coordinates), " with ", quote_for_error(rounding)}, onnx_remedy::replace);
   layer("upsampling", 0);
 }

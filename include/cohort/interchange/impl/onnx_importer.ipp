@@ -9,11 +9,13 @@ inline constexpr std::int64_t oldest_onnx_set = 1, newest_onnx_set = 28;
 
 onnx_importer::known_operator const* onnx_importer::find_operator(std::string_view op) {
   using self = onnx_importer;
-  static constexpr known_operator known[]{{"Add", &self::binary, 2},
+  static constexpr known_operator known[]{{"Abs", &self::absolute, 1},
+                                          {"Add", &self::binary, 2},
                                           {"Attention", &self::attention, 7},
                                           {"AveragePool", &self::pool, 1},
                                           {"BatchNormalization", &self::batch_normalization, 5},
                                           {"Cast", &self::cast, 1},
+                                          {"Celu", &self::celu, 1},
                                           {"Clip", &self::clip, 3},
                                           {"Concat", &self::concat, any_number},
                                           {"Constant", &self::constant, 0},
@@ -24,6 +26,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Dropout", &self::dropout, 3},
                                           {"Einsum", &self::einsum, 2},
                                           {"Elu", &self::elu, 1},
+                                          {"Expand", &self::expand, 2},
                                           {"Flatten", &self::flatten, 1},
                                           {"GRU", &self::recurrent, 6},
                                           {"Gather", &self::gather, 2},
@@ -45,18 +48,23 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Max", &self::joined, any_number},
                                           {"MaxPool", &self::pool, 1},
                                           {"Mean", &self::joined, any_number},
+                                          {"Min", &self::joined, any_number},
                                           {"Mish", &self::simple<5>, 1},
                                           {"Mul", &self::binary, 2},
                                           {"Neg", &self::neg, 1},
                                           {"PRelu", &self::prelu, 2},
                                           {"Pad", &self::pad, 4},
+                                          {"Pow", &self::power, 2},
                                           {"RMSNormalization", &self::rms_normalization, 2},
                                           {"RNN", &self::recurrent, 6},
                                           {"ReduceMax", &self::reduce, 2},
                                           {"ReduceMean", &self::reduce, 2},
+                                          {"ReduceMin", &self::reduce, 2},
+                                          {"ReduceSum", &self::reduce, 2},
                                           {"Relu", &self::simple<0>, 1},
                                           {"Reshape", &self::reshape, 2},
                                           {"Resize", &self::resize, 4},
+                                          {"ReverseSequence", &self::reverse_sequence, 2},
                                           {"Selu", &self::selu, 1},
                                           {"Shape", &self::shape_of_value, 1},
                                           {"Sigmoid", &self::simple<1>, 1},
@@ -71,6 +79,7 @@ onnx_importer::known_operator const* onnx_importer::find_operator(std::string_vi
                                           {"Sum", &self::joined, any_number},
                                           {"Swish", &self::swish, 1},
                                           {"Tanh", &self::simple<2>, 1},
+                                          {"Tile", &self::tile, 2},
                                           {"Transpose", &self::transpose, 1},
                                           {"Unsqueeze", &self::unsqueeze, 2},
                                           {"Upsample", &self::resize, 2},
@@ -321,9 +330,14 @@ void onnx_importer::import_node(onnx_node const& node) {
 /// are then joined.
 void onnx_importer::import_joined(known_operator const& known) {
   static constexpr std::string_view moving[]{"Gather", "Identity", "Reshape", "Shape", "Transpose"};
-  static constexpr std::string_view of_last_axes[]{
-      "Add",  "Div",     "Dropout", "Gelu", "Gemm", "LayerNormalization", "LeakyRelu", "MatMul", "Mul",
-      "Relu", "Sigmoid", "Softmax", "Sub",  "Tanh"};
+  static constexpr std::string_view of_last_axes[]{"Add",       "Div",
+                                                   "Dropout",   "Gelu",
+                                                   "Gemm",      "LayerNormalization",
+                                                   "LeakyRelu", "MatMul",
+                                                   "Mul",       "RMSNormalization",
+                                                   "Relu",      "Sigmoid",
+                                                   "Softmax",   "Sub",
+                                                   "Tanh"};
   if (std::ranges::find(moving, node_->op) != std::end(moving)) return (this->*known.import)();
   onnx_attribute const* const axis = node_->find("axis");
   bool const is_last = axis ? axis->i == -1 : node_->op != "Softmax" || version_ >= 13;
@@ -332,7 +346,7 @@ void onnx_importer::import_joined(known_operator const& known) {
   bool fits = is_last && std::ranges::find(of_last_axes, node_->op) != std::end(of_last_axes);
   for (std::string const& name : node_->inputs) {
     auto const found = values_.find(name);
-    if (found == values_.end() || found->second.constant) continue;
+    if (found == values_.end() || found->second.constant || found->second.known) continue;
     onnx_value const& value = found->second;
     fits = fits && value.joined > 1
            && (joined.empty()
@@ -395,7 +409,8 @@ void onnx_importer::refuse_branches() {
       refuse(
           "no layer computes branches or loops", "a graph without If, Loop and Scan",
           quote_for_error(node_->op),
-          "export the model without control flow, for one of its branches, or with a fixed number of steps");
+          "export the model without control flow, for one of its branches, or with a fixed number of steps "
+          "(Keras: unroll=True)");
   }
   node_ = nullptr;
 }
