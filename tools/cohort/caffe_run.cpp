@@ -85,7 +85,7 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
       import_settings.inputs.push_back(
           {top.name, top.kind == caffe_top::kinds::image ? top.extents : top.stored});
   net_ = cohort::import_caffe(solver_.train_net, options_.weights, import_settings);
-  if (solver_.test_iter == 0 && !options_.tests) return;
+  if (solver_.test_iter == 0 && !options_.applies) return;
   if (solver_.test_net.fields().empty()) solver_.test_net = solver_.train_net;
   if (cohort::caffe_data_layers(solver_.test_net, solver_.test_state).empty()) {
     if (solver_.test_iter > 0)
@@ -95,8 +95,16 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
   }
   test_ = open(false, settings, options_);
   import_settings.state = solver_.test_state;
-  cohort::caffe_model const tested = cohort::import_caffe(solver_.test_net, "", import_settings);
-  for (cohort::caffe_accuracy const& entry : tested.accuracies) top_ = std::max(top_, entry.top_k);
+  accuracies_ = cohort::import_caffe(solver_.test_net, "", import_settings).accuracies;
+}
+
+double caffe_run::loss_weight(std::string_view layer) const {
+  for (char const* const field : {"layer", "layers"})
+    for (prototxt_message const* const entry : solver_.train_net.messages(field))
+      if (entry->text("name") == layer)
+        if (std::vector<double> const weights = entry->numbers("loss_weight"); !weights.empty())
+          return weights[0];
+  return 1;
 }
 
 caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> const& settings,
@@ -132,7 +140,8 @@ cohort::run_document caffe_run::document(document_call const& call) const {
   run.fit.epochs = static_cast<int>(steps / epoch);
   run.fit.shuffle = false;
   run.fit.prefetch = 2;
-  run.evaluation.top = top_;
+  for (cohort::caffe_accuracy const& entry : accuracies_)
+    run.evaluation.top = std::max(run.evaluation.top, entry.top_k);
   if (test_) run.evaluation.batch = test_->data->batch();
   if (!solver_.uses_gpu) run.backend = "onednn";
   if (solver_.snapshot > 0 || solver_.snapshot_after_train)
