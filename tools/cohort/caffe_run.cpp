@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cohort/caffe/detail/caffe_network.hpp>
 #include <cohort/data/repeated.hpp>
 #include <cohort/documents.hpp>
 #include <cohort/io/file.hpp>
@@ -31,10 +32,9 @@ void replace(prototxt_message& message, std::string const& field, std::string co
 
 /// Sets a field of a data layer: of its transformation, or of its other parameters.
 void set_field(cohort::caffe_data_layer& to, std::string const& field, std::string const& value) {
-  constexpr std::string_view transforms[]{"scale",      "mirror",      "crop_size", "mean_file",
-                                          "mean_value", "force_color", "force_gray"};
+  auto const& transforms = cohort::detail::caffe_transform_fields;
   std::string name = "transform_param";
-  if (std::ranges::find(transforms, field) == std::end(transforms))
+  if (std::ranges::find(transforms, field) == transforms.end())
     name = to.type == "Data"         ? "data_param"
            : to.type == "MemoryData" ? "memory_data_param"
            : to.type == "HDF5Data"   ? "hdf5_data_param"
@@ -121,6 +121,7 @@ caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> co
   for (given_setting const& entry : settings)
     if (entry.path.starts_with(start))
       set_field(result.message, entry.path.substr(start.size()), entry.value);
+  cohort::detail::expect_caffe_data_fields(result.message.layer);
   result.data.emplace(result.message, caffe_reading{.is_training = is_training,
                                                     .resizes = options.resizes,
                                                     .seed = solver_.seed.value_or(123)});
@@ -135,7 +136,16 @@ cohort::run_document caffe_run::document(document_call const& call) const {
   if (solver_.seed) run.training.seed = *solver_.seed;
   std::int64_t const steps = solver_.max_iter;
   std::int64_t const epoch = steps == 0 ? 1 : steps_of_epoch(steps, epoch_limit());
-  run.fit.batch = train_->data->batch() * solver_.iter_size;
+  constexpr std::int64_t most_examples = std::int64_t{1} << 40, most_batch = 1 << 24;
+  std::int64_t const batch = std::int64_t{train_->data->batch()} * solver_.iter_size;
+  if (batch > most_batch)
+    throw usage_error("iter_size: expected at most " + std::to_string(most_batch)
+                      + " examples in iter_size batches, got " + std::to_string(batch));
+  if (epoch > most_examples / batch)
+    throw usage_error("test_interval: expected at most " + std::to_string(most_examples)
+                      + " examples between two tests, got " + std::to_string(epoch) + " steps of "
+                      + std::to_string(batch));
+  run.fit.batch = static_cast<int>(batch);
   run.fit.accumulate = solver_.iter_size;
   run.fit.epochs = static_cast<int>(steps / epoch);
   run.fit.shuffle = false;

@@ -190,6 +190,9 @@ class caffe_command(unittest.TestCase):
         for source, words in {"level": "LevelDB", "frame": "Parquet", "missing": "does not exist", "hdfs:///a": "hdfs dfs -get"}.items():
             done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.train.source={source}", expect=2)
             self.assertIn(words, done.stderr)
+        for setting, words in {"train.sorce=a": "field sorce", "iter_size=2000000000": "iter_size: expected at most 16777216 examples"}.items():
+            done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.{setting}", expect=2)
+            self.assertIn(words, done.stderr)
 
     def test_reads_sequence_files_of_caffe_on_spark_and_lists_of_images(self):
         one, net = self.cases["cifar10_quick"], self.cases["cifar10_quick"].net
