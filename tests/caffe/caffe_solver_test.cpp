@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cmath>
+#include <cohort/backend/reference.hpp>
 #include <cohort/caffe/caffe_solver.hpp>
 #include <cohort/caffe/import_caffe.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/training/trainer.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -117,6 +119,26 @@ TEST(caffe_solver, multiplies_the_rates_and_decays_of_layers) {
   EXPECT_EQ(others.penalty, (penalties{0, 0.01}));
   EXPECT_TRUE(made.rule_of("conv2", parameter_role::weights).frozen);
   EXPECT_FALSE(others.frozen);
+}
+
+// Caffe computes no gradient for a blob with lr_mult 0, so that clip_gradients does not count it.
+TEST(caffe_solver, does_not_clip_by_gradients_of_blobs_without_a_rate) {
+  caffe_model const net = import_caffe(
+      parse_prototxt("layer { name: 'data' type: 'Input' top: 'data' top: 't' input_param {"
+                     "  shape { dim: [1, 2] } shape { dim: [1, 1] } } }"
+                     "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'"
+                     "  param { lr_mult: 0 } inner_product_param { num_output: 1 } }"
+                     "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 't' top: 'loss' }",
+                     "net.prototxt"),
+      "", {.state = {.phase = caffe_state::phases::train}});
+  training_settings settings = net.model.settings;
+  settings.optimizer =
+      solver_of("lr_policy: \"step\" gamma: 0.1 stepsize: 10 momentum: 0.9 clip_gradients: 2").optimizer(net);
+  training run = trainer<reference<double>>(net.model.network(), settings);
+  std::vector<float> const x{3, 4}, t{5};
+  tensor_view const input(x.data(), {1, 2}), target(t.data(), {1, 1});
+  run.train_on(batch_view(input, target));  // gradients: -15 and -20 of the weights, -5 of the bias
+  EXPECT_EQ(run.outputs_of({"ip"}, input)[0].values, std::vector<float>{0.5F * 2});
 }
 
 TEST(caffe_solver, reads_states_tests_and_snapshots) {

@@ -242,6 +242,18 @@ layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: '
             std::string::npos);
 }
 
+TEST(import_caffe, accuracies_of_positions_have_the_scores_of_a_loss) {
+  std::string const net =
+      "layer { name: 'd' type: 'Input' top: 'x' top: 't' input_param { shape { dim: [1, 2, 3, 4] } shape { "
+      "dim: [1, 1, 3, 4] } } } layer { name: 'y' type: 'Scale' bottom: 'x' top: 'y' }"
+      "layer { name: 'acc' type: 'Accuracy' bottom: 'y' bottom: 't' top: 'acc' }";
+  std::string const loss =
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'y' bottom: 't' top: 'loss' }";
+  EXPECT_EQ(imported(net + loss).accuracies.at(0).scores, "loss");
+  EXPECT_NE(refused(net).find("layer \"acc\" of type \"Accuracy\"): expected a SoftmaxWithLoss layer"),
+            std::string::npos);
+}
+
 /// Loss of one step of training, from the loss layer and its bottoms.
 double loss_of(std::string const& layer, shape const& x, numbers const& values, tensor_view const& target) {
   caffe_model const made = imported(
@@ -346,6 +358,19 @@ TEST(import_caffe, names_what_it_refuses) {
             std::string::npos);
   EXPECT_NE(refusal_of<data_error>([] { imported("layers { layer { name: 'a' } }"); }).find("the format V0"),
             std::string::npos);
+  for (char const* const data :
+       {"data_param { sorce: 'x' }", "hdf5_data_param { sorce: 'x' }", "image_data_param { sorce: 'x' }",
+        "memory_data_param { sorce: 'x' }", "window_data_param { sorce: 'x' }",
+        "cos_data_param { sorce: 'x' }", "cos_data_param { top { sorce: 'x' } }",
+        "cos_data_param { top { transform_param { sorce: 'x' } } }", "transform_param { sorce: 'x' }",
+        "dummy_data_param { sorce: 'x' }", "input_param { shape { sorce: 'x' } }"})
+    EXPECT_NE(refusal_of<data_error>([&] {
+                caffe_data_layers(parse_prototxt("layer { type: 'Data' top: 'x' " + std::string(data) + " }",
+                                                 "net.prototxt"),
+                                  {});
+              }).find("field sorce"),
+              std::string::npos)
+        << data;
 }
 
 TEST(import_caffe, refuses_weights_of_another_shape) {

@@ -436,6 +436,12 @@ def updaters():
         v[...] = before - 0.05 * g
         return before - 1.9 * v
 
+    def nesterovs_with_steps(g, state, t):
+        v, = state
+        before = 0.9 * v
+        v[...] = before - 0.05 * 0.5 ** (t // 2) * g
+        return before - 1.9 * v
+
     def adagrad(g, state, _):
         h, = state
         h += g * g
@@ -457,6 +463,8 @@ def updaters():
     continued("adamax", typed(package, "AdaMax", **moments), (2, 0), adamax)
     continued("amsgrad", typed(package, "AMSGrad", **moments), (3, 0), amsgrad)
     continued("nesterovs", typed(package, "Nesterovs", learningRate=0.05, momentum=0.9), (1, 0), nesterovs)
+    halves = typed("org.nd4j.linalg.schedule.", "StepSchedule", scheduleType="ITERATION", initialValue=0.05, decayRate=0.5, step=2)
+    continued("nesterovs_schedule", typed(package, "Nesterovs", learningRateSchedule=halves, momentum=0.9), (1, 0), nesterovs_with_steps)
     continued("adagrad", typed(package, "AdaGrad", learningRate=0.05, epsilon=1e-6), (1, 1e-6), adagrad)
     continued("rmsprop", typed(package, "RmsProp", learningRate=0.05, rmsDecay=0.95, epsilon=1e-8), (1, 1e-8), rmsprop)
     continued("adadelta", typed(package, "AdaDelta", rho=0.95, epsilon=1e-6), (2, 0), adadelta)

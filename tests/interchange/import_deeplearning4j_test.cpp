@@ -44,7 +44,7 @@ std::string difference(training const& run, golden_case const& expected, double 
 
 TEST(import_deeplearning4j, has_the_outputs_of_deeplearning4j) {
   auto const cases = read_golden_cases("deeplearning4j/cases.txt");
-  EXPECT_EQ(cases.size(), 18U);
+  EXPECT_EQ(cases.size(), 19U);
   for (auto const& [name, expected] : cases) {
     deeplearning4j_settings settings;
     if (name == "sequences") settings.steps = 4;
@@ -74,7 +74,7 @@ TEST(import_deeplearning4j, continues_from_the_state_of_every_updater) {
     for (std::size_t i = 0; i < losses.size(); ++i)
       EXPECT_NEAR(run.train_on(batch).loss, losses[i], 1e-5) << name << ", step " << i;
   }
-  EXPECT_EQ(compared, 8);
+  EXPECT_EQ(compared, 9);
 }
 
 TEST(import_deeplearning4j, without_state_starts_the_updaters_anew) {
@@ -335,6 +335,24 @@ TEST(import_deeplearning4j, refuses_options_without_an_equivalent) {
       dense_refusal(
           R"("activationFn": "tanh", "l2": 0.1, "iupdater": {"@class": "Nesterovs", "learningRate": 0.1, "momentum": 0.9})"),
       "weight decay (l2 of files before 1.0.0-beta4) is imported only for Sgd and Adam");
+  EXPECT_EQ(
+      dense_refusal(
+          R"("activationFn": "tanh", "iupdater": {"@class": "Nesterovs", "learningRateSchedule": {"@class": "ExponentialSchedule", "scheduleType": "EPOCH", "initialValue": 0.1, "gamma": 0.9}})"),
+      "the velocity has the rate of its last step, which a schedule by epochs does not define");
+}
+
+TEST(import_deeplearning4j, refuses_unknown_fields_of_vertices) {
+  for (char const* const vertex : {"MergeVertex", "PoolHelperVertex", "LastTimeStepVertex"}) {
+    std::string const begin = R"({"@class": "org.deeplearning4j.nn.conf.graph.)" + std::string(vertex) + '"';
+    shape const input = vertex == std::string("PoolHelperVertex")     ? shape{3, 4, 4}
+                        : vertex == std::string("LastTimeStepVertex") ? shape{3, 4}
+                                                                      : shape{4};
+    EXPECT_EQ(refusal_of_configuration(vertex_json(begin + "}"), input), "");
+    std::string const message = refusal_of_configuration(vertex_json(begin + R"(, "another": 3})"), input);
+    EXPECT_NE(message.find("the field another of " + std::string(vertex) + " is not imported"),
+              std::string::npos)
+        << message;
+  }
 }
 
 TEST(import_deeplearning4j, asks_for_extents_that_the_file_does_not_define) {

@@ -108,6 +108,28 @@ TYPED_TEST(any_parameter_update, with_normalisation_equals_separate_normalisatio
   }
 }
 
+TYPED_TEST(any_parameter_update, counts_only_changing_parameters_in_the_norm_of_the_network) {
+  using T = TypeParam;
+  fixture<T> all;
+  auto const before = all.parameters();
+  double whole = 0;
+  auto const changes = [&](std::size_t p) {
+    return all.run.parameter(static_cast<int>(p)).spec.role == parameter_role::weights;
+  };
+  for (std::size_t p = 0; p < before.size(); ++p)
+    for (T const g : all.sum[p]) whole += changes(p) ? static_cast<double>(g) * g : 0;
+  all.update({.rule = sgd{.learning_rate = 1},
+              .bias_rule = sgd{.learning_rate = 0},
+              .normalisation = normalise::clip_global_norm{3}},
+             2);
+  auto const after = all.parameters();
+  for (std::size_t p = 0; p < before.size(); ++p)
+    for (std::size_t i = 0; i < before[p].size(); ++i)
+      ASSERT_NEAR(before[p][i] - after[p][i], changes(p) ? 3 / std::sqrt(whole) * all.sum[p][i] : 0,
+                  sizeof(T) == 4 ? 1e-7 : 1e-14)
+          << "parameter " << p << " element " << i;
+}
+
 TYPED_TEST(any_parameter_update, is_bitwise_equal_for_any_number_of_workers) {
   using T = TypeParam;
   std::vector<optimizer_settings> cases{

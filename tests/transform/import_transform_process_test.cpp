@@ -107,6 +107,36 @@ TEST(import_transform_process, translates_every_step) {
   how.check();
 }
 
+// Quadratic work would take minutes.
+TEST(import_transform_process, follows_many_columns_through_many_steps) {
+  constexpr int columns = 20'000;
+  std::string schema, names, copies;
+  for (int c = 0; c < columns; ++c) {
+    std::string const comma = c == 0 ? "" : ", ", name = "\"c" + std::to_string(c) + '"';
+    schema += comma + typed("metadata.", "DoubleMetaData", R"("name": )" + name);
+    names += comma + name;
+    copies += comma + "\"d" + std::to_string(c) + '"';
+  }
+  auto const whole = [&](std::string const& steps) {
+    return R"({"initialSchema": )" + typed("schema.", "Schema", R"("columns": [)" + schema + ']')
+           + R"(, "actionList": [)" + steps + "]}";
+  };
+  std::string steps = transform("column.RenameColumnsTransform",
+                                R"("oldNames": [)" + names + R"(], "newNames": [)" + copies + ']')
+                      + ", " + transform("column.ReorderColumnsTransform", R"("newOrder": [)" + copies + ']');
+  for (int n = 0; n < 20; ++n)
+    steps += ", " + transform("column.ReorderColumnsTransform", R"("newOrder": ["d7"])");
+  transform_pipeline const how = import_transform_process(whole(steps));
+  auto const& last = std::get<pipeline::keep>(how.steps.back());
+  EXPECT_EQ(last.columns.size(), static_cast<std::size_t>(columns));
+  EXPECT_EQ(last.columns[0], "d7");
+  for (int n = 0; n < 200; ++n)
+    steps += ", " + transform("column.ReorderColumnsTransform", R"("newOrder": ["d7"])");
+  EXPECT_NE(
+      refusal_of<data_error>([&] { import_transform_process(whole(steps)); }).find("have too many names"),
+      std::string::npos);
+}
+
 TEST(import_transform_process, reads_the_format_of_old_versions) {
   transform_pipeline const how = import_transform_process(
       R"({"initialSchema": {"Schema": {"columns": [{"Double": {"name": "x"}}, {"String": {"name": "kind"}}]}},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of CaffeOnSpark: cohort caffe --help
 #include <algorithm>
+#include <array>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/documents.hpp>
 #include <cohort/interchange/detail/prediction_layout.hpp>
@@ -9,6 +11,7 @@
 #include <cohort/io/json_writer.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -37,7 +40,8 @@ constexpr char const* help =
                      caffe.train.FIELD=VALUE and --set caffe.test.FIELD=VALUE one of its data layers
   -train             trains, and writes the model
   -test              evaluates the test data; writes test.json to the folder of -output
-  -features A,B      writes the outputs of these layers for all test data: features.csv in the folder of -output
+  -features A,B      writes the outputs of these layers for all test data: features.csv in the folder of -output;
+                     for the top of a loss or of an Accuracy layer, its value for each example: TOP.csv
   -label TOP         also writes label.csv
   -model FILE        the model to write by -train, or to read by -test and -features: a .caffemodel
   -output DIR        folder of the results; default: output
@@ -85,6 +89,15 @@ int positive(document_call const& call, char const* flag) {
   return number;
 }
 
+/// Returns the local path in the value of a flag; empty if the flag was not given.
+std::string path_of(document_call const& call, char const* flag) {
+  std::string path = cohort_program::without_file_scheme(call.value(flag));
+  if (path.find("://") != path.npos || path.starts_with("hdfs:"))
+    throw usage_error(std::string(flag) + ": expected a local path, got '" + path
+                      + "'; hdfs dfs -get and -put copy files");
+  return path;
+}
+
 /// Throws usage_error for flags that have no counterpart or contradict each other.
 void require_flags(document_call const& call) {
   call.required("-conf", "a solver of Caffe");
@@ -106,17 +119,21 @@ void require_flags(document_call const& call) {
 /// The document of the training, with the fields that the flags of CaffeOnSpark set.
 run_document document_of(caffe_run const& caffe, document_call const& call) {
   run_document run = caffe.document(call);
-  if (int const ranks = positive(call, "-devices") * positive(call, "-clusterSize"); ranks > 1)
-    run.ranks.count = ranks;
+  constexpr std::int64_t most_ranks = 1024;
+  std::int64_t const ranks = std::int64_t{positive(call, "-devices")} * positive(call, "-clusterSize");
+  if (ranks > most_ranks)
+    throw usage_error("-devices, -clusterSize: expected a product of at most " + std::to_string(most_ranks)
+                      + ", got " + std::to_string(ranks));
+  if (ranks > 1) run.ranks.count = static_cast<int>(ranks);
   if (call.has("-snapshot")) {
-    run.output.checkpoints = call.value("-snapshot");
+    run.output.checkpoints = path_of(call, "-snapshot");
     run.output.resume = true;
   }
   return run;
 }
 
 std::filesystem::path output_of(document_call const& call) {
-  std::filesystem::path result = call.has("-output") ? call.value("-output") : "output";
+  std::filesystem::path result = call.has("-output") ? path_of(call, "-output") : "output";
   std::error_code unknown;
   std::filesystem::create_directories(result, unknown);
   return result;
@@ -138,13 +155,10 @@ int test_rank(caffe_run const& caffe, document_call const& call, run_document co
   return 0;
 }
 
-/// Writes the labels of all examples, with their keys. `name`: a top that a loss reads.
-void write_labels(cohort::dataset const& data, std::string const& name, std::string const& path) {
-  auto const& targets = data.describe().targets;
-  auto const found = std::ranges::find(targets, name, &cohort::tensor_description::name);
-  if (found == targets.end())
-    throw usage_error("-label: expected a top that a loss of the network reads, got '" + name + "'");
-  std::size_t const part = data.describe().inputs.size() + static_cast<std::size_t>(found - targets.begin());
+/// Writes the file NAME.csv in the folder of -output: a number for each example, with its key.
+/// `text_of`: returns the number of an example. All ranks call it, and the first one writes the file.
+void write_column(document_call const& call, cohort::dataset const& data, std::string const& name,
+                  bool writes, std::function<std::string(cohort::example_view const&)> const& text_of) {
   cohort::example_view example;
   example.allocate(data.describe());
   std::string text = "key,";
@@ -152,42 +166,117 @@ void write_labels(cohort::dataset const& data, std::string const& name, std::str
   text += '\n';
   for (std::int64_t i = 0; i < data.size(); ++i) {
     data.get(i, example);
-    bool const is_index = data.describe().part(part).stored == cohort::element_type::i32;
     cohort::detail::append_csv_field(text,
                                      data.describe().keyed ? std::string(example.key) : std::to_string(i));
-    text += ',';
-    text += is_index ? std::to_string(*reinterpret_cast<std::int32_t const*>(example.at(part)))
-                     : std::to_string(*reinterpret_cast<float const*>(example.at(part)));
-    text += '\n';
+    text += ',' + text_of(example) + '\n';
   }
-  cohort::io::write_file(path, text);
+  if (writes) cohort::io::write_file((output_of(call) / (name + ".csv")).string(), text);
+}
+
+/// Returns the part of the examples that a top of the data layer is. `flag`: for the error.
+std::size_t target_of(cohort::dataset const& data, std::string const& top, char const* flag) {
+  auto const& targets = data.describe().targets;
+  auto const found = std::ranges::find(targets, top, &cohort::tensor_description::name);
+  if (found == targets.end())
+    throw usage_error(std::string(flag) + ": expected a top that a loss of the network reads, got '" + top
+                      + "'");
+  return data.describe().inputs.size() + static_cast<std::size_t>(found - targets.begin());
+}
+
+/// Returns the first number of a part: a label, or a number.
+double number_in(cohort::dataset const& data, cohort::example_view const& example, std::size_t part) {
+  bool const is_index = data.describe().part(part).stored == cohort::element_type::i32;
+  return is_index ? *reinterpret_cast<std::int32_t const*>(example.at(part))
+                  : static_cast<double>(*reinterpret_cast<float const*>(example.at(part)));
+}
+
+std::string text_of(double number) {
+  std::array<char, 32> text;
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.9g", number))};
+}
+
+/// Returns a batch of one example.
+cohort::batch_view batch_of(cohort::data_description const& what, cohort::example_view const& example) {
+  cohort::batch_view batch;
+  for (std::size_t part = 0; part < what.inputs.size() + what.targets.size(); ++part) {
+    cohort::tensor_description const& described = what.part(part);
+    (part < what.inputs.size() ? batch.inputs : batch.targets)
+        .emplace_back(example.at(part), described.stored, described.example.batched(1));
+  }
+  batch.count = 1;
+  return batch;
+}
+
+/// Writes an Accuracy layer's value for each example. As in AccuracyLayer of Caffe, a class with an equal
+/// score ranks before the label.
+void write_accuracy(document_call const& call, cohort::dataset const& data, cohort::training& model,
+                    cohort::caffe_accuracy const& layer) {
+  std::size_t const part = target_of(data, layer.labels, "-features");
+  if (data.describe().part(part).stored != cohort::element_type::i32
+      || data.describe().part(part).example.elements() > 1)
+    throw usage_error("-features: expected an Accuracy layer with one label for each example, got '"
+                      + layer.name + "'");
+  write_column(call, data, layer.name, model.world().rank() == 0, [&](cohort::example_view const& example) {
+    auto const label = static_cast<std::size_t>(number_in(data, example, part));
+    if (layer.ignored && static_cast<int>(label) == *layer.ignored) return std::string("nan");
+    cohort::predictions const scores =
+        model.outputs_of({layer.scores}, batch_of(data.describe(), example))[0];
+    auto const before =
+        std::ranges::count_if(scores.values, [&](float score) { return score >= scores.values[label]; });
+    return std::string(before <= layer.top_k ? "1" : "0");
+  });
+}
+
+/// Writes the value of a loss for each example, without its loss_weight.
+void write_loss(document_call const& call, cohort::dataset const& data, cohort::training& model,
+                caffe_run const& caffe, std::string const& top) {
+  if (caffe.net().targets.size() > 1)
+    throw usage_error("-features: expected a network with one loss for the loss '" + top + "', got "
+                      + std::to_string(caffe.net().targets.size()));
+  double const weight = caffe.loss_weight(caffe.net().targets[0].loss);
+  write_column(call, data, top, model.world().rank() == 0, [&](cohort::example_view const& example) {
+    return text_of(model.loss_of(batch_of(data.describe(), example)) / weight);
+  });
 }
 
 int features_rank(caffe_run const& caffe, document_call const& call, run_document const& run,
                   cohort::communicator& world, data_sets const& data) {
   print_data(run, data, world, cohort::documents::stdout_sink(), cohort::stderr_sink());
   cohort::training model = caffe.load_model(run, world);
-  std::string const path = (output_of(call) / "features.csv").string();
-  std::vector<std::string> layers = cohort_program::names_in(call.value("-features"));
-  for (std::string& layer : layers)
-    if (auto const found = caffe.net().blobs.find(layer); found != caffe.net().blobs.end())
-      layer = found->second;
-  cohort::prediction_file_report const report = write_predictions(model, data.train, path,
-                                                                  {.outputs = std::move(layers),
-                                                                   .batch = run.evaluation.batch,
-                                                                   .readers = run.evaluation.readers,
-                                                                   .resume = false});
-  if (world.rank() != 0) return 0;
-  if (call.has("-label"))
-    write_labels(data.train, call.value("-label"), (output_of(call) / "label.csv").string());
-  std::printf("%lld examples: %s\n", static_cast<long long>(report.examples), path.c_str());
+  std::vector<std::string> layers;
+  for (std::string const& top : cohort_program::names_in(call.value("-features"))) {
+    auto const found = caffe.net().blobs.find(top);
+    std::string const layer = found != caffe.net().blobs.end() ? found->second : top;
+    auto const accuracy = std::ranges::find(caffe.accuracies(), top, &cohort::caffe_accuracy::name);
+    if (accuracy != caffe.accuracies().end())
+      write_accuracy(call, data.train, model, *accuracy);
+    else if (std::ranges::find(caffe.net().targets, layer, &cohort::caffe_target::loss)
+             != caffe.net().targets.end())
+      write_loss(call, data.train, model, caffe, top);
+    else
+      layers.push_back(layer);
+  }
+  if (!layers.empty())
+    write_predictions(model, data.train, (output_of(call) / "features.csv").string(),
+                      {.outputs = std::move(layers),
+                       .batch = run.evaluation.batch,
+                       .readers = run.evaluation.readers,
+                       .resume = false});
+  if (call.has("-label")) {
+    std::size_t const part = target_of(data.train, call.value("-label"), "-label");
+    write_column(call, data.train, call.value("-label"), world.rank() == 0,
+                 [&](auto const& example) { return text_of(number_in(data.train, example, part)); });
+  }
+  if (world.rank() == 0)
+    std::printf("%lld examples: %s\n", static_cast<long long>(data.train.size()), output_of(call).c_str());
   return 0;
 }
 
 /// Evaluates, or extracts features, with the parameters of a caffemodel.
 int apply(document_call const& call, std::string const& weights) {
   bool const extracts = call.has("-features");
-  caffe_run const caffe(call.value("-conf"), call, {.resizes = call.has("-resize"), .weights = weights});
+  caffe_run const caffe(path_of(call, "-conf"), call,
+                        {.resizes = call.has("-resize"), .applies = true, .weights = weights});
   if (!caffe.has_test_data())
     throw usage_error("-conf: expected a network with a data layer in the phase TEST, got none");
   run_document const run = document_of(caffe, call);
@@ -208,16 +297,15 @@ int run_caffe(document_call const& call) {
   for (replaced_flag const& flag : replaced)
     if (call.has(flag.name)) std::fprintf(stderr, "%s: not used; %s\n", flag.name, flag.instead);
   bool const trains = call.has("-train"), applies = call.has("-test") || call.has("-features");
-  std::string model = call.value("-model");
+  std::string model = path_of(call, "-model");
   if (trains) {
-    caffe_run caffe(
-        call.value("-conf"), call,
-        {.resizes = call.has("-resize"), .tests = false, .weights = call.value("-weights"), .model = model});
+    caffe_run caffe(path_of(call, "-conf"), call,
+                    {.resizes = call.has("-resize"), .weights = path_of(call, "-weights"), .model = model});
     int const status = caffe.train(document_of(caffe, call), checking::none);
     if (status != 0 || !applies) return status;
     model = caffe.model();
   }
-  std::string const weights = !trains && call.has("-weights") ? call.value("-weights") : model;
+  std::string const weights = !trains && call.has("-weights") ? path_of(call, "-weights") : model;
   if (weights.empty())
     throw usage_error("-model: expected a .caffemodel for -test and -features without -train, got none");
   return apply(call, weights);

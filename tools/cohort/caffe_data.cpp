@@ -84,11 +84,7 @@ std::string local_path(prototxt_message const& param, std::string const& layer_t
   if (path.empty())
     param.refuse("source", {"the data layer ", layer_type, " has no source"},
                  {"a path, such as --set caffe.train.source=train_lmdb"}, {"none"});
-  for (std::string_view const prefix : {"file://", "file:"})
-    if (path.starts_with(prefix)) {
-      path.erase(0, prefix.size());
-      break;
-    }
+  path = without_file_scheme(std::move(path));
   if (std::size_t const scheme = path.find("://"); scheme != path.npos)
     param.refuse("source", {"the source is not a local file"},
                  {"a local copy, for example of hdfs dfs -get, by --set caffe.train.source=PATH"}, {path});
@@ -232,6 +228,12 @@ void decode(std::span<std::byte const> file, caffe_top const& top, std::string c
 }
 
 }  // namespace
+
+std::string without_file_scheme(std::string path) {
+  for (std::string_view const prefix : {"file://", "file:"})
+    if (path.starts_with(prefix)) return path.substr(prefix.size());
+  return path;
+}
 
 struct caffe_data::content {
   caffe_reading reading{};

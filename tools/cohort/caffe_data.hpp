@@ -14,6 +14,9 @@
 
 namespace cohort_program {
 
+/// Returns a path without the prefix of local files, `file:` or `file://`.
+std::string without_file_scheme(std::string path);
+
 /// How the data of a layer are read.
 struct caffe_reading {
   bool is_training = true;  ///< phase TRAIN: random crops

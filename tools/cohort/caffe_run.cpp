@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cohort/caffe/detail/caffe_network.hpp>
 #include <cohort/data/repeated.hpp>
 #include <cohort/documents.hpp>
 #include <cohort/io/file.hpp>
@@ -31,10 +32,9 @@ void replace(prototxt_message& message, std::string const& field, std::string co
 
 /// Sets a field of a data layer: of its transformation, or of its other parameters.
 void set_field(cohort::caffe_data_layer& to, std::string const& field, std::string const& value) {
-  constexpr std::string_view transforms[]{"scale",      "mirror",      "crop_size", "mean_file",
-                                          "mean_value", "force_color", "force_gray"};
+  auto const& transforms = cohort::detail::caffe_transform_fields;
   std::string name = "transform_param";
-  if (std::ranges::find(transforms, field) == std::end(transforms))
+  if (std::ranges::find(transforms, field) == transforms.end())
     name = to.type == "Data"         ? "data_param"
            : to.type == "MemoryData" ? "memory_data_param"
            : to.type == "HDF5Data"   ? "hdf5_data_param"
@@ -85,7 +85,7 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
       import_settings.inputs.push_back(
           {top.name, top.kind == caffe_top::kinds::image ? top.extents : top.stored});
   net_ = cohort::import_caffe(solver_.train_net, options_.weights, import_settings);
-  if (solver_.test_iter == 0 && !options_.tests) return;
+  if (solver_.test_iter == 0 && !options_.applies) return;
   if (solver_.test_net.fields().empty()) solver_.test_net = solver_.train_net;
   if (cohort::caffe_data_layers(solver_.test_net, solver_.test_state).empty()) {
     if (solver_.test_iter > 0)
@@ -95,8 +95,16 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
   }
   test_ = open(false, settings, options_);
   import_settings.state = solver_.test_state;
-  cohort::caffe_model const tested = cohort::import_caffe(solver_.test_net, "", import_settings);
-  for (cohort::caffe_accuracy const& entry : tested.accuracies) top_ = std::max(top_, entry.top_k);
+  accuracies_ = cohort::import_caffe(solver_.test_net, "", import_settings).accuracies;
+}
+
+double caffe_run::loss_weight(std::string_view layer) const {
+  for (char const* const field : {"layer", "layers"})
+    for (prototxt_message const* const entry : solver_.train_net.messages(field))
+      if (entry->text("name") == layer)
+        if (std::vector<double> const weights = entry->numbers("loss_weight"); !weights.empty())
+          return weights[0];
+  return 1;
 }
 
 caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> const& settings,
@@ -113,6 +121,7 @@ caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> co
   for (given_setting const& entry : settings)
     if (entry.path.starts_with(start))
       set_field(result.message, entry.path.substr(start.size()), entry.value);
+  cohort::detail::expect_caffe_data_fields(result.message.layer);
   result.data.emplace(result.message, caffe_reading{.is_training = is_training,
                                                     .resizes = options.resizes,
                                                     .seed = solver_.seed.value_or(123)});
@@ -127,12 +136,22 @@ cohort::run_document caffe_run::document(document_call const& call) const {
   if (solver_.seed) run.training.seed = *solver_.seed;
   std::int64_t const steps = solver_.max_iter;
   std::int64_t const epoch = steps == 0 ? 1 : steps_of_epoch(steps, epoch_limit());
-  run.fit.batch = train_->data->batch() * solver_.iter_size;
+  constexpr std::int64_t most_examples = std::int64_t{1} << 40, most_batch = 1 << 24;
+  std::int64_t const batch = std::int64_t{train_->data->batch()} * solver_.iter_size;
+  if (batch > most_batch)
+    throw usage_error("iter_size: expected at most " + std::to_string(most_batch)
+                      + " examples in iter_size batches, got " + std::to_string(batch));
+  if (epoch > most_examples / batch)
+    throw usage_error("test_interval: expected at most " + std::to_string(most_examples)
+                      + " examples between two tests, got " + std::to_string(epoch) + " steps of "
+                      + std::to_string(batch));
+  run.fit.batch = static_cast<int>(batch);
   run.fit.accumulate = solver_.iter_size;
   run.fit.epochs = static_cast<int>(steps / epoch);
   run.fit.shuffle = false;
   run.fit.prefetch = 2;
-  run.evaluation.top = top_;
+  for (cohort::caffe_accuracy const& entry : accuracies_)
+    run.evaluation.top = std::max(run.evaluation.top, entry.top_k);
   if (test_) run.evaluation.batch = test_->data->batch();
   if (!solver_.uses_gpu) run.backend = "onednn";
   if (solver_.snapshot > 0 || solver_.snapshot_after_train)

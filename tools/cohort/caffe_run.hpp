@@ -20,7 +20,7 @@ namespace cohort_program {
 /// Settings of a caffe_run that are not in the solver.
 struct caffe_options {
   bool resizes = false;   ///< images get the size of the data layer
-  bool tests = true;      ///< whether a training reads the test data
+  bool applies = false;   ///< the network is tested, or its features are extracted: the test data are read
   std::string weights{};  ///< caffemodel with the initial parameters; empty: those of the solver
   std::string model{};    ///< caffemodel to write; empty: SNAPSHOT_PREFIX_iter_STEPS.caffemodel
 };
@@ -39,6 +39,10 @@ class caffe_run {
   /// Path of the model that train writes; empty: none.
   std::string model() const;
   bool has_test_data() const { return test_.has_value(); }
+  /// The Accuracy layers of the network in the phase TEST.
+  std::vector<cohort::caffe_accuracy> const& accuracies() const { return accuracies_; }
+  /// Returns the loss_weight of the layer with this name.
+  double loss_weight(std::string_view layer) const;
 
   /// Returns the document of the training, changed by the settings of the call.
   cohort::run_document document(document_call const& call) const;
@@ -68,7 +72,7 @@ class caffe_run {
   std::optional<layer> train_{};
   std::optional<layer> test_{};
   std::optional<cohort::caffe_model> net_{};
-  int top_ = 1;  ///< largest top_k of the test network's Accuracy layers
+  std::vector<cohort::caffe_accuracy> accuracies_{};
 };
 
 /// Returns the steps of an epoch, so that an epoch ends at every test: `interval` if it divides `steps`, or

@@ -139,6 +139,22 @@ class caffe_command(unittest.TestCase):
         self.assertEqual(given, labels[500:].tolist())
         self.assertAlmostEqual(numpy.mean([a == b for a, b in zip(wanted, given)]), found["accuracy"])
 
+        # The command of CaffeOnSpark's first page: tops with one number, and paths that begin with file:
+        self.lenet.run("caffe", "-conf", f"file:{folder / solver}", "-features", "accuracy,loss", "-label", "label", "-model", "file:digits_iter_60.caffemodel",
+                       "-output", f"file://{folder}/numbers", "-clusterSize", "2", "--set", "caffe.test.source=tests_lmdb")
+        numbers = {}
+        for name in ("accuracy", "loss", "label"):
+            with open(folder / f"numbers/{name}.csv", encoding="utf-8") as file:
+                head, *lines = csv.reader(file)
+            self.assertEqual((head, lines[7][0]), (["key", name], "00000007"))
+            numbers[name] = [float(line[1]) for line in lines]
+        scores = numpy.array([[float(number) for number in row[501:]] for row in rows[1:]])
+        losses = numpy.log(numpy.exp(scores).sum(1)) - scores[range(100), given]
+        numpy.testing.assert_allclose(numbers["loss"], losses, rtol=1e-4, atol=1e-6)
+        self.assertEqual(numbers["accuracy"], [float(a == b) for a, b in zip(wanted, given)])
+        self.assertEqual(numbers["label"], given)
+        self.assertFalse((folder / "numbers/features.csv").exists())
+
     def test_trains_and_tests_by_the_command_line_of_caffe_on_spark(self):
         solver = self.lenet.solver("spark.prototxt", max_iter=4, test_iter=2, test_interval=2)
         done = self.lenet.run("caffe", "-conf", solver, "-train", "-test", "-weights", "start.caffemodel", "-model", "trained.caffemodel", "-output", "out",
@@ -154,9 +170,15 @@ class caffe_command(unittest.TestCase):
                              ("-conf", "solver.prototxt", "-train", "-snapshot", "a.solverstate"): "solverstate",
                              ("-conf", "solver.prototxt", "-train", "-imageRoot", "a"): "-imageRoot",
                              ("-conf", "solver.prototxt", "-test", "-features", "ip1"): "-features",
-                             ("-conf", "solver.prototxt", "-train", "-devices", "two"): "-devices"}.items():
+                             ("-conf", "solver.prototxt", "-train", "-devices", "two"): "-devices",
+                             ("-conf", "solver.prototxt", "-train", "-devices", "65536", "-clusterSize", "65536"): "1024, got 4294967296",
+                             ("-conf", "solver.prototxt", "-train", "-model", "hdfs:///a"): "hdfs dfs -get"}.items():
             self.lenet.solver()
             self.assertIn(words, self.lenet.run("caffe", *flags, expect=2).stderr)
+
+    def test_a_training_without_tests_reads_no_test_data(self):
+        solver = self.lenet.solver("untested.prototxt", max_iter=1, test_iter=0, test_interval=0)
+        self.lenet.run("train", "--caffe", solver, "--set", "caffe.test.source=missing")
 
     def test_refuses_sources_that_cannot_be_read(self):
         folder = self.lenet.folder
@@ -167,6 +189,9 @@ class caffe_command(unittest.TestCase):
         self.lenet.solver()
         for source, words in {"level": "LevelDB", "frame": "Parquet", "missing": "does not exist", "hdfs:///a": "hdfs dfs -get"}.items():
             done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.train.source={source}", expect=2)
+            self.assertIn(words, done.stderr)
+        for setting, words in {"train.sorce=a": "field sorce", "iter_size=2000000000": "iter_size: expected at most 16777216 examples"}.items():
+            done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.{setting}", expect=2)
             self.assertIn(words, done.stderr)
 
     def test_reads_sequence_files_of_caffe_on_spark_and_lists_of_images(self):

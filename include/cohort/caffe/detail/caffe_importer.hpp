@@ -82,6 +82,8 @@ class caffe_importer {
   struct scored {
     caffe_accuracy accuracy;
     int node;
+    caffe_layer const* layer;
+    bool has_positions;  // the scores are C×H×W: only a loss has them with the classes last
   };
 
   static std::vector<known_layer> const& known_layers();
@@ -95,6 +97,7 @@ class caffe_importer {
   void import_layer(std::size_t which);
   void name_nodes(int first);
   graph built();
+  void add_accuracy(scored each, graph_view net, std::vector<caffe_accuracy>& to);
   void add_data();
   extents data_extents(caffe_layer const& layer, std::size_t top);
   extents given_extents(std::string const& top) const;

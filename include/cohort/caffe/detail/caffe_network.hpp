@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/caffe/caffe_model.hpp>
 #include <cohort/caffe/prototxt.hpp>
 #include <string>
@@ -7,6 +8,10 @@
 #include <vector>
 
 namespace cohort::detail {
+
+/// Fields of transform_param: TransformationParameter of caffe.proto.
+inline constexpr std::array<std::string_view, 7> caffe_transform_fields{
+    "scale", "mirror", "crop_size", "mean_file", "mean_value", "force_color", "force_gray"};
 
 /// A layer of a network file, in the format V2.
 struct caffe_layer {
@@ -27,6 +32,11 @@ std::vector<caffe_layer> caffe_layers(prototxt_message const& net, caffe_state c
 /// Returns today's name of a layer type of the format V1: "Convolution" for CONVOLUTION and for 4.
 std::string_view caffe_type_of_v1(std::string_view name);
 std::string_view caffe_type_of_v1(std::int64_t number);
+
+/// Throws data_error for a field that the messages of a data layer do not have in caffe.proto or in
+/// CaffeOnSpark. data_param, image_data_param and window_data_param also have the transformation's older
+/// fields.
+void expect_caffe_data_fields(prototxt_message const& layer);
 
 /// Returns whether the type is a source of data: Data, MemoryData, Input, ….
 bool is_caffe_data(std::string_view type);

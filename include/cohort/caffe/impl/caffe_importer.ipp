@@ -178,14 +178,31 @@ caffe_model caffe_importer::run(std::vector<caffe_trained_layer> const& trained,
         target.loss = net.name(id);
         result.targets.push_back(target);
       }
-  for (scored& each : scores_) {
-    each.accuracy.scores = names_.at(each.node);
-    for (int const id : net.with_role(layer_role::loss))  // a loss ranks the classes as its input does
-      if (net.name(net.inputs(id)[0]) == each.accuracy.scores) each.accuracy.scores = net.name(id);
-    result.accuracies.push_back(each.accuracy);
-  }
+  for (scored const& each : scores_) add_accuracy(each, net, result.accuracies);
   store_parameters(result, trained, weights);
   return result;
+}
+
+/// The scores of an Accuracy layer are those of the loss that reads the same blob, because a loss ranks the
+/// classes as its input does.
+void caffe_importer::add_accuracy(scored each, graph_view net, std::vector<caffe_accuracy>& to) {
+  each.accuracy.scores = names_.at(each.node);
+  bool has_loss = false;
+  for (int const id : net.with_role(layer_role::loss)) {
+    int from = net.inputs(id)[0];
+    while (net.name(from) != names_.at(each.node)
+           && (net.kind(from).name == "permute" || net.kind(from).name == "reshape"))
+      from = net.inputs(from)[0];
+    if (net.name(from) != names_.at(each.node)) continue;
+    each.accuracy.scores = net.name(id);
+    has_loss = true;
+  }
+  layer_ = each.layer;
+  if (each.has_positions && !has_loss)
+    refuse("the scores have a class at each position, and no loss reads them",
+           "a SoftmaxWithLoss layer with the same bottom", "none");
+  layer_ = nullptr;
+  to.push_back(std::move(each.accuracy));
 }
 
 /// Sorts the layers. The builder checks rules of the whole network, such as equal divisors of all losses.

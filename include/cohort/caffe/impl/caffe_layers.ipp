@@ -3,21 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cohort/caffe/detail/caffe_importer.hpp>
+#include <cohort/layer/detail/encoded_window.hpp>
 
 namespace cohort::detail {
-
-namespace {
-
-std::vector<double> encoded_extent(extent2 const& e) {
-  return {static_cast<double>(e.height), static_cast<double>(e.width)};
-}
-std::vector<double> encoded_sides(padding const& p) {
-  if (p.top == 0 && p.bottom == 0 && p.left == 0 && p.right == 0) return {0, 0, 0, 0, 0};
-  return {static_cast<double>(padding_mode::sides), static_cast<double>(p.top), static_cast<double>(p.bottom),
-          static_cast<double>(p.left), static_cast<double>(p.right)};
-}
-
-}  // namespace
 
 // ---- activations ----
 template <int Kind>
@@ -151,7 +139,7 @@ void caffe_importer::convolution() {
                               {{"filters", {static_cast<double>(filters)}},
                                {"kernel", encoded_extent(kernel)},
                                {"stride", encoded_extent(stride)},
-                               {"padding", encoded_sides({pad.height, pad.height, pad.width, pad.width})},
+                               {"padding", encoded_padding({pad.height, pad.height, pad.width, pad.width})},
                                {"dilation", encoded_extent(dilation)},
                                {"groups", {static_cast<double>(groups)}},
                                {"bias", {has_bias ? 1.0 : 0.0}}},
@@ -206,12 +194,12 @@ int caffe_importer::pool(int from, bool is_max, sliding_window const& window, bo
   if (is_max) {
     sides.top = pad[0], sides.left = pad[1];
   } else if (pad[0] > 0 || pad[1] > 0) {
-    from = append("zero_padding", {from}, {{"sides", encoded_sides({pad[0], pad[0], pad[1], pad[1]})}});
+    from = append("zero_padding", {from}, {{"sides", encoded_padding({pad[0], pad[0], pad[1], pad[1]})}});
   }
   return append(is_max ? "max_pool" : "avg_pool", {from},
                 {{"window", encoded_extent(window.size)},
                  {"stride", encoded_extent(window.stride)},
-                 {"padding", encoded_sides(sides)}});
+                 {"padding", encoded_padding(sides)}});
 }
 
 void caffe_importer::pooling() {
@@ -291,7 +279,7 @@ void caffe_importer::lrn() {
   int const copies = append("conv2d", {from},
                             {{"filters", {static_cast<double>(channels * area)}},
                              {"kernel", {static_cast<double>(size), static_cast<double>(size)}},
-                             {"padding", encoded_sides(padding(static_cast<int>(side)))},
+                             {"padding", encoded_padding(padding(static_cast<int>(side)))},
                              {"groups", {static_cast<double>(channels)}},
                              {"bias", {0}}});
   count_computed(static_cast<std::size_t>(channels * area * area));

@@ -159,7 +159,7 @@ void caffe_importer::accuracy() {
                         .labels = labels.source,
                         .top_k = static_cast<int>(top_k)};
   if (param_.has("ignore_label")) result.ignored = static_cast<int>(param_.integer("ignore_label", 0));
-  scores_.push_back({std::move(result), node(scores)});
+  scores_.push_back({std::move(result), node(scores), layer_, part.before == 1 && part.after > 1});
 }
 
 }  // namespace cohort::detail

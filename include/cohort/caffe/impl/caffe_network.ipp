@@ -5,6 +5,7 @@
 #include <cohort/detail/json_string.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -212,6 +213,7 @@ void expect_layer_fields(prototxt_message const& layer, caffe_state const& state
   static constexpr std::array<std::string_view, 4> factors{"name", "share_mode", "lr_mult", "decay_mult"};
   layer.expect_only(layer_fields);
   for (prototxt_message const* const param : layer.messages("param")) param->expect_only(factors);
+  expect_caffe_data_fields(layer);
   if (layer.has("phase") && phase_of(layer) != state.phase)
     layer.refuse("phase", "a layer has another phase than the network",
                  "the network's phase, or include rules", quote_for_error(layer.text("phase")));
@@ -250,6 +252,40 @@ std::string_view caffe_type_of_v1(std::int64_t number) {
   for (v1_type const& each : v1_types)
     if (each.number == number) return each.v2;
   return {};
+}
+
+void expect_caffe_data_fields(prototxt_message const& layer) {
+  using names = std::vector<std::string_view>;
+  static names const of_shape{"dim"},
+      of_top{"name",       "type",      "channels",        "height",          "width",    "out_channels",
+             "out_height", "out_width", "sample_num_axes", "transform_param", "transpose"};
+  static std::vector<std::pair<std::string_view, names>> const messages{
+      {"cos_data_param", {"source", "batch_size", "dataframe_format", "top"}},
+      {"data_param",
+       {"source", "batch_size", "rand_skip", "backend", "scale", "mean_file", "crop_size", "mirror",
+        "force_encoded_color", "prefetch"}},
+      {"dummy_data_param", {"data_filler", "shape", "num", "channels", "height", "width"}},
+      {"hdf5_data_param", {"source", "batch_size", "shuffle"}},
+      {"image_data_param",
+       {"source", "batch_size", "rand_skip", "shuffle", "new_height", "new_width", "is_color", "scale",
+        "mean_file", "crop_size", "mirror", "root_folder"}},
+      {"input_param", {"shape"}},
+      {"memory_data_param",
+       {"source", "batch_size", "channels", "height", "width", "share_in_parallel", "image_encoded",
+        "dataframe_format", "dataframe_column_select"}},
+      {"window_data_param",
+       {"source", "batch_size", "scale", "mean_file", "crop_size", "mirror", "fg_threshold", "bg_threshold",
+        "fg_fraction", "context_pad", "crop_mode", "cache_images", "root_folder"}}};
+  for (auto const& [name, fields] : messages) {
+    prototxt_message const message = layer.message(name);
+    message.expect_only(fields);
+    for (prototxt_message const* const shape : message.messages("shape")) shape->expect_only(of_shape);
+    for (prototxt_message const* const top : message.messages("top")) {
+      top->expect_only(of_top);
+      top->message("transform_param").expect_only(caffe_transform_fields);
+    }
+  }
+  layer.message("transform_param").expect_only(caffe_transform_fields);
 }
 
 bool is_caffe_data(std::string_view type) {

@@ -91,6 +91,7 @@ std::size_t type_of(prototxt_message const& from) {
 /// Returns the learning rate over time for a layer with this factor. Steps count from 0.
 rate_schedule rate_of(prototxt_message const& from, double factor) {
   constexpr schedule::unit by = schedule::unit::step;
+  if (factor == 0) return 0.0;  // fixed, so that clip_gradients does not count the gradient
   double const base = factor * from.number("base_lr", 0), gamma = from.number("gamma", 0),
                power = from.number("power", 0);
   auto const step_size = [&] {

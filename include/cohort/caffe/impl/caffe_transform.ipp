@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <cohort/caffe/caffe_transform.hpp>
+#include <cohort/caffe/detail/caffe_network.hpp>
 #include <cohort/caffe/detail/caffe_weights.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/protobuf.hpp>
@@ -99,9 +99,7 @@ caffe_mean caffe_mean::parse(std::string_view bytes, std::string const& where) {
 }
 
 caffe_transform caffe_transform::from(prototxt_message const& param, bool crops_randomly) {
-  constexpr std::array<std::string_view, 7> fields{"scale",      "mirror",      "crop_size", "mean_file",
-                                                   "mean_value", "force_color", "force_gray"};
-  param.expect_only(fields);
+  param.expect_only(detail::caffe_transform_fields);
   caffe_transform result{.scale = param.number("scale", 1),
                          .mirror = param.boolean("mirror", false),
                          .crops_randomly = crops_randomly,

@@ -87,6 +87,7 @@ class deeplearning4j_translation {
   int image_extent(std::vector<deeplearning4j_step> const& path, int axis) const;
   int layer(object const& of, int x);
   int vertex(object const& of, std::string const& name, std::vector<int> const& inputs);
+  int vertex_of_class(object const& of, std::string const& name, std::vector<int> const& inputs);
   int preprocess(object const& of, int x);
   void read_arrays(imported_model& into, std::vector<float> const& from) const;
   void read_state(imported_model& into, std::vector<float> const& from) const;

@@ -8,6 +8,7 @@
 #include <cohort/interchange/detail/onnx_value.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/interchange/onnx_import_settings.hpp>
+#include <cohort/layer/detail/encoded_window.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 #include <functional>
 #include <map>
@@ -353,9 +354,5 @@ shape without_units(shape const& s);
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
 /// Joins all extents but the last two into one.  Before: there are at least two.
 std::vector<std::int64_t> stacked(std::vector<std::int64_t> const& dims);
-/// Encodes a padding as the values of a field.
-std::vector<double> encoded_padding(padding const& p);
-/// Encodes an extent2 as the values of a field.
-std::vector<double> encoded_extent(extent2 const& e);
 
 }  // namespace cohort::detail

@@ -273,6 +273,13 @@ int deeplearning4j_translation::preprocess(object const& of, int x) {
 
 int deeplearning4j_translation::vertex(object const& of, std::string const& name,
                                        std::vector<int> const& inputs) {
+  int const result = vertex_of_class(of, name, inputs);
+  of.expect_read(settings_.training);
+  return result;
+}
+
+int deeplearning4j_translation::vertex_of_class(object const& of, std::string const& name,
+                                                std::vector<int> const& inputs) {
   std::string const& kind = of.class_name();
   auto const only = [&] {
     if (inputs.size() != 1) refuse(kind + " must have one input", "1", std::to_string(inputs.size()));
@@ -280,6 +287,7 @@ int deeplearning4j_translation::vertex(object const& of, std::string const& name
   };
   if (inputs.empty()) refuse("the vertex has no input", "at least 1", "0");
   if (kind == "LayerVertex") {
+    (void)of.flag("outputVertex", false);
     auto const configuration = of.find("layerConf");
     if (!configuration) of.refuse("the vertex has no layer", "layerConf", "none");
     read_layer_configuration(*configuration);
@@ -299,8 +307,9 @@ int deeplearning4j_translation::vertex(object const& of, std::string const& name
     return result;
   }
   if (kind == "MergeVertex") {
-    if (inputs.size() == 1) return inputs[0];
     std::vector<int> const axes = of.integers("mergeAxis");
+    (void)of.flag("modified", false);
+    if (inputs.size() == 1) return inputs[0];
     int const axis = axes.empty() ? 1 : axes[0];
     int const rank = dims(inputs[0]).rank;
     if (!axes.empty() && rank > 1 && (channels_last_ ? axis != rank && axis != -1 : axis != 1))
@@ -349,6 +358,7 @@ int deeplearning4j_translation::vertex(object const& of, std::string const& name
   }
   if (kind == "PoolHelperVertex") return record(cropping{.sides = {1, 0, 1, 0}}, {only()});
   if (kind == "LastTimeStepVertex") {
+    (void)of.text("maskArrayInputName", "");
     expect_rank(only(), 2, of);
     shape const from = dims(only());
     if (from[0] == 1) return reshaped(only(), {from[1]}, "vector");

@@ -145,16 +145,15 @@ deeplearning4j_updater deeplearning4j_translation::read_updater(object const& fr
     rate_schedule const step = rate(0.1);
     auto const momentum = from.object("momentumISchedule");
     rate_schedule const factor = momentum ? read_schedule(*momentum) : from.number("momentum", 0.9);
-    if (from.has("momentumSchedule") || !step.is_fixed())
-      from.refuse(
-          "Deeplearning4j multiplies the velocity's gradients by the rate of their step, Cohort the velocity "
-          "by the rate of the current step",
-          deeplearning4j_updaters::instead, "Nesterovs with a schedule");
+    if (from.has("momentumSchedule") || step.depends_on_epochs())
+      from.refuse("the velocity has the rate of its last step, which a schedule by epochs does not define",
+                  deeplearning4j_updaters::instead,
+                  from.has("momentumSchedule") ? "momentumSchedule" : "a schedule by epochs");
     (void)from.number("momentum", 0.9);
-    double const fixed = step.value(0, 0);
-    result.rule = nesterov{.learning_rate = step, .momentum = factor};
+    double const last = step.value(position_ ? std::max<std::int64_t>(position_->step - 1, 0) : 0, 0);
+    result.rule = nesterov{.learning_rate = step, .momentum = factor, .rate_in_velocity = !step.is_fixed()};
     result.arrays = 1;
-    result.state_factor = fixed == 0 ? 0 : -1 / fixed;
+    result.state_factor = last == 0 ? 0 : -1 / last;
   } else if (name == "Adam" || name == "AMSGrad") {
     // ε is added to √v before the correction of the bias.
     if (name == "Adam")

@@ -6,6 +6,7 @@
 #include <cohort/interchange/detail/deeplearning4j_translation.hpp>
 #include <cohort/interchange/detail/nd4j_reader.hpp>
 #include <cohort/io/crc32.hpp>
+#include <cohort/io/detail/gzip_frame.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/json.hpp>
 #include <optional>
@@ -33,17 +34,9 @@ std::vector<std::byte> deeplearning4j_archive::read(std::string_view name, std::
   if (entry->method != 8)
     directory_.refuse(*entry, "has an unknown compression", "stored (0) or deflate (8)",
                       "method " + std::to_string(entry->method));
-  // A .gz file is the same stream between a header and the CRC-32 and size, which are then checked.
-  static constexpr unsigned char header[]{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
-  std::vector<std::byte> stream;
-  stream.reserve(sizeof header + packed.size() + 8);
-  for (unsigned char const byte : header) stream.push_back(static_cast<std::byte>(byte));
-  stream.insert(stream.end(), packed.begin(), packed.end());
-  for (std::uint64_t const value : {std::uint64_t{entry->crc}, entry->size})
-    for (int shift = 0; shift < 32; shift += 8) stream.push_back(static_cast<std::byte>(value >> shift));
   std::vector<std::byte> contents(static_cast<std::size_t>(entry->size));
-  std::uint64_t const size =
-      inflate_(stream, contents, entry->size, [&] { return name_ + ", " + std::string(name); });
+  std::uint64_t const size = inflate_(with_gzip_frame(packed, entry->crc, entry->size), contents, entry->size,
+                                      [&] { return name_ + ", " + std::string(name); });
   if (size != entry->size)
     directory_.refuse(*entry, "is damaged", std::to_string(entry->size) + " bytes", std::to_string(size));
   return contents;

@@ -58,14 +58,6 @@ padding onnx_importer::pads(extents const& given, std::size_t spatial, sliding_w
   }
   return made;
 }
-std::vector<double> encoded_padding(padding const& p) {
-  if (p.top == 0 && p.bottom == 0 && p.left == 0 && p.right == 0) return {0, 0, 0, 0, 0};
-  return {static_cast<double>(padding_mode::sides), static_cast<double>(p.top), static_cast<double>(p.bottom),
-          static_cast<double>(p.left), static_cast<double>(p.right)};
-}
-std::vector<double> encoded_extent(extent2 const& e) {
-  return {static_cast<double>(e.height), static_cast<double>(e.width)};
-}
 
 void onnx_importer::conv() {
   onnx_value const& x = data(0);

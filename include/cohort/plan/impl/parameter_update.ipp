@@ -183,10 +183,16 @@ void parameter_update::set_sums(int phase) {
 }
 
 void parameter_update::measure_gradients(update_request const& request) {
+  // A parameter that never changes does not count in the norm of the network. Its sums stay 0.
+  auto const counts = [&](optimizer_rule const& rule) {
+    bool const is_constant = rule.learning_rate().is_fixed() && rule.learning_rate().value(0, 0) == 0;
+    return !is_constant || rule.needs_norms() || settings_.normalisation.norm() != scope::network;
+  };
   if (gradient_squares_)
     gradient_squares_->measure(request.worker, request.workers,
-                               [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
-                                 passes_.square_sums(request.parts, begin, n, sums);
+                               [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
+                                 if (counts(rules_[p].rule))
+                                   passes_.square_sums(request.parts, begin, n, sums);
                                });
   if (parameter_squares_)
     parameter_squares_->measure(request.worker, request.workers,

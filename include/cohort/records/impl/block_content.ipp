@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_frame.hpp>
 #include <cohort/records/detail/block_content.hpp>
 #include <cstring>
 #include <utility>
@@ -50,18 +50,6 @@ std::uint32_t fletcher32(std::span<std::byte const> bytes) {
   }
   reduce();
   return second << 16 | first;
-}
-
-/// Returns raw deflate as a stream of gzip, whose checksum the decompressor verifies.
-std::vector<std::byte> with_gzip_frame(std::span<std::byte const> deflated, std::uint32_t crc,
-                                       std::uint64_t bytes) {
-  constexpr std::array<unsigned char, 10> head{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
-  std::uint32_t const tail[]{crc, static_cast<std::uint32_t>(bytes)};
-  std::vector<std::byte> framed(head.size() + deflated.size() + sizeof tail);
-  std::memcpy(framed.data(), head.data(), head.size());
-  std::ranges::copy(deflated, framed.begin() + head.size());
-  std::memcpy(framed.data() + framed.size() - sizeof tail, tail, sizeof tail);
-  return framed;
 }
 
 std::vector<std::byte> unpack(packed_block const& block, std::vector<std::byte> stored,

@@ -29,7 +29,8 @@ class transform_process {
   }
 
  private:
-  static constexpr std::size_t most_steps = 1000, most_columns = 100'000, deepest_condition = 16;
+  static constexpr std::size_t most_steps = 1000, most_columns = 100'000, deepest_condition = 16,
+                               most_kept = 4'000'000;
 
   /// An object of DataVec: its class without the package, and its fields.
   struct object {
@@ -96,7 +97,7 @@ class transform_process {
       for (char const* const field : {"regex", "minLength", "maxLength"})
         if (auto const found = meta.fields.find(field); found && !found->is_null())
           refuse("Cohort's schemas do not restrict texts", "no " + std::string(field), "a value");
-      names_.push_back(column.name);
+      add(column.name);
       result_.schema.columns.push_back(std::move(column));
     }
   }
@@ -111,8 +112,7 @@ class transform_process {
   std::string column(std::string const& given) const {
     auto const renamed = one_hot_names_.find(given);
     std::string const& name = renamed == one_hot_names_.end() ? given : renamed->second;
-    if (std::ranges::find(names_, name) == names_.end())
-      refuse("the column does not exist", "a column", given);
+    if (!known_.contains(name)) refuse("the column does not exist", "a column", given);
     return name;
   }
   std::string column(object const& of, char const* field = "columnName") const {
@@ -245,14 +245,28 @@ class transform_process {
     result_.steps.push_back(std::move(step));
   }
 
+  static std::set<std::string> as_set(std::vector<std::string> const& names) {
+    return {names.begin(), names.end()};
+  }
+
   void derive(std::string const& name, std::string formula) {
-    if (std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
+    if (!known_.contains(name)) add(name);
     changed_.insert(name);
     result_.steps.push_back(pipeline::derive{.column = name, .formula = std::move(formula)});
   }
 
+  void add(std::string const& name) {
+    names_.push_back(name);
+    known_.insert(name);
+  }
+
   void keep(std::vector<std::string> names) {
+    kept_ += names.size();
+    if (kept_ > most_kept)
+      refuse("the steps that keep columns have too many names",
+             "at most " + std::to_string(most_kept) + " in all steps", std::to_string(kept_));
     names_ = names;
+    known_ = as_set(names);
     result_.steps.push_back(pipeline::keep{.columns = std::move(names)});
   }
 
@@ -262,38 +276,52 @@ class transform_process {
     bool const is_integer = kind.starts_with("Integer") || kind.starts_with("Long");
     if (kind == "RemoveColumnsTransform") {
       std::vector<std::string> const removed = columns(of, "columnsToRemove");
-      std::erase_if(names_, [&](std::string const& name) { return std::ranges::count(removed, name) > 0; });
+      std::erase_if(names_, [gone = as_set(removed)](auto const& name) { return gone.contains(name); });
+      for (std::string const& name : removed) known_.erase(name);
       result_.steps.push_back(pipeline::drop{.columns = removed});
     } else if (kind == "RemoveAllColumnsExceptForTransform") {
       std::vector<std::string> const kept = columns(of, "columnsToKeep");
       std::vector<std::string> names = names_;
-      std::erase_if(names, [&](std::string const& name) { return std::ranges::count(kept, name) == 0; });
+      std::erase_if(names, [stays = as_set(kept)](auto const& name) { return !stays.contains(name); });
       keep(std::move(names));
     } else if (kind == "ReorderColumnsTransform") {
       std::vector<std::string> names = columns(of, "newOrder");
+      std::set<std::string> const first = as_set(names);
       for (std::string const& name : names_)
-        if (std::ranges::count(names, name) == 0) names.push_back(name);
+        if (!first.contains(name)) names.push_back(name);
       keep(std::move(names));
     } else if (kind == "RenameColumnsTransform") {
       std::vector<std::string> const from = columns(of, "oldNames"), to = texts(of.fields.at("newNames"));
       if (from.size() != to.size())
         refuse("a renaming is damaged", "as many old as new names", "other numbers");
+      std::map<std::string, std::string> new_names;
       for (std::size_t i = 0; i < from.size(); ++i) {
-        if (std::ranges::count(names_, to[i]) > 0) refuse("a new name is in use", "another name", to[i]);
-        std::ranges::replace(names_, from[i], to[i]);
+        if (!known_.insert(to[i]).second) refuse("a new name is in use", "another name", to[i]);
+        if (!new_names.try_emplace(from[i], to[i]).second)
+          refuse("a column is renamed twice in one step", "one new name", from[i]);
+        known_.erase(from[i]);
         changed_.insert(to[i]);
         result_.steps.push_back(pipeline::rename{.from = from[i], .to = to[i]});
       }
+      for (std::string& name : names_)
+        if (auto const found = new_names.find(name); found != new_names.end()) name = found->second;
     } else if (kind == "DuplicateColumnsTransform") {
       std::vector<std::string> const from = columns(of, "columnsToDuplicate"),
                                      to = texts(of.fields.at("newColumnNames"));
       if (from.size() != to.size())
         refuse("a duplication is damaged", "as many columns as names", "other numbers");
-      std::vector<std::string> names = names_;
+      std::multimap<std::string, std::string> copies;
+      std::vector<std::string> const before = names_;
       for (std::size_t i = 0; i < from.size(); ++i) {
-        if (std::ranges::count(names, to[i]) > 0) refuse("a new name is in use", "another name", to[i]);
-        names.insert(std::ranges::find(names, from[i]) + 1, to[i]);
+        if (known_.contains(to[i])) refuse("a new name is in use", "another name", to[i]);
+        copies.emplace(from[i], to[i]);
         derive(to[i], quoted(from[i]));
+      }
+      std::vector<std::string> names;
+      for (std::string const& name : before) {
+        names.push_back(name);
+        auto [first, last] = copies.equal_range(name);
+        while (last != first) names.push_back((--last)->second);
       }
       keep(std::move(names));
     } else if (kind == "StringToCategoricalTransform") {
@@ -362,12 +390,16 @@ class transform_process {
       changed_.insert(indicators.back());
     }
     names_.insert(names_.erase(position), indicators.begin(), indicators.end());
+    known_.erase(name);
+    known_.insert(indicators.begin(), indicators.end());
     result_.steps.push_back(pipeline::one_hot{.columns = {name}});
   }
 
   transform_pipeline result_{};
   std::string where_{};
   std::vector<std::string> names_{};                                 // the columns after the steps so far
+  std::set<std::string> known_{};                                    // the same names
+  std::size_t kept_ = 0;                                             // names in all steps `keep`
   std::set<std::string, std::less<>> changed_{};                     // columns that differ from the schema
   std::map<std::string, std::string, std::less<>> one_hot_names_{};  // DataVec's names, and Cohort's
 };
