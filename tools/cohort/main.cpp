@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/version.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -77,6 +78,8 @@ int main(int argc, char** argv) {
 #ifdef COHORT_PROGRAM_WITH_MPI
   continue_with_mpi(argv);
 #endif
+  // A parent that ignores SIGCHLD passes this on, and the exit statuses of started processes would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
   std::string_view const word = argc > 1 ? argv[1] : "";
   if (word == "--help" || word == "-h") return print_help(), 0;
   if (word == "--version") {
