@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the files of a release in build/release-VERSION: the sources, the Debian packages, the notes, and SHA256SUMS.
-# docs/releasing.md describes the steps.
+# Makes the files of a release in build/release-VERSION: the sources, the Debian packages, the notes, and
+# SHA256SUMS. docs/releasing.md describes the steps.
 #
 #   bash cmake/packages/release.sh [DEB...]
 #

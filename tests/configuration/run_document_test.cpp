@@ -411,6 +411,9 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
       "continues the model's training, got false");
   EXPECT_EQ(problem("ranks", R"({"communicator": "self", "count": 2})"),
             "a document does not describe a run (ranks.count): expected 1 with communicator self, got 2");
+  EXPECT_EQ(problem("output.tokens", "t"),
+            "a document does not describe a run (output.tokens): expected no file, because only a text has "
+            "tokens, got t");
   EXPECT_EQ(problem("training.workers", "0"),
             "a document does not describe a run (training.workers): expected at least 1, or training.tune: "
             "true to choose the number, got 0");
@@ -429,7 +432,7 @@ TEST(run_document, refuses_remote_paths_that_are_not_files_to_read) {
   std::string const written =
       "): expected a path of this host; copy the file to the remote system after the run, got s3://b/a";
   for (char const* const field :
-       {"model", "onnx", "predictions", "checkpoints", "report", "tensorboard", "html_report"})
+       {"model", "onnx", "tokens", "predictions", "checkpoints", "report", "tensorboard", "html_report"})
     EXPECT_EQ(problem(std::string("output.") + field, "s3://b/a"), begin + "output." + field + written);
   std::string const folder =
       "): expected a folder of this host; only files can be remote, such as records of its contents, got "
@@ -1306,6 +1309,7 @@ struct chance {
     run.evaluation = {.batch = 1 + below(999), .top = 1 + below(5), .readers = 1 + below(5)};
     run.output = {.model = text(),
                   .onnx = text(),
+                  .tokens = text(),
                   .predictions = text(),
                   .checkpoints = text(),
                   .checkpoint_every = below(99),

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the installs other than the Debian packages: builds and runs a program with FetchContent, with the Conan
-# package of the recipe, and with the vcpkg port.
+# Checks the installs other than the Debian packages: builds and runs a program with FetchContent, with the
+# Conan package of the recipe, and with the vcpkg port.
 #
-#   bash tests/install/other_installs.sh [fetch_content] [conan] [vcpkg]    # without a name: all that this machine has
+#   bash tests/install/other_installs.sh [fetch_content] [conan] [vcpkg]    # without a name: all that this
+# machine has
 #
-# The sources are those of HEAD. Conan is installed from PyPI into a temporary folder, and uses the libraries of the
-# system. vcpkg must be installed. Prints one line for each step, and fails at the first wrong result.
+# The sources are those of HEAD. Conan is installed from PyPI into a temporary folder, and uses the libraries
+# of the system. vcpkg must be installed. Prints one line for each step, and fails at the first wrong result.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 folder=$(mktemp -d)

@@ -508,8 +508,8 @@ class run {
         "exec 3<&0\n"
         "sh -c 'program=$$ shell=$1 secret=$2; shift 2\n"
         "send() { kill -s \"$1\" -- -$program || kill -s \"$1\" $program; }\n"
-        // The program starts after the reader of signals has set its traps and closed its output: a SIGTERM to
-        // this group would otherwise end the reader, but not the program.
+        // The program starts after the reader of signals has set its traps and closed its output: a SIGTERM
+        // to this group would otherwise end the reader, but not the program.
         ": \"$( (trap \"\" HUP INT TERM; exec >/dev/null\n"
         "while read -r name; do send \"$name\"; done\n"
         "[ -z \"$secret\" ] || rm -f \"$secret\"\n"

@@ -171,8 +171,8 @@ class folder_lock {
   int descriptor_;
 };
 
-/// Returns the number of a name in a report: a field, a metric of the restored parameters, or the last value of a
-/// series in its history.
+/// Returns the number of a name in a report: a field, a metric of the restored parameters, or the last value
+/// of a series in its history.
 ///
 /// Errors    usage_error, with the names of the report, if it has no such number. Returns nullopt for an
 ///           undefined number.

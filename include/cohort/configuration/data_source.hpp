@@ -182,8 +182,8 @@ struct number_content {
   double scale = 1;
 };
 
-/// Records that contain a WAV file and its class number (webdataset). `sound`, `label`: names of fields, as in
-/// sound_fields. `settings`: labels, keyed and max_file_bytes have no field.
+/// Records that contain a WAV file and its class number (webdataset). `sound`, `label`: names of fields, as
+/// in sound_fields. `settings`: labels, keyed and max_file_bytes have no field.
 struct sound_content {
   std::string sound = audio::sound_fields().sound;
   std::string label = audio::sound_fields().label;

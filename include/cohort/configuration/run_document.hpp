@@ -31,7 +31,8 @@ struct import_input {
 
 /// A network in a file of another library.
 struct import_source {
-  /// The file: its name ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or it is a zip file of Deeplearning4j.
+  /// The file: its name ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or it is a zip file of
+  /// Deeplearning4j.
   std::string file{};
   /// The .caffemodel of a .prototxt; empty: initial parameters.
   std::string weights{};
@@ -99,6 +100,7 @@ struct class_weights {
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
   std::string onnx{};                 ///< the trained network as an ONNX file
+  std::string tokens{};               ///< the tokens of a text, for text_source::tokens of other documents
   std::string predictions{};          ///< outputs for the test set, a file that ends in .csv or .npy
   std::string checkpoints{};          ///< folder of the checkpoints
   std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when a signal stops the run

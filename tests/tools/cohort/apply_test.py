@@ -126,7 +126,7 @@ class applied_models(unittest.TestCase):
         self.run_it("evaluate", text, "--model", "t.safetensors")
         self.assertEqual(self.refused("evaluate", text, "--model", "t.safetensors", "--set", "training.sharding=local"),
                          "cohort evaluate: training.sharding: expected global for a text, whose tokens come from one file, got local; use "
-                         "table, idx, images, series or records")
+                         "table, idx, images, audio, series or records")
         for command in (("evaluate",), ("predict", "--output", "x.npy")):
             refused = self.refused(*command, text, "--model", "t.safetensors", "--set", "data.text.tokens=characters", status=1)
             self.assertRegex(refused, rf"^cohort {command[0]}: the tokens of a text .*, got tokens that are learned from the file$")

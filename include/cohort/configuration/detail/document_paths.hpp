@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The paths in a run document.
-#include <cohort/configuration/run_document.hpp>
+#include <cohort/configuration/data_source.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <variant>
 
 namespace cohort::detail {
 
@@ -62,9 +62,9 @@ struct data_paths {
   }
 };
 
-/// Calls visit(kind, field, path) for each path of a document that is set.
-template <class Visit>
-void for_each_path(run_document& run, Visit const& visit) {
+/// Calls visit(kind, field, path) for each path of a run_document that is set.
+template <class Document, class Visit>
+void for_each_path(Document& run, Visit const& visit) {
   data_paths<Visit> const paths{visit};
   std::visit(paths, run.data);
   paths.file("network.model", run.network.model);
@@ -75,12 +75,13 @@ void for_each_path(run_document& run, Visit const& visit) {
     paths.file("network.import.weights", run.network.imported->weights);
   }
   paths.folder("remote.folder", run.remote.folder);
-  output_settings& output = run.output;
+  auto& output = run.output;
   auto const written = [&](char const* field, std::string& path) {
     if (!path.empty()) visit(path_kind::written, field, path);
   };
   written("output.model", output.model);
   written("output.onnx", output.onnx);
+  written("output.tokens", output.tokens);
   written("output.predictions", output.predictions);
   written("output.checkpoints", output.checkpoints);
   written("output.report", output.report);

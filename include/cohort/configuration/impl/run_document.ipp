@@ -341,6 +341,7 @@ template <class Visitor>
 void field_table(Visitor& v, output_settings& s) {
   v.field("model", s.model, text_codec{});
   v.field("onnx", s.onnx, text_codec{});
+  v.field("tokens", s.tokens, text_codec{});
   v.field("predictions", s.predictions, text_codec{});
   v.field("checkpoints", s.checkpoints, text_codec{});
   v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
@@ -584,6 +585,8 @@ inline void check_fields(run_document const& run) {
   if (!run.output.predictions.empty() && images.skips)
     refuse_field("output.predictions", "no file, because damaged examples that are skipped have no outputs",
                  run.output.predictions);
+  if (!run.output.tokens.empty() && !std::holds_alternative<text_source>(run.data))
+    refuse_field("output.tokens", "no file, because only a text has tokens", run.output.tokens);
   if (std::string const& path = run.output.predictions;
       !path.empty() && !path.ends_with(".csv") && !path.ends_with(".npy"))
     refuse_field("output.predictions", "a file that ends in .csv or .npy", path);

@@ -19,8 +19,8 @@ struct import_names {
   std::string loss = "network.import.loss";
 };
 
-/// A network of another library, as a run of the backend `reference` with the file's parameters, normalisation
-/// and, if requested, optimizers' state.
+/// A network of another library, as a run of the backend `reference` with the file's parameters,
+/// normalisation and, if requested, optimizers' state.
 struct imported_network {
   training run;
   std::vector<std::string> inputs{};   ///< names in the file
@@ -28,7 +28,8 @@ struct imported_network {
   std::vector<std::string> frozen{};   ///< layers that the file does not train, such as constants of ONNX
 };
 
-/// Settings of import_network. `initial`: seed and initialisers of parameters for which the file has no values.
+/// Settings of import_network. `initial`: seed and initialisers of parameters for which the file has no
+/// values.
 struct import_settings {
   bool optimizer_state = false;  ///< also reads the state of the optimizers, which Deeplearning4j stores
   training_settings initial{};

@@ -252,10 +252,19 @@ data_sets load_source(table_source const& from, table_preparation const& learned
                  .pipeline = pipeline,
                  .encoder = encoder,
                  .notices = std::move(notices)};
-  if (parts)
-    sets.test = encoder.examples(prepared(parts->held_out, from.file));
-  else if (!from.test_file.empty())
-    sets.test = encoder.examples(prepared(read(from.test_file), from.test_file));
+  try {
+    if (parts)
+      sets.test = encoder.examples(prepared(parts->held_out, from.file));
+    else if (!from.test_file.empty())
+      sets.test = encoder.examples(prepared(read(from.test_file), from.test_file));
+  } catch (data_error const& problem) {
+    if (sets.notices.empty()) throw;
+    refusal const& why = problem.why();  // a notice about a column of the training set is often the cause
+    throw data_error({.what = why.what,
+                      .where = why.where,
+                      .expected = why.expected,
+                      .got = {why.got, "; ", sets.notices[0]}});
+  }
   if (pipeline) sets.rows = std::move(report);
   if (!from.weight.empty()) sets.train = weighted(sets.train, training, from);
   return sets;
@@ -293,7 +302,7 @@ data_sets load_source(text_source const& from, std::uint64_t seed) {
   crop_settings crops{.length = from.length,
                       .vocabulary = from.vocabulary > 0 ? from.vocabulary : tokens.size(),
                       .seed = seed};
-  data_sets sets{.train = token_crops(all.part(0, cut), crops), .where = from.file};
+  data_sets sets{.train = token_crops(all.part(0, cut), crops), .where = from.file, .tokens = tokens};
   crops.fixed = true;
   if (from.test_fraction > 0) sets.test = token_crops(all.part(cut, all.size()), crops);
   return sets;
@@ -477,7 +486,7 @@ void require_equal_preparation(run_document const& run) {
     throw usage_error(
         "training.sharding: expected global for a text, whose tokens come from one file, got local; use "
         "table, "
-        "idx, images, series or records");
+        "idx, images, audio, series or records");
 }
 
 communicator* shards_of(run_document const& run, communicator& world) {
@@ -498,7 +507,9 @@ void require_known_tokens(data_source const& from) {
   if (learns)
     throw setting_error({.what = "the tokens of a text to which a model is applied must be known",
                          .where = "data.text.tokens",
-                         .expected = "bytes, gpt2 or saved",
+                         .expected =
+                             "bytes, gpt2, or file with the tokens that output.tokens of the training "
+                             "has written",
                          .got = "tokens that are learned from the file"});
 }
 

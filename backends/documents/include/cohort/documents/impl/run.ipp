@@ -48,8 +48,8 @@ void write_number(io::json_writer& out, double value) {
   value == value ? out.value(value) : out.value(nullptr);
 }
 
-/// Metrics of the test set for the parameters that early stopping has restored. `epoch`: of these parameters, from
-/// 1; 0: none were restored.
+/// Metrics of the test set for the parameters that early stopping has restored. `epoch`: of these parameters,
+/// from 1; 0: none were restored.
 struct restored_metrics {
   std::int64_t epoch = 0;
   std::vector<metric_value> values{};
@@ -307,6 +307,7 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
     print(reads, settings.output);
   }
   if (!run.output.model.empty()) trained.save(run.output.model, true);
+  if (prints && !run.output.tokens.empty()) data.tokens->save(run.output.tokens);
   if (settings.finish) settings.finish(trained);
   if (prints && !run.output.report.empty())
     io::write_file(run.output.report, json_report(run, trained, result.fitted, result.test, totals,
