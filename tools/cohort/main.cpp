@@ -37,7 +37,7 @@ constexpr subcommand subcommands[]{
     {"features", "writes the outputs of inner layers of a model", cohort_program::features_command},
     {"describe", "prints the network of a document or model, and the memory of its training",
      cohort_program::describe_command},
-    {"import", "writes a model of ONNX or Keras as a model file", cohort_program::import_command},
+    {"import", "writes a model of ONNX, Keras, Caffe or Deeplearning4j as a model file", cohort_program::import_command},
     {"export", "writes a model as ONNX, safetensors or .npz", cohort_program::export_command},
     {"run", "starts the ranks of a program on this host or, by ssh, on several", cohort_program::run_command},
     {"data", "indexes, shows, verifies, converts and packs files of data", cohort_program::data_command},
