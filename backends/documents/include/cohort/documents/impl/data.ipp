@@ -449,6 +449,14 @@ data_sets load_table_to_apply(table_source const& from, table_preparation const&
     prepared = learned.pipeline->apply(rows, {.bad = from.bad}, &report.emplace());
     if (report->kept() == 0 && report->skipped > 0) refuse_skipped(*report, from.file);
   }
+  if (!learned.encoder)
+    for (std::string const& name : inputs_of(from.encode, prepared))
+      if (prepared.has(name) && prepared.has_texts(name))
+        throw setting_error(
+            {.what = "an input column contains texts, but the model contains no encoder of tables",
+             .where = "data.table.inputs",
+             .expected = "columns of numbers, or a model that was trained on a table",
+             .got = name});
   dataset const examples = learned.encoder ? learned.encoder->inputs(prepared)
                                            : prepared.examples({.inputs = inputs_of(from.encode, prepared)});
   std::vector<std::int64_t> numbers;

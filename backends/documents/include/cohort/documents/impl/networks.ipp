@@ -70,7 +70,8 @@ imported_model read_model(import_source const& from, import_settings const& sett
 #endif
   }
   if (is_caffe) return import_caffe(path, from.weights, {.inputs = std::move(inputs)}).model;
-  if (io::size_of_file(path) && is_zip(path))
+  bool const is_named_zip = path.ends_with(".zip") || path.ends_with(".bin");
+  if ((is_named_zip || io::size_of_file(path)) && is_zip(path))
     return import_deeplearning4j(path, gzip::inflate,
                                  {.inputs = std::move(inputs), .optimizer = settings.optimizer_state});
   refuse_import(settings.names.file,
