@@ -307,7 +307,7 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
     print(reads, settings.output);
   }
   if (!run.output.model.empty()) trained.save(run.output.model, true);
-  if (prints && !run.output.tokens.empty()) data.tokens->save(run.output.tokens);
+  if (prints && data.tokens && !run.output.tokens.empty()) data.tokens->save(run.output.tokens);
   if (settings.finish) settings.finish(trained);
   if (prints && !run.output.report.empty())
     io::write_file(run.output.report, json_report(run, trained, result.fitted, result.test, totals,
