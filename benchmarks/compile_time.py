@@ -52,7 +52,7 @@ def configured(build):
     """Returns the compiler of a build, and flags: its include directories and the definitions common to all its sources."""
     path = pathlib.Path(build) / "compile_commands.json"
     if not path.exists():
-        raise failure(f"{path} is missing: configure with a preset, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        raise failure(f"{path} is missing: configure with a preset, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; tests read the build folder from COHORT_BUILD_DIR")
     compiler, definitions = None, None
     includes = [[f"-I{folder}"] for folder in (ROOT / "include", *sorted(ROOT.glob("backends/*/include")))]
     for entry in json.loads(path.read_text(encoding="utf-8")):

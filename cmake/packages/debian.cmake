@@ -68,7 +68,7 @@ pkg-config.")
 They are compiled with the headers of CUDA and cuDNN, whose libraries programs
 load when they run.")
   set(documents DEPENDS "${core}" "libcohort-zlib-dev (= ${PROJECT_VERSION})"
-    RECOMMENDS "libcohort-image-dev" "libcohort-onednn-dev" "libcohort-yaml-dev")
+    RECOMMENDS "libcohort-image-dev" "libcohort-keras-dev" "libcohort-onednn-dev" "libcohort-yaml-dev")
   set(documents_text "runs of documents: their data,
 ranks, training and reports.")
   set(image DEPENDS "${core}" "libcohort-zlib-dev (= ${PROJECT_VERSION})" "libturbojpeg0-dev" "libpng-dev (>= 1.6)")

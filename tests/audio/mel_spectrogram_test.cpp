@@ -76,15 +76,15 @@ TEST(mel_spectrogram, refuses_invalid_settings_and_sizes) {
   auto const refusal_of = [](mel_settings const& how) {
     return refused<cohort::setting_error>([&] { mel_spectrogram{how}; });
   };
-  expect_parts(refusal_of({.rate = 0}), {"(rate)", "at least 1 Hz, got 0"});
-  expect_parts(refusal_of({.window = 401}), {"(window)", "an even number", "got 401"});
-  expect_parts(refusal_of({.window = 131'072}), {"(window)", "up to 65536"});
-  expect_parts(refusal_of({.hop = 0}), {"(hop)", "got 0"});
-  expect_parts(refusal_of({.bands = 401}), {"(bands)", "got 401"});
-  expect_parts(refusal_of({.low = 8000}), {"(low)", "got 8000"});
-  expect_parts(refusal_of({.low = 100, .high = 100}), {"(high)", "got 100"});
-  expect_parts(refusal_of({.high = 8001}), {"(high)", "got 8001"});
-  expect_parts(refusal_of({.floor = 0}), {"(floor)", "got 0"});
+  expect_parts(refusal_of({.rate = 0}), {"(mel_settings::rate)", "at least 1 Hz, got 0"});
+  expect_parts(refusal_of({.window = 401}), {"(mel_settings::window)", "an even number", "got 401"});
+  expect_parts(refusal_of({.window = 131'072}), {"(mel_settings::window)", "up to 65536"});
+  expect_parts(refusal_of({.hop = 0}), {"(mel_settings::hop)", "got 0"});
+  expect_parts(refusal_of({.bands = 401}), {"(mel_settings::bands)", "got 401"});
+  expect_parts(refusal_of({.low = 8000}), {"(mel_settings::low)", "got 8000"});
+  expect_parts(refusal_of({.low = 100, .high = 100}), {"(mel_settings::high)", "got 100"});
+  expect_parts(refusal_of({.high = 8001}), {"(mel_settings::high)", "got 8001"});
+  expect_parts(refusal_of({.floor = 0}), {"(mel_settings::floor)", "got 0"});
   expect_parts(refusal_of({.window = 64, .bands = 40}),
                {"contains no frequency", "band 0", "40 bands, a window of 64"});
   mel_spectrogram const reflected({.edges = cohort::audio::padding::reflect});

@@ -234,7 +234,7 @@ layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: '
   EXPECT_EQ(weights.penalty.l2, 0.01);
   EXPECT_EQ(bias.rule, optimizer_rule(sgd{.learning_rate = 0.2}));
   EXPECT_EQ(bias.penalty.l2, 0);
-  EXPECT_NE(refused(text).find("import_caffe(path, {.inputs = {{\"data\", {3, 224, 224}}}})"),
+  EXPECT_NE(refused(text).find("set caffe_import_settings::inputs (cohort import: --input)"),
             std::string::npos);
   EXPECT_NE(refusal_of<setting_error>([&] {
               imported(text, {.inputs = {{"dat", {1}}}});

@@ -362,9 +362,30 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
     return refusal_of<setting_error>([&] { run.check(); });
   };
   EXPECT_EQ(problem("network.model", "a.safetensors"),
-            "a document does not describe a run (network): expected either layers or a model, got both");
-  EXPECT_EQ(problem("network.layers", "null"),
-            "a document does not describe a run (network): expected either layers or a model, got none");
+            "a document does not describe a run (network): expected one of layers, model and import, got 2");
+  EXPECT_EQ(
+      problem("network.layers", "null"),
+      "a document does not describe a run (network): expected one of layers, model and import, got none");
+  EXPECT_EQ(
+      problem("network", R"({"layers": null, "import": {}})"),
+      "a document does not describe a run (network.import.file): expected a file of another library, got "
+      "none");
+  EXPECT_EQ(
+      problem("network", R"({"layers": null, "import": {"file": "a.onnx"}, "parameters": false})"),
+      "a document does not describe a run (network.parameters): expected true, because an imported network "
+      "begins with the file's parameters, got false");
+  EXPECT_EQ(
+      problem("data", R"({"table": {"file": "a", "target": "t", "weight": "t"}})"),
+      "a document does not describe a run (data.table.weight): expected a column that is neither the target "
+      "nor an input, got t");
+  EXPECT_EQ(
+      problem("data", R"({"table": {"file": "a", "target": "t", "inputs": ["w"], "weight": "w"}})"),
+      "a document does not describe a run (data.table.weight): expected a column that is neither the target "
+      "nor an input, got w");
+  EXPECT_EQ(
+      problem("data", "audio"),
+      "a document does not describe a run (data.audio.folder): expected a folder with one folder of WAV "
+      "files per class, got none");
   EXPECT_EQ(problem("data", "table"),
             "a document does not describe a run (data.table.file): expected a file with a table, got none");
   EXPECT_EQ(
@@ -390,11 +411,38 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
       "continues the model's training, got false");
   EXPECT_EQ(problem("ranks", R"({"communicator": "self", "count": 2})"),
             "a document does not describe a run (ranks.count): expected 1 with communicator self, got 2");
+  EXPECT_EQ(problem("output.tokens", "t"),
+            "a document does not describe a run (output.tokens): expected no file, because only a text has "
+            "tokens, got t");
   EXPECT_EQ(problem("training.workers", "0"),
             "a document does not describe a run (training.workers): expected at least 1, or training.tune: "
             "true to choose the number, got 0");
   EXPECT_EQ(problem("data", R"({"images": {"folder": "a", "channels": 2}})"),
             "a document does not describe a run (data.images.channels): expected 1 or 3, got 2");
+}
+
+TEST(run_document, refuses_remote_paths_that_are_not_files_to_read) {
+  auto const problem = [](std::string_view path, std::string_view value) {
+    run_document run = run_document::from_json(lenet_text);
+    run.set(path, value, "--set");
+    run.origins.clear();
+    return refusal_of<setting_error>([&] { run.check(); });
+  };
+  std::string const begin = "a document does not describe a run (";
+  std::string const written =
+      "): expected a path of this host; copy the file to the remote system after the run, got s3://b/a";
+  for (char const* const field :
+       {"model", "onnx", "tokens", "predictions", "checkpoints", "report", "tensorboard", "html_report"})
+    EXPECT_EQ(problem(std::string("output.") + field, "s3://b/a"), begin + "output." + field + written);
+  std::string const folder =
+      "): expected a folder of this host; only files can be remote, such as records of its contents, got "
+      "s3://b";
+  EXPECT_EQ(problem("data.mnist.folder", "s3://b"), begin + "data.mnist.folder" + folder);
+  EXPECT_EQ(problem("data.images.folder", "s3://b"), begin + "data.images.folder" + folder);
+  EXPECT_EQ(problem("data.audio.folder", "s3://b"), begin + "data.audio.folder" + folder);
+  EXPECT_EQ(problem("remote.folder", "s3://b"), begin + "remote.folder" + folder);
+  EXPECT_EQ(problem("data", R"({"table": {"file": "hdfs://h/a.csv", "target": "t"}})"), "");
+  EXPECT_EQ(problem("data.images.folder", "a/b://c"), "");  // "a/b" is no scheme
 }
 
 TEST(run_document, refuses_split_settings_beside_a_separate_test_set) {
@@ -800,12 +848,21 @@ TEST(run_document, has_a_field_for_every_member_of_the_settings) {
   int const options = members_of<image_options>() - 1 + members_of<image_options::changes>();
   EXPECT_EQ(data("images"), members_of<images_source>() - 1 + options);
   EXPECT_EQ(data("records"), members_of<records_source>());
+  // labels, keyed and max_file_bytes have no field; spectrogram is no object.
+  int const sounds = members_of<audio::sound_settings>() - 4 + members_of<audio::mel_settings>();
+  EXPECT_EQ(data("audio"), members_of<audio_source>() - 1 + sounds);
+  run.set("data", "records", "");
   auto const content = [&](std::string_view name) {
     run.set("data.records.content", name, "");
     return size_at(to_json(run), {"data", "records", "content", name});
   };
   EXPECT_EQ(content("images"), members_of<image_content>() - 1 + options);
   EXPECT_EQ(content("numbers"), members_of<number_content>());
+  EXPECT_EQ(content("sounds"), members_of<sound_content>() - 1 + sounds);
+  run.set("network.import.inputs", R"([{"name": "x", "extents": [3]}])", "");
+  std::string const imported = to_json(run);
+  EXPECT_EQ(size_at(imported, {"network", "import"}), members_of<import_source>());
+  EXPECT_EQ(size_at(imported, {"remote"}), members_of<remote_settings>());
 }
 
 TEST(run_document, lists_every_member_in_field_tables) {
@@ -1045,6 +1102,20 @@ struct chance {
             .apply_exif_orientation = coin()};
   }
 
+  audio::sound_settings sounds() {
+    return {.seconds = share(),
+            .spectrogram = {.rate = 1 + below(9),
+                            .window = 1 + below(9),
+                            .hop = 1 + below(9),
+                            .bands = 1 + below(9),
+                            .low = share(),
+                            .high = share(),
+                            .scale = of({audio::mel_scale::slaney, audio::mel_scale::htk}),
+                            .unit_area = coin(),
+                            .edges = of({audio::padding::zeros, audio::padding::reflect}),
+                            .floor = share()}};
+  }
+
   run_document document() {
     run_document run;
     if (coin())
@@ -1055,7 +1126,13 @@ struct chance {
                      .names = text()};
     else
       run.network = {.model = text(), .parameters = coin(), .optimizer_state = coin()};
-    switch (below(8)) {
+    if (coin())
+      run.network.imported = import_source{.file = text(),
+                                           .weights = text(),
+                                           .inputs = {{text(), {1 + below(9), 1 + below(9)}}},
+                                           .loss = text()};
+    run.remote = {texts(), text(), std::chrono::milliseconds(1 + below(99'999))};
+    switch (below(9)) {
       case 0:
         run.data = digits_source{1 + below(99), 1 + below(99), engine()};
         break;
@@ -1076,7 +1153,8 @@ struct chance {
                        of({imputation::refuse, imputation::median, imputation::constant}), -real()},
             .format = table(),
             .transform = maybe([&] { return pipeline_of_steps(); }),
-            .bad = of({bad_record::stop, bad_record::skip})};
+            .bad = of({bad_record::stop, bad_record::skip}),
+            .weight = text()};
         break;
       case 4: {
         text_source made{
@@ -1116,6 +1194,14 @@ struct chance {
                                  .words = text(),
                                  .options = images()};
         break;
+      case 7:
+        run.data = audio_source{.folder = text(),
+                                .test_folder = text(),
+                                .test_fraction = share(),
+                                .split_seed = engine(),
+                                .bad = of({bad_record::stop, bad_record::skip}),
+                                .settings = sounds()};
+        break;
       default: {
         using kind = records_source::kind;
         records_source made{.format = of({kind::webdataset, kind::tfrecord, kind::lmdb, kind::sequence_file}),
@@ -1123,8 +1209,11 @@ struct chance {
                             .test_files = texts(),
                             .words = text(),
                             .cache = text(),
-                            .bad = of({bad_record::stop, bad_record::skip})};
+                            .bad = of({bad_record::stop, bad_record::skip}),
+                            .weight = text()};
         if (coin())
+          made.content = sound_content{.sound = text(), .label = text(), .settings = sounds()};
+        else if (coin())
           made.content = image_content{.image = texts(), .label = text(), .options = images()};
         else
           made.content = number_content{.extents = {1 + below(9), 1 + below(9)},
@@ -1220,6 +1309,7 @@ struct chance {
     run.evaluation = {.batch = 1 + below(999), .top = 1 + below(5), .readers = 1 + below(5)};
     run.output = {.model = text(),
                   .onnx = text(),
+                  .tokens = text(),
                   .predictions = text(),
                   .checkpoints = text(),
                   .checkpoint_every = below(99),

@@ -237,7 +237,7 @@ TEST(import_onnx, reports_the_refused_node_and_a_remedy) {
   EXPECT_EQ(refused(model_of({-1}, {op("Relu", {"x"}, {"y"})})),
             message_at(", input 0 \"x\"", "an extent of the input is known at run time only",
                        "a number of at least 1 for each extent but the batch", "-1 at axis 1",
-                       "name them: import_onnx(path, {.inputs = {{\"x\", {3, 224, 224}}}})"));
+                       "set onnx_import_settings::inputs (cohort import: --input)"));
   EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"y"}), op("Tanh", {"x"}, {"y"})})),
             message(1, "y", "Tanh", "the value \"y\" is computed a second time", "one node", "two", check));
   EXPECT_EQ(refused(model_of({3, 5, 5}, {op("Conv", {"x", "w"}, {"y"})},

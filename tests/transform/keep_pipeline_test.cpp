@@ -120,6 +120,28 @@ TEST(keep_pipeline, predict_refuses_rows_that_a_filter_removes) {
   }
 }
 
+TEST(keep_pipeline, predict_names_the_target_that_a_filter_reads_if_the_rows_lack_it) {
+  transform_pipeline const how{.schema = {{{.name = "x"}, {.name = "kind", .optional = true}}},
+                               .steps = {pipeline::filter{"kind >= 0"}}};
+  fitted_pipeline const fitted(how,
+                               parse_table("x,kind\n1,0\n2,1\n3,-1\n", "rows.csv", format_of(how.schema)));
+  training run = trainer<narrow>(column);
+  keep(run, fitted);
+  run.keep(table_encoder(fitted.apply(parse_table("x,kind\n1,0\n2,1\n", "rows.csv", format_of(how.schema))),
+                         {.target = "kind"}));
+  data_table const rows = parse_table("x\n1\n", "new.csv", format_of(how.schema));
+  try {
+    run.predict(rows);
+    FAIL() << "the row was removed";
+  } catch (data_error const& refusal) {
+    EXPECT_NE(std::string(refusal.what())
+                  .find("a pipeline whose filters do not read \"kind\", which these rows "
+                        "lack: select the training rows by data_table::select instead"),
+              std::string::npos)
+        << refusal.what();
+  }
+}
+
 TEST(keep_pipeline, a_program_without_the_component_saves_models_but_refuses_raw_rows) {
   scratch_folder const folder;
   training run = trainer<narrow>(column);

@@ -99,19 +99,23 @@ int apply_model(int count, char** words, char const* help, bool needs_layers) {
              if (call.has("--key") && !std::holds_alternative<cohort::table_source>(run.data))
                throw usage_error(
                    "--key: expected data.table, because only tables have columns, got other data");
+             run_document local;
              return documents::run_on_ranks(
-                 run,
-                 {.begin =
-                      [&](cohort::communicator const& world) {
-                        if (world.rank() == 0) documents::require_writable({{output, "--output"}});
-                      },
-                  .load =
-                      [&](cohort::communicator&) {
-                        return documents::load_to_apply(
-                            run.data, documents::preparation_in(run.network.model), call.value("--key"));
-                      },
-                  .run_rank = [&](cohort::communicator& world,
-                                  data_sets const& data) { return write_outputs(call, run, world, data); }});
+                 run, {.begin =
+                           [&](cohort::communicator const& world) {
+                             if (world.rank() == 0) documents::require_writable({{output, "--output"}});
+                           },
+                       .load =
+                           [&](cohort::communicator&) {
+                             local = documents::with_local_files(run);
+                             return documents::load_to_apply(local.data,
+                                                             documents::preparation_in(local.network.model),
+                                                             call.value("--key"));
+                           },
+                       .run_rank =
+                           [&](cohort::communicator& world, data_sets const& data) {
+                             return write_outputs(call, local, world, data);
+                           }});
            },
        .phrases = {{".resume = false", "the flag --restart"}}});
 }

@@ -29,9 +29,9 @@ memory that its training will need on a rank; for a model, what the model file c
 )";
 
 int describe_rank(run_document const& run, cohort::communicator& world, data_sets const& data) {
-  cohort::graph net =
-      run.network.layers ? *run.network.layers : cohort::model_file::open(run.network.model).network();
-  cohort::training training = cohort::documents::make_training(run, std::move(net), world);
+  cohort::documents::network_start from = cohort::documents::read_network(run);
+  cohort::training training = cohort::documents::make_training(
+      cohort::documents::with_frozen_layers(run, from.frozen), std::move(from.net), world);
   cohort::run_memory const memory = training.memory_of(data.train, run.fit);
   if (world.rank() == 0)
     std::printf("%s%s\n", summary(training.network()).c_str(),
@@ -63,6 +63,7 @@ int describe_model(std::string const& path) {
 }  // namespace
 
 int cohort_program::describe_command(int count, char** words) {
+  run_document local;
   std::string_view const file = count == 2 ? words[1] : "";
   bool const is_model = !file.empty() && !file.starts_with("-") && !is_document(file);
   if (is_model) return guarded(words[0], [&] { return describe_model(std::string(file)); });
@@ -70,8 +71,12 @@ int cohort_program::describe_command(int count, char** words) {
       count, words,
       {.help = help, .work = [&](document_call const&, run_document const& run) {
          return cohort::documents::run_on_ranks(
-             run, {.load = [&](cohort::communicator&) { return cohort::documents::load(run); },
+             run, {.load =
+                       [&](cohort::communicator&) {
+                         local = cohort::documents::with_local_files(run);
+                         return cohort::documents::load(local);
+                       },
                    .run_rank = [&](cohort::communicator& world,
-                                   data_sets const& data) { return describe_rank(run, world, data); }});
+                                   data_sets const& data) { return describe_rank(local, world, data); }});
        }});
 }

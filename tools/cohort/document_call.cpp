@@ -116,7 +116,8 @@ void require_other_file(std::string const& flag, std::string const& written,
 
 void require_model(cohort::run_document const& run) {
   if (run.network.model.empty())
-    throw usage_error("--model: expected a model file, got none; output.model of a training writes one");
+    throw usage_error(
+        "--model: expected a model file, got none; output.model of a training, and cohort import, write one");
 }
 
 command_words::command_words(int count, char** words, std::vector<command_flag> const& flags) {
@@ -181,6 +182,7 @@ cohort::run_document document_call::document(cohort::run_document run, std::stri
   set(assignments_of_environment());
   if (has("--model")) {
     run.network.layers.reset();
+    run.network.imported.reset();
     run.network.model = value("--model");
     run.network.parameters = true;
     run.network.weights.clear();  // initial parameters of the layers

@@ -3,6 +3,8 @@
 #include <cohort/documents.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
+#include <cstdint>
+#include <span>
 #include <string>
 #include "commands.hpp"
 #include "document_call.hpp"
@@ -35,6 +37,8 @@ int evaluate_rank(run_document const& run, std::string const& report_file, cohor
   settings.sharding = run.fit.sharding;
   documents::test_report const results = documents::evaluate(model, *data.test, settings);
   documents::read_counts const reads = count_reads(data, world);
+  auto examples = static_cast<std::uint64_t>(data.test->size());
+  if (run.fit.sharding == cohort::sharding::local) world.allreduce(std::span(&examples, 1));
   if (world.rank() != 0) return 0;
   documents::print_lines("\n" + results.text, output);
   output("checksum " + model.checksum());
@@ -43,7 +47,7 @@ int evaluate_rank(run_document const& run, std::string const& report_file, cohor
   cohort::io::json_writer out(2);
   out.begin_object();
   for (auto const& [name, value] : results.numbers) out.field(name, value);
-  out.field("examples", data.test->size()).field("ranks", world.size()).field("backend", model.backend());
+  out.field("examples", examples).field("ranks", world.size()).field("backend", model.backend());
   out.field("checksum", model.checksum());
   if (reads.skipped) out.field("skipped_records", *reads.skipped);
   if (data.rows) out.field("removed_rows", data.rows->removed).field("skipped_rows", data.rows->skipped);
@@ -65,6 +69,7 @@ int cohort_program::evaluate_command(int count, char** words) {
          std::string const report_file = call.value("--report");
          require_other_file("--report", report_file,
                             {call.file(), run.network.model, documents::file_of(run.data)});
+         run_document local;
          return documents::run_on_ranks(
              run, {.begin =
                        [&](cohort::communicator const& world) {
@@ -72,13 +77,14 @@ int cohort_program::evaluate_command(int count, char** words) {
                        },
                    .load =
                        [&](cohort::communicator& world) {
-                         return documents::load(run.data, run.training.seed,
-                                                documents::preparation_in(run.network.model),
-                                                documents::shards_of(run, world));
+                         local = documents::with_local_files(run);
+                         return documents::load(local.data, local.training.seed,
+                                                documents::preparation_in(local.network.model),
+                                                documents::shards_of(local, world));
                        },
                    .run_rank =
                        [&](cohort::communicator& world, data_sets const& data) {
-                         return evaluate_rank(run, report_file, world, data);
+                         return evaluate_rank(local, report_file, world, data);
                        }});
        }});
 }

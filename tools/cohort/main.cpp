@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/version.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +37,8 @@ constexpr subcommand subcommands[]{
     {"features", "writes the outputs of inner layers of a model", cohort_program::features_command},
     {"describe", "prints the network of a document or model, and the memory of its training",
      cohort_program::describe_command},
-    {"import", "writes a model of ONNX or Keras as a model file", cohort_program::import_command},
+    {"import", "writes a model of ONNX, Keras, Caffe or Deeplearning4j as a model file",
+     cohort_program::import_command},
     {"export", "writes a model as ONNX, safetensors or .npz", cohort_program::export_command},
     {"run", "starts the ranks of a program on this host or, by ssh, on several", cohort_program::run_command},
     {"data", "indexes, shows, verifies, converts and packs files of data", cohort_program::data_command},
@@ -77,6 +79,8 @@ int main(int argc, char** argv) {
 #ifdef COHORT_PROGRAM_WITH_MPI
   continue_with_mpi(argv);
 #endif
+  // A parent that ignores SIGCHLD passes this on, and the exit statuses of started processes would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
   std::string_view const word = argc > 1 ? argv[1] : "";
   if (word == "--help" || word == "-h") return print_help(), 0;
   if (word == "--version") {

@@ -508,7 +508,9 @@ class run {
         "exec 3<&0\n"
         "sh -c 'program=$$ shell=$1 secret=$2; shift 2\n"
         "send() { kill -s \"$1\" -- -$program || kill -s \"$1\" $program; }\n"
-        "(trap \"\" HUP INT TERM\n"
+        // The program starts after the reader of signals has set its traps and closed its output: a SIGTERM
+        // to this group would otherwise end the reader, but not the program.
+        ": \"$( (trap \"\" HUP INT TERM; exec >/dev/null\n"
         "while read -r name; do send \"$name\"; done\n"
         "[ -z \"$secret\" ] || rm -f \"$secret\"\n"
         "kill -0 $shell || exit\n"
@@ -516,7 +518,7 @@ class run {
         "while [ $n -lt "
         + std::to_string(patience.count())
         + " ] && kill -0 $shell; do sleep 1; n=$((n + 1)); done\n"
-          "kill -0 $shell && send KILL) <&3 2>/dev/null >/dev/null &\n"
+          "kill -0 $shell && send KILL) <&3 2>/dev/null & )\"\n"
           "exec 3<&-; exec \"$@\" < /dev/null' sh $$ \"$secret\""
         + words + "\nexit $?\n";
     return made;

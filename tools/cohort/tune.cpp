@@ -171,7 +171,8 @@ class folder_lock {
   int descriptor_;
 };
 
-/// Returns the last number of a name in a report: a field, or the last value of a series in its history.
+/// Returns the number of a name in a report: a field, a metric of the restored parameters, or the last value
+/// of a series in its history.
 ///
 /// Errors    usage_error, with the names of the report, if it has no such number. Returns nullopt for an
 ///           undefined number.
@@ -191,6 +192,9 @@ std::optional<double> metric_of(std::string const& report, std::string const& me
     if (field.key() == metric) return number_in(field);
     names.push_back(field.key());
   }
+  if (auto const restored = root.find("restored"))
+    for (auto const field : restored->items())
+      if (field.key() == metric && metric != "epoch") return number_in(field);
   if (auto const history = root.find("history"))
     for (auto const series : history->items()) {
       if (series.size() == 0) continue;

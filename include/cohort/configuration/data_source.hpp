@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/audio/audio_records.hpp>
+#include <cohort/audio/sound_settings.hpp>
 #include <cohort/configuration/detail/implementation.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
@@ -53,6 +55,7 @@ struct table_source {
   table_settings format{};
   std::optional<transform_pipeline> transform{};  ///< pipeline without group_by_key and windows
   bad_record bad = bad_record::stop;              ///< action for rows that do not match the schema
+  std::string weight{};  ///< column with the weights of the training examples; empty: equal weights
 };
 
 /// Byte-level tokenizer of a text (tokenizer): every byte is a token.
@@ -144,6 +147,17 @@ struct images_source {
   image_options options{};
 };
 
+/// WAV files in folders named after their classes. Without `test_folder`, the fraction `test_fraction` of the
+/// sounds is held out. `settings`: labels, keyed and max_file_bytes have no field.
+struct audio_source {
+  std::string folder{};
+  std::string test_folder{};
+  double test_fraction = 0.2;
+  std::uint64_t split_seed = 0;
+  bad_record bad = bad_record::stop;  ///< action for sounds that cannot be decoded
+  audio::sound_settings settings{};
+};
+
 /// Records that contain an image file and its class number; needs the component image. `image`, `label`:
 /// names of fields (webdataset) or features (tfrecord); a record has one of the names in `image`. Defaults:
 /// those of image_fields (webdataset), image/encoded and image/class/label (tfrecord). The records of lmdb
@@ -168,8 +182,16 @@ struct number_content {
   double scale = 1;
 };
 
+/// Records that contain a WAV file and its class number (webdataset). `sound`, `label`: names of fields, as
+/// in sound_fields. `settings`: labels, keyed and max_file_bytes have no field.
+struct sound_content {
+  std::string sound = audio::sound_fields().sound;
+  std::string label = audio::sound_fields().label;
+  audio::sound_settings settings{};
+};
+
 /// Content of records.
-using record_content = std::variant<image_content, number_content>;
+using record_content = std::variant<image_content, number_content, sound_content>;
 
 /// The number of classes, or the names of classes 0, 1, …; 0: the classes of `words`.
 using record_classes = std::variant<int, std::vector<std::string>>;
@@ -178,7 +200,8 @@ using record_classes = std::variant<int, std::vector<std::string>>;
 /// without `test_files` there is no test set. `words`: a file of class_words. If `classes` is a list of ids
 /// in this file, the words of these ids name the classes. Otherwise the classes are all ids in the file,
 /// sorted, and `classes` must be 0 or their number. `cache`: a folder for the files' indices; "auto":
-/// Cohort's cache folder; "none": each process indexes the files.
+/// Cohort's cache folder; "none": each process indexes the files. `weight`: the weights of the training
+/// examples, a field with a decimal number (webdataset) or a feature of one number (tfrecord); or empty.
 struct records_source {
   enum class kind : std::uint8_t { webdataset, tfrecord, lmdb, sequence_file };
 
@@ -190,12 +213,13 @@ struct records_source {
   std::string words{};
   std::string cache = "auto";
   bad_record bad = bad_record::stop;
+  std::string weight{};
 };
 
 /// The data set of a document. With a `test_fraction` of 0 there is no test set: all examples are used for
 /// training. Paths are relative to the current directory. IDX files, tables, series and texts whose names end
 /// in .gz are decompressed by the component zlib.
 using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
-                                 series_source, images_source, records_source>;
+                                 series_source, images_source, records_source, audio_source>;
 
 }  // namespace cohort

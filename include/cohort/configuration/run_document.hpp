@@ -23,20 +23,48 @@
 
 namespace cohort {
 
-/// The network of a document: its layers, or the network in a model file.
+/// Extents of an input of an imported network, without the batch.
+struct import_input {
+  std::string name{};  ///< in the file
+  std::vector<int> extents{};
+};
+
+/// A network in a file of another library.
+struct import_source {
+  /// The file: its name ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or it is a zip file of
+  /// Deeplearning4j.
+  std::string file{};
+  /// The .caffemodel of a .prototxt; empty: initial parameters.
+  std::string weights{};
+  std::vector<import_input> inputs{};  ///< inputs for which the file has no extents
+  /// Name of a loss that is added to a network without one; it replaces a last softmax or sigmoid that it
+  /// contains. Empty: none.
+  std::string loss{};
+};
+
+/// The network of a document: its layers, the network in a model file, or that of another library.
 struct network_source {
   std::optional<graph> layers{};
   std::string model{};
+  std::optional<import_source> imported{};  ///< network.import in documents
   /// Whether the run starts from the parameters of `model`, with its normalisation and encoder; false: from
   /// initial parameters.
   bool parameters = true;
   /// Whether the run continues the training of `model`: the run then also loads the optimizers' state, step
   /// and epoch.
   bool optimizer_state = false;
-  /// A safetensors file with initial parameters for `layers`; or empty.
+  /// A safetensors file with initial parameters for `layers` or `imported`; or empty.
   std::string weights{};
   /// A file with a name_map for `weights`; empty: the tensors have the names of the parameters.
   std::string names{};
+};
+
+/// The command that copies remote files, such as hdfs://host/rows.csv, to this host before they are read.
+struct remote_settings {
+  /// Program and arguments, as in fetch_settings::command; empty: the command of the path's scheme.
+  std::vector<std::string> command{};
+  std::string folder = "auto";  ///< folder of the copies; "auto": a subfolder of Cohort's cache folder
+  std::chrono::milliseconds deadline = std::chrono::minutes(10);  ///< limit for each file
 };
 
 /// Allreduce for several ranks, no exchange for one rank.
@@ -72,6 +100,7 @@ struct class_weights {
 struct output_settings {
   std::string model{};                ///< the trained model, with the optimizers' state
   std::string onnx{};                 ///< the trained network as an ONNX file
+  std::string tokens{};               ///< the tokens of a text, for text_source::tokens of other documents
   std::string predictions{};          ///< outputs for the test set, a file that ends in .csv or .npy
   std::string checkpoints{};          ///< folder of the checkpoints
   std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when a signal stops the run
@@ -112,6 +141,7 @@ struct run_document {
   std::string backend = "auto";
   rank_settings ranks{};
   evaluation_settings evaluation{};
+  remote_settings remote{};
   output_settings output{};
   /// Where each field was set: "data.table.file" → "run.yaml:12:9", or the origin of `set`. No field of
   /// documents, and not compared.

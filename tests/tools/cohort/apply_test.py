@@ -126,7 +126,7 @@ class applied_models(unittest.TestCase):
         self.run_it("evaluate", text, "--model", "t.safetensors")
         self.assertEqual(self.refused("evaluate", text, "--model", "t.safetensors", "--set", "training.sharding=local"),
                          "cohort evaluate: training.sharding: expected global for a text, whose tokens come from one file, got local; use "
-                         "table, idx, images, series or records")
+                         "table, idx, images, audio, series or records")
         for command in (("evaluate",), ("predict", "--output", "x.npy")):
             refused = self.refused(*command, text, "--model", "t.safetensors", "--set", "data.text.tokens=characters", status=1)
             self.assertRegex(refused, rf"^cohort {command[0]}: the tokens of a text .*, got tokens that are learned from the file$")
@@ -134,7 +134,7 @@ class applied_models(unittest.TestCase):
     def test_evaluate_needs_a_model_and_a_test_set(self):
         path = self.write(DIGITS)
         self.assertEqual(self.refused("evaluate", path), "cohort evaluate: --model: expected a model file, got none; output.model of a "
-                         "training writes one")
+                         "training, and cohort import, write one")
         self.run_it("train", path, "--set", "output.model=d.safetensors", "--set", "training.epochs=0")
         self.assertEqual(self.refused("evaluate", path, "--model", "d.safetensors", "--set", "data.digits.test=0"),
                          "cohort evaluate: data: expected a test set, got none; set a test file, or test_fraction above 0")
@@ -277,8 +277,8 @@ class applied_models(unittest.TestCase):
         for flags, sentence in (
                 (("predict", path, *model), "predict: --output: expected a file that ends in .csv or .npy, got none"),
                 (("predict", path, *model, "--output", "x.txt"), "predict: --output: expected a file that ends in .csv or .npy, got 'x.txt'"),
-                (("predict", path, "--output", "x.csv"), "predict: --model: expected a model file, got none; output.model of a training "
-                                                         "writes one"),
+                (("predict", path, "--output", "x.csv"), "predict: --model: expected a model file, got none; output.model of a training, "
+                                                         "and cohort import, write one"),
                 (("features", path, *model, "--output", "x.csv"), "features: --layers: expected names of layers, such as dense_1, got none"),
                 (("predict", path, *model, "--output", "/no/such/x.csv"), "predict: --output: expected a folder that can be written, got "
                                                                           "'/no/such': No such file or directory"),

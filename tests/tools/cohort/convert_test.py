@@ -148,6 +148,7 @@ class converted_models(unittest.TestCase):
         self.assertIn("x", self.run_it("describe", "m.safetensors").stdout)
 
     def test_import_refuses_what_it_does_not_know(self):
+        write_points(self.folder / "points.csv")
         write_onnx(self.folder / "net.onnx")
         self.assertEqual(self.refused("import", "net.pt", "--to", "m.safetensors"),
                          "cohort import: expected a file that ends in .onnx, .keras, .h5, .hdf5 or .prototxt, or a zip file of Deeplearning4j, got 'net.pt'\n")
@@ -159,6 +160,11 @@ class converted_models(unittest.TestCase):
         for value in ("x", "x=", "x=4x", "x=0", "x=4y4", "x=1x1x1x1x1x1x1"):
             self.assertEqual(self.refused("import", "net.onnx", "--to", "m.safetensors", "--input", value),
                              f"cohort import: --input: expected NAME=DIMS, such as x=3x224x224, got '{value}'\n")
+        self.run_it("import", "net.onnx", "--to", "m.safetensors")
+        refused = self.refused("predict", self.document(data={"table": {"file": "points.csv", "target": "kind"}}), "--model", "m.safetensors",
+                               "--output", "out.csv", status=1)
+        self.assertIn("an input column contains texts, but the model contains no encoder of tables", refused)
+        (self.folder / "m.safetensors").unlink()
         write_onnx(self.folder / "sign.onnx", ["Sign"])
         self.assertIn("Sign", self.refused("import", "sign.onnx", "--to", "m.safetensors", status=1))
         self.assertFalse((self.folder / "m.safetensors").exists())

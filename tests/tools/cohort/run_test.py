@@ -220,6 +220,20 @@ class run_command(unittest.TestCase):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
+    def test_ends_processes_of_other_hosts_also_if_their_reader_of_signals_starts_late(self):
+        slow = self.folder / "slow"
+        slow.write_text(f"#!{sys.executable}\nimport os, re, sys\nscript, size = b'', int(re.search(r'count=(\\d+)', sys.argv[2]).group(1))\n"
+                        "while len(script) < size: script += os.read(0, size - len(script))\n"
+                        "start = b'(trap \"\" HUP INT TERM'\nassert script.count(start) == 1\n"
+                        "os.execvp('sh', ['sh', '-c', script.replace(start, start.replace(b'(', b'(sleep 0.4; '))])\n", encoding="utf-8")
+        slow.chmod(0o700)
+        with subprocess.Popen(self.command("-n", 1, "--ssh", slow, "--hosts", "a", script="sleep 60 & echo $$ $! > pid; echo ready; wait"),
+                              stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
+            self.assertEqual(job.stdout.readline(), "ready\n")
+            numbers = [int(one) for one in (self.folder / "pid").read_text().split()]
+            job.kill()
+        self.wait_for_end(numbers, 10)
+
     def test_ranks_survive_printing_after_the_launcher_is_killed(self):
         script = 'trap "echo more; echo \\$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
         for flags in ((), self.remote("--hosts", "a")):

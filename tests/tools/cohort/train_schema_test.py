@@ -98,6 +98,8 @@ PARTS = [
     {"strategy": "auto", "data": {"images": {"folder": "a", "mean": [0.5, 0.5, 0.5], "deviation": [1, 1, 1]}}},
     {"data": {"records": {"files": "a-{0..9}.tar", "test_files": ["b.tar"], "classes": 3, "bad": "skip",
                           "content": {"images": {"image": "jpg", "mean": [0.5, 0.5, 0.5], "deviation": [1, 1, 1]}}}}},
+    {"data": {"audio": {"folder": "a", "seconds": 0.5, "scale": "htk"}}, "remote": {"command": ["cp", "{name}", "{file}"], "deadline": 9}},
+    {"data": {"records": {"files": "a.tar", "classes": 3, "weight": "w", "content": {"sounds": {"sound": "wav", "edges": "reflect"}}}}},
     {"data": {"records": {"format": "tfrecord", "files": ["a"], "classes": ["x", "y", "z"],
                           "content": {"numbers": {"extents": [1, 8, 8], "values": "x", "type": "f32"}}}}},
     {"optimizer": {"rule": {"lars": {"learning_rate": {"map": {"values": [{"from": 0, "value": 0.1}], "warm_up": 3}},
@@ -113,6 +115,8 @@ class schema(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.schema = json.loads(reference_program.run("cohort", "train", "--print-schema").stdout)
         cls.documents = [cls.effective({"version": 1, "network": NETWORK, **part}) for part in PARTS]
+        imported = {"file": "a.onnx", "inputs": [{"name": "x", "extents": [1, 8, 8]}], "loss": "softmax_cross_entropy"}
+        cls.documents.append(cls.effective({"version": 1, "network": {"import": imported}}))
 
     @classmethod
     def tearDownClass(cls):
@@ -139,7 +143,7 @@ class schema(unittest.TestCase):
             cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
             return sorted(name for cell in cells for name in re.findall(r"`([\w.]+)`", cell))
 
-        for name in ("idx", "table", "text", "series", "images"):
+        for name in ("idx", "table", "text", "series", "images", "audio"):
             self.assertEqual(listed(f"### {name}"), sorted(sets[name]["properties"]), name)
         self.assertEqual(listed("### digits, mnist"),
                          sorted(f"{name}.{field}" for name in ("digits", "mnist") for field in sets[name]["properties"]))

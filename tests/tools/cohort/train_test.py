@@ -164,6 +164,18 @@ class train_command(unittest.TestCase):
         evaluated = reference_program.run("cohort", "evaluate", self.write(self.table("all.csv", **scaled), "all.json"), "--model", model, "--set",
                                           "training.sharding=local", cwd=self.folder)
         self.assertIn("accuracy", evaluated.stdout)
+        document, report = os.path.join(self.folder, "local.json"), os.path.join(self.folder, "evaluated.json")
+        flags = (document, "--model", model, "--report", report)
+
+        def examples():
+            return json.loads(pathlib.Path(report).read_text(encoding="utf-8"))["examples"]
+        of_ranks = []
+        for rank in range(2):
+            reference_program.run("cohort", "evaluate", *flags, cwd=os.path.join(self.folder, f"rank{rank}"))
+            of_ranks.append(examples())
+        script = 'cd rank$COHORT_RANK && exec "$0" evaluate "$@" --set training.sharding=local'
+        reference_program.run("cohort", "run", "-n", 2, "sh", "-c", script, reference_program.COHORT, *flags, cwd=self.folder)
+        self.assertEqual(examples(), sum(of_ranks))
 
     def test_ranks_with_tables_that_do_not_fit_together_are_refused(self):
         numbers, texts = "x,colour,kind\n1,7,a\n2,8,b\n", "x,colour,kind\n1,red,a\n2,blue,b\n3,red,a\n"
@@ -514,6 +526,29 @@ class train_command(unittest.TestCase):
         self.assertIn("a column has the same value in all rows (columns.csv, column same)", refused)
         self.assertRegex(refused, r"expected 3, got \d+: day=01.11.2026, day=02.11.2026, .* names\)")
 
+    def test_reports_a_column_of_unique_texts_if_a_text_is_unknown(self):
+        lines = ["name,x,y", *(f"name {k},{k % 13},{k % 13}" for k in range(100))]
+        document = self.regression(self.write("\n".join(lines) + "\n", "names.csv"), other=False)
+        refused = self.refused(document=document, status=1)
+        self.assertIn("a text is not in the vocabulary", refused)
+        self.assertIn("; more than half of the texts of a column are distinct (names.csv, column name): expected texts that occur in many rows, or no "
+                      "such column", refused)
+
+    def test_writes_the_tokens_of_a_text_for_other_commands(self):
+        text = self.write("the king sees the sea. a sailor hears the king. " * 60, "words.txt")
+        layers = [{"input": [16]}, {"embedding": {"vocabulary": 260, "width": 8}}, {"lstm": 8}, {"dense": 260}, "softmax_cross_entropy"]
+        for tokens in ("characters", {"byte_pairs": {"size": 260}}):
+            document = {"version": 1, "network": {"layers": layers}, "data": {"text": {"file": text, "tokens": tokens, "length": 16, "vocabulary": 260}}}
+            report, _ = self.report(document, "--set", "output.tokens=tokens.json", "--set", "output.model=m.safetensors")
+            done = reference_program.run("cohort", "evaluate", "run.json", "--model", "m.safetensors", "--report", "e.json", "--set",
+                                         "data.text.tokens.file.file=tokens.json", cwd=self.folder)
+            self.assertIn(report["checksum"], done.stdout)
+            evaluated = json.loads(pathlib.Path(self.folder, "e.json").read_text(encoding="utf-8"))
+            self.assertEqual(evaluated["accuracy"], report["accuracy"])
+        refused = reference_program.run("cohort", "evaluate", "run.json", "--model", "m.safetensors", cwd=self.folder, expect=1).stderr
+        self.assertIn("expected bytes, gpt2, or file with the tokens that output.tokens of the training has written", refused)
+        self.assertIn("output.tokens): expected no file, because only a text has tokens", self.refused("--set", "output.tokens=t", document=SMALL))
+
     def test_trains_on_a_text(self):
         text = self.write("the king sees the sea. a sailor hears the king. " * 60, "words.txt")
         layers = [{"input": [16]}, {"embedding": {"vocabulary": 17, "width": 8}}, {"lstm": 24}, {"dense": 17}, "softmax_cross_entropy"]
@@ -668,7 +703,7 @@ class train_command(unittest.TestCase):
     def test_errors_report_the_position_and_the_expected_values(self):
         self.assertEqual(self.refused(document={**SMALL, "trainig": {}}),
                          "cohort train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
-                         "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output, $schema; "
+                         "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, remote, output, $schema; "
                          'the nearest name is training, got "trainig"\n')
         self.assertEqual(self.refused("--set", "training.batch=0"),
                          "cohort train: cannot set a field of the document (--set training.batch=0, $.training.batch): expected an "

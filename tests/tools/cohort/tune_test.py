@@ -220,6 +220,26 @@ class tune_command(unittest.TestCase):
         self.assertEqual(self.tune(*flags, "--deadline", 4, "--retry").stdout.count(" epochs: "), 1)
         self.assertEqual(self.results()["results"][1]["reason"], "longer than 4 s")
 
+    def test_ranks_the_metrics_of_the_restored_parameters(self):
+        falling = {"map": {"values": [{"from": 0, "value": 0.3}, {"from": 3, "value": 1.2}]}}  # which diverges after epoch 3
+        self.write("run.json", {**DOCUMENT, "optimizer": {"rule": {"sgd": {"learning_rate": falling}}}})
+        self.write("space.json", {"training.early_stopping": [{"patience": 9, "restore_best": True}, None]})
+        self.tune("--method", "grid", "--minimise", "validation loss")
+        report = json.loads((self.folder / "found/runs/0/report-0.json").read_text(encoding="utf-8"))
+        best = min(report["history"]["validation loss"])
+        self.assertEqual(report["restored"], {"epoch": 1 + report["history"]["validation loss"].index(best), "rmse": report["rmse"],
+                                              "validation loss": best})
+        results = self.results()["results"]
+        self.assertEqual(results[0]["metric"], best)
+        self.assertGreater(results[1]["metric"], 10 * best)  # of the last epoch
+        self.assertNotIn("restored", json.loads((self.folder / "found/runs/1/report-0.json").read_text(encoding="utf-8")))
+
+    def test_ends_although_its_parent_ignores_the_ends_of_processes(self):
+        self.write("space.json", {RATE: [0.3]})
+        done = subprocess.run([reference_program.COHORT, *self.words("--method", "grid", "--minimise", "rmse")], cwd=self.folder, timeout=60,
+                              capture_output=True, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_reports_that_no_run_succeeded(self):
         self.write("space.json", {RATE: [1e30, 1e35]})
         self.assertIn("expected a run that succeeds, got none; found/results.csv lists the reasons",

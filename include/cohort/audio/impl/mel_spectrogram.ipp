@@ -29,7 +29,7 @@ void check(mel_settings const& settings) {
   auto const require = [](bool holds, char const* field, char const* expected, double got) {
     if (!holds)
       throw setting_error({.what = "invalid settings of a mel spectrogram",
-                           .where = field,
+                           .where = {"mel_settings::", field},
                            .expected = expected,
                            .got = {got}});
   };

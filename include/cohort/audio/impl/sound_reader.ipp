@@ -15,7 +15,7 @@ std::size_t samples_of(audio::sound_settings const& settings) {
   constexpr double most = 1 << 28;
   if (!(samples >= 1 && samples <= most))
     throw setting_error({.what = "invalid length of the examples",
-                         .where = "seconds",
+                         .where = "sound_settings::seconds",
                          .expected = {"1 to ", most, " samples"},
                          .got = {settings.seconds, " seconds of ", settings.spectrogram.rate, " Hz"}});
   return static_cast<std::size_t>(samples);

@@ -81,8 +81,7 @@ int caffe_importer::node(caffe_value const& value) {
   extents const& dims = sources_.find(value.source)->second;
   if (dims.empty())
     refuse({"the extents of the data top ", quote_for_error(value.source), " are not in the file"},
-           "extents without the batch",
-           {"none; name them: import_caffe(path, {.inputs = {{\"", value.source, "\", {3, 224, 224}}}})"});
+           "extents without the batch", "none; set caffe_import_settings::inputs (cohort import: --input)");
   auto const [found, is_new] = inputs_.try_emplace(value.source, -1);
   if (is_new) {
     extents own = inner({.dims = dims});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cohort/configuration/detail/document_paths.hpp>
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/graph/detail/layers_codec.hpp>
 #include <cohort/io/json.hpp>
@@ -17,8 +18,8 @@ inline constexpr std::array<std::string_view, 7> backend_names{
     "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
 inline constexpr std::array<std::string_view, 6> communicator_names{"auto", "self", "threads",
                                                                     "mpi",  "nccl", "tcp"};
-inline constexpr std::array<std::string_view, 8> data_names{"digits", "mnist",  "idx",    "table",
-                                                            "text",   "series", "images", "records"};
+inline constexpr std::array<std::string_view, 9> data_names{"digits", "mnist",  "idx",     "table", "text",
+                                                            "series", "images", "records", "audio"};
 inline constexpr std::array<std::string_view, 5> token_names{"characters", "bytes", "byte_pairs", "gpt2",
                                                              "file"};
 inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "none",    "allreduce",
@@ -26,7 +27,9 @@ inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "no
 inline constexpr std::array<std::string_view, 3> fitting_names{"refuse", "stretch", "cover"};
 inline constexpr std::array<std::string_view, 4> record_names{"webdataset", "tfrecord", "lmdb",
                                                               "sequence_file"};
-inline constexpr std::array<std::string_view, 2> content_names{"images", "numbers"};
+inline constexpr std::array<std::string_view, 3> content_names{"images", "numbers", "sounds"};
+inline constexpr std::array<std::string_view, 2> mel_scale_names{"slaney", "htk"};
+inline constexpr std::array<std::string_view, 2> edge_names{"zeros", "reflect"};
 inline constexpr std::array<std::string_view, 2> stored_names{"f32", "u8"};
 inline constexpr std::array<std::string_view, 2> bad_record_names{"stop", "skip"};
 /// "loss", then the names of metrics.
@@ -35,6 +38,8 @@ inline constexpr std::array<std::string_view, 9> metric_names{
 
 static_assert(names_all<data_source>(data_names) && names_all<text_tokens>(token_names)
               && names_all<strategy_source>(strategy_names) && names_all<record_content>(content_names)
+              && names_all(mel_scale_names, audio::mel_scale::htk)
+              && names_all(edge_names, audio::padding::reflect)
               && names_all(fitting_names, image_options::fit::cover)
               && names_all(record_names, records_source::kind::sequence_file)
               && names_all(bad_record_names, bad_record::skip));
@@ -152,6 +157,7 @@ void field_table(Visitor& v, table_source& s) {
   v.field("format", s.format, object_codec<table_settings>{});
   v.field("transform", s.transform, nullable_codec<object_codec<transform_pipeline>>{});
   v.field("bad", s.bad, enum_codec{bad_record_names});
+  v.field("weight", s.weight, text_codec{});
 }
 template <class Visitor>
 void field_table(Visitor&, byte_tokens&) {}
@@ -223,6 +229,33 @@ void field_table(Visitor& v, images_source& s) {
   field_table(v, s.options);
 }
 template <class Visitor>
+void field_table(Visitor& v, audio::mel_settings& s) {
+  v.field("rate", s.rate, integer_codec<int>{1});
+  v.field("window", s.window, integer_codec<int>{1});
+  v.field("hop", s.hop, integer_codec<int>{1});
+  v.field("bands", s.bands, integer_codec<int>{1});
+  v.field("low", s.low, real_codec{});
+  v.field("high", s.high, real_codec{});
+  v.field("scale", s.scale, enum_codec{mel_scale_names});
+  v.field("unit_area", s.unit_area, boolean_codec{});
+  v.field("edges", s.edges, enum_codec{edge_names});
+  v.field("floor", s.floor, real_codec{.least = std::nullopt});
+}
+template <class Visitor>
+void field_table(Visitor& v, audio::sound_settings& s) {
+  v.field("seconds", s.seconds, real_codec{.least = std::nullopt});
+  field_table(v, s.spectrogram);
+}
+template <class Visitor>
+void field_table(Visitor& v, audio_source& s) {
+  v.field("folder", s.folder, text_codec{});
+  v.field("test_folder", s.test_folder, text_codec{});
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+  v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
+  v.field("bad", s.bad, enum_codec{bad_record_names});
+  field_table(v, s.settings);
+}
+template <class Visitor>
 void field_table(Visitor& v, image_content& s) {
   v.field("image", s.image, paths_codec{});
   v.field("label", s.label, text_codec{});
@@ -237,6 +270,12 @@ void field_table(Visitor& v, number_content& s) {
   v.field("scale", s.scale, any_real);
 }
 template <class Visitor>
+void field_table(Visitor& v, sound_content& s) {
+  v.field("sound", s.sound, text_codec{});
+  v.field("label", s.label, text_codec{});
+  field_table(v, s.settings);
+}
+template <class Visitor>
 void field_table(Visitor& v, records_source& s) {
   v.field("format", s.format, enum_codec{record_names});
   v.field("files", s.files, paths_codec{});
@@ -246,12 +285,28 @@ void field_table(Visitor& v, records_source& s) {
   v.field("words", s.words, text_codec{});
   v.field("cache", s.cache, text_codec{});
   v.field("bad", s.bad, enum_codec{bad_record_names});
+  v.field("weight", s.weight, text_codec{});
 }
 // ---- training -------------------------------------------------------------------------------------------
+template <class Visitor>
+void field_table(Visitor& v, import_input& s) {
+  v.field("name", s.name, mandatory<text_codec>{});
+  v.field("extents", s.extents, mandatory<list_codec<integer_codec<int>>>{{{1}}});
+}
+
+template <class Visitor>
+void field_table(Visitor& v, import_source& s) {
+  v.field("file", s.file, text_codec{});
+  v.field("weights", s.weights, text_codec{});
+  v.field("inputs", s.inputs, list_codec<object_codec<import_input>>{});
+  v.field("loss", s.loss, text_codec{});
+}
+
 template <class Visitor>
 void field_table(Visitor& v, network_source& s) {
   v.field("layers", s.layers, layers_codec{});
   v.field("model", s.model, text_codec{});
+  v.field("import", s.imported, nullable_codec<object_codec<import_source>>{});
   v.field("parameters", s.parameters, boolean_codec{});
   v.field("optimizer_state", s.optimizer_state, boolean_codec{});
   v.field("weights", s.weights, text_codec{});
@@ -276,9 +331,17 @@ void field_table(Visitor& v, rank_settings& s) {
 }
 
 template <class Visitor>
+void field_table(Visitor& v, remote_settings& s) {
+  v.field("command", s.command, texts_codec);
+  v.field("folder", s.folder, text_codec{});
+  v.field("deadline", s.deadline, seconds_codec{});
+}
+
+template <class Visitor>
 void field_table(Visitor& v, output_settings& s) {
   v.field("model", s.model, text_codec{});
   v.field("onnx", s.onnx, text_codec{});
+  v.field("tokens", s.tokens, text_codec{});
   v.field("predictions", s.predictions, text_codec{});
   v.field("checkpoints", s.checkpoints, text_codec{});
   v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
@@ -319,6 +382,7 @@ void field_table(Visitor& v, run_document& s) {
   v.field("backend", s.backend, name_codec{backend_names, "backends"});
   v.field("ranks", s.ranks, object_codec<rank_settings>{});
   v.field("evaluation", s.evaluation, object_codec<evaluation_settings>{});
+  v.field("remote", s.remote, object_codec<remote_settings>{});
   v.field("output", s.output, object_codec<output_settings>{});
   v.field("$schema", for_editors, ignored_codec{});
 }
@@ -379,6 +443,9 @@ inline void check_source(table_source const& s) {
   require_path(s.encode.target, "data.table.target", "the name of a column");
   if (s.transform) check_pipeline(*s.transform, s.format);
   require_no_split(s, s.test_file, "data.table");
+  bool const is_input = std::ranges::find(s.encode.inputs, s.weight) != s.encode.inputs.end();
+  if (!s.weight.empty() && (is_input || s.weight == s.encode.target))
+    refuse_field("data.table.weight", "a column that is neither the target nor an input", s.weight);
 }
 inline void check_source(text_source const& s) {
   require_path(s.file, "data.text.file", "a text file");
@@ -397,6 +464,14 @@ inline void check_source(images_source const& s) {
   require_path(s.folder, "data.images.folder", "a folder with one folder per class");
   if (s.options.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
   require_no_split(s, s.test_folder, "data.images");
+}
+inline void check_source(audio_source const& s) {
+  require_path(s.folder, "data.audio.folder", "a folder with one folder of WAV files per class");
+  require_no_split(s, s.test_folder, "data.audio");
+}
+inline void check_content(sound_content const& s, bool) {
+  require_path(s.sound, "data.records.content.sounds.sound", "the name of the field with the WAV file");
+  require_path(s.label, "data.records.content.sounds.label", "the name of the field with the class number");
 }
 inline void check_content(image_content const& s, bool is_named) {
   std::string const path = "data.records.content.images.";
@@ -434,6 +509,11 @@ inline void check_source(records_source const& s) {
     refuse_field("data.records.content.numbers.type",
                  "f32, because only fields of a webdataset have another type",
                  std::string(name_of(numbers->type)));
+  if (std::holds_alternative<sound_content>(s.content) && s.format != kind::webdataset)
+    refuse_field("data.records.format", "webdataset, because only its records contain sounds",
+                 std::string(record_names[static_cast<std::size_t>(s.format)]));
+  if (!s.weight.empty() && s.format != kind::webdataset && s.format != kind::tfrecord)
+    refuse_field("data.records.weight", "no such field, because a Datum of Caffe has no weight", s.weight);
   int const* const number = std::get_if<int>(&s.classes);
   bool const has_classes = number ? *number > 0 : !std::get<1>(s.classes).empty();
   if (!has_classes && s.words.empty())
@@ -460,16 +540,37 @@ inline image_source_fields image_fields_of(data_source const& from) {
   return {};
 }
 
+/// Throws setting_error for a remote path that is not a file to read.
+inline void check_paths(run_document run) {
+  for_each_path(run, [](path_kind kind, char const* field, std::string const& path) {
+    if (kind == path_kind::read_file || scheme_of(path).empty()) return;
+    bool const is_written = kind == path_kind::written;
+    refuse_field(field,
+                 is_written
+                     ? "a path of this host; copy the file to the remote system after the run"
+                     : "a folder of this host; only files can be remote, such as records of its contents",
+                 path);
+  });
+}
+
 inline void check_fields(run_document const& run) {
+  check_paths(run);
   network_source const& network = run.network;
-  if (network.layers.has_value() == !network.model.empty())
-    refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
-  if (network.optimizer_state && network.model.empty())
+  int const starts = network.layers.has_value() + !network.model.empty() + network.imported.has_value();
+  if (starts != 1)
+    refuse_field("network", "one of layers, model and import", starts == 0 ? "none" : text_of({starts}));
+  if (network.imported) {
+    require_path(network.imported->file, "network.import.file", "a file of another library");
+    if (!network.parameters)
+      refuse_field("network.parameters",
+                   "true, because an imported network begins with the file's parameters", "false");
+  }
+  if (network.optimizer_state && network.layers)
     refuse_field("network.optimizer_state", "false, because layers have no optimizers' state", "true");
   if (network.optimizer_state && !network.parameters)
     refuse_field("network.parameters", "true, because optimizer_state continues the model's training",
                  "false");
-  if (!network.weights.empty() && !network.layers)
+  if (!network.weights.empty() && !network.model.empty())
     refuse_field("network.weights", "no such field, because a model contains parameters", network.weights);
   if (!network.names.empty() && network.weights.empty())
     refuse_field("network.weights", "a safetensors file, because names is set", "none");
@@ -484,6 +585,8 @@ inline void check_fields(run_document const& run) {
   if (!run.output.predictions.empty() && images.skips)
     refuse_field("output.predictions", "no file, because damaged examples that are skipped have no outputs",
                  run.output.predictions);
+  if (!run.output.tokens.empty() && !std::holds_alternative<text_source>(run.data))
+    refuse_field("output.tokens", "no file, because only a text has tokens", run.output.tokens);
   if (std::string const& path = run.output.predictions;
       !path.empty() && !path.ends_with(".csv") && !path.ends_with(".npy"))
     refuse_field("output.predictions", "a file that ends in .csv or .npy", path);
@@ -515,11 +618,19 @@ std::vector<document_term> terms_of(run_document const& run) {
       {"table_settings", data + ".format", names_of_fields<table_settings>().all},
       {"encoder_settings", data, names_of_fields<encoder_settings>().all},
       {"window_settings", data, names_of_fields<window_settings>().all},
+      {"sound_settings", is_records ? data + ".content.sounds" : data,
+       names_of_fields<audio::sound_settings>().all},
+      {"mel_settings", is_records ? data + ".content.sounds" : data,
+       names_of_fields<audio::mel_settings>().all},
       {"image_settings", is_records ? data + ".content.images" : data, names_of_fields<image_options>().all},
       {"split_settings", data, names_of_fields<table_source>().all},
       {"normalisation_settings", "normalise", names_of_fields<normalisation_settings>().all},
       {"evaluation_settings", "evaluation", names_of_fields<evaluation_settings>().all},
+      {"fetch_settings", "remote", names_of_fields<remote_settings>().all},
       {"optimizer_settings", "optimizer", names_of_fields(optimizer_part{example.training}).all}};
+  for (std::string_view const type :
+       {"onnx_import_settings", "caffe_import_settings", "deeplearning4j_settings", "keras_options"})
+    terms.push_back({type, "network.import", {"inputs"}});
   for (std::string_view const type : {"fit_settings", "loader_settings", "training_settings"})
     terms.push_back({type, "training", names_of_fields(training_part{example}).all});
   terms.push_back({"training_settings", "optimizer", names_of_fields(optimizer_part{example.training}).all});

@@ -26,7 +26,7 @@ inline constexpr std::string_view
     check = "check the file by onnx.checker.check_model, and export the model again",
     replace = "replace this part of the model before the export; docs/onnx.md lists what is imported",
     fold = "export the model with constant parameters, or compute constants by onnxsim",
-    extents = "name them: import_onnx(path, {.inputs = {{\"x\", {3, 224, 224}}}})",
+    extents = "set onnx_import_settings::inputs (cohort import: --input)",
     inference = "export the model in inference mode (PyTorch: model.eval())",
     batch_first = "export the model with the batch as the first axis of each value",
     reduce = "export a smaller model, or divide it into several files",

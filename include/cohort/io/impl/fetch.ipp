@@ -200,10 +200,10 @@ std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_sett
         {.what = "invalid settings of fetch", .where = where, .expected = expected, .got = std::move(got)});
   };
   auto const writes = [](std::string const& argument) { return argument.find("{file}") != argument.npos; };
-  if (settings.command.empty()) refuse("command", "a program and its arguments", "none");
+  if (settings.command.empty()) refuse("fetch_settings::command", "a program and its arguments", "none");
   if (std::ranges::none_of(settings.command, writes))
-    refuse("command", "an argument that contains {file}", "none");
-  if (settings.folder.empty()) refuse("folder", "a folder for the copies", "\"\"");
+    refuse("fetch_settings::command", "an argument that contains {file}", "none");
+  if (settings.folder.empty()) refuse("fetch_settings::folder", "a folder for the copies", "\"\"");
   io::make_folder(settings.folder);
   detail::file_fetcher const fetcher(settings);
   std::vector<std::string> copies;

@@ -5,14 +5,20 @@
 
 namespace cohort::detail {
 
-/// Throws data_error with the first of `rows` that is not in `prepared`.
-[[noreturn]] void refuse_removed_row(data_table const& rows, data_table const& prepared) {
+/// Throws data_error with the first of `rows` that is not in `prepared`. `target`: the column that rows to
+/// predict may lack; empty: none.
+[[noreturn]] void refuse_removed_row(data_table const& rows, data_table const& prepared,
+                                     std::string const& target) {
   int row = 0;
   while (row < prepared.rows() && prepared.row_number(row) == rows.row_number(row)) ++row;
   throw data_error(
       {.what = "a filter of the kept pipeline removes a row",
        .where = {rows.name(), ", row ", rows.row_number(row)},
-       .expected = "rows that pass the filters; kept_pipeline(run)->apply(rows) returns those that do",
+       .expected = target.empty() || rows.has(target)
+                       ? "rows that pass the filters; kept_pipeline(run)->apply(rows) returns those that do"
+                       : "a pipeline whose filters do not read \"" + target
+                             + "\", which these rows lack: select the training rows by data_table::select "
+                               "instead",
        .got = {prepared.rows(), " of ", rows.rows(), " rows"}});
 }
 
@@ -39,7 +45,8 @@ arrays data_preparation::inputs(data_table const& rows) const {
   if (pipeline && rows.pipeline() != 0 && rows.pipeline() != pipeline->fingerprint())
     refuse_pipeline(rows.name());
   data_table const prepared = pipeline && rows.pipeline() == 0 ? pipeline->apply(rows) : rows;
-  if (prepared.rows() != rows.rows()) refuse_removed_row(rows, prepared);
+  if (prepared.rows() != rows.rows())
+    refuse_removed_row(rows, prepared, encoder ? encoder->target() : std::string());
   if (encoder) return encoder->inputs(prepared);
   if (feature_names.size() == 1) return prepared.examples({.inputs = feature_names[0]});
   throw setting_error({.what = "this run does not know the columns of its tables",

@@ -6,6 +6,7 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/documents/detail/implementation.hpp>
+#include <cohort/text/tokenizer.hpp>
 #include <cohort/transform/fitted_pipeline.hpp>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,7 @@ struct data_sets {
   std::optional<fitted_pipeline> pipeline{};
   std::optional<table_encoder> encoder{};
   std::optional<transform_report> rows{};
+  std::optional<tokenizer> tokens{};  ///< of a text
   std::vector<std::string> notices{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
   std::shared_ptr<std::atomic<std::int64_t>> ignored_orientations{};

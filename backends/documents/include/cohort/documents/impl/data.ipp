@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cohort/audio/audio_folder.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/digits.hpp>
@@ -13,6 +14,7 @@
 #include <cohort/documents/detail/images.hpp>
 #include <cohort/documents/detail/records.hpp>
 #include <cohort/documents/detail/shared_encoder.hpp>
+#include <cohort/documents/detail/weights.hpp>
 #include <cohort/documents/settings.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -171,6 +173,36 @@ void require_preparation(table_source const& from, table_preparation const& lear
                     .got = std::move(got)});
 }
 
+/// Returns the columns of a table with weights that are inputs.
+std::vector<std::string> inputs_beside_weights(table_source const& from, data_table const& rows) {
+  if (!from.encode.inputs.empty()) return from.encode.inputs;
+  std::vector<std::string> columns = rows.columns();
+  std::erase(columns, from.encode.target);
+  std::erase(columns, from.weight);
+  return columns;
+}
+
+/// Returns the examples of the rows with the weights in a column of the file.
+dataset weighted(dataset const& examples, data_table const& rows, table_source const& from) {
+  table_settings format = from.format;
+  format.columns = format.number_columns = {from.weight};
+  format.text_columns = format.optional_columns = {};
+  format.number_type = element_type::f32;
+  format.missing = missing_values::keep;
+  data_table const column = read_rows(from.file, format);
+  auto const values = column.numbers(from.weight);
+  std::vector<float> weights;
+  for (int row = 0; row < rows.rows(); ++row) {
+    std::int64_t const number = rows.row_number(row);
+    weights.push_back(
+        detail::checked_weight(values[static_cast<std::size_t>(number - 1)],
+                               from.file + ", column " + from.weight + ", row " + std::to_string(number)));
+  }
+  return detail::with_weights(examples, [weights = std::move(weights)](std::int64_t i) {
+    return weights[static_cast<std::size_t>(i)];
+  });
+}
+
 /// `shards`: the ranks if each one has a table of its own, with different rows; the preparation is fitted to
 /// all tables. Null: all ranks read the same table.
 data_sets load_source(table_source const& from, table_preparation const& learned, communicator* shards) {
@@ -210,6 +242,7 @@ data_sets load_source(table_source const& from, table_preparation const& learned
   data_table const training = prepared(parts ? parts->training : rows, from.file);
   std::vector<std::string> notices = pipeline ? pipeline->report().notices : std::vector<std::string>();
   encoder_settings encoding = from.encode;
+  if (!from.weight.empty()) encoding.inputs = inputs_beside_weights(from, training);
   encoding.log = [&](std::string_view notice) { notices.emplace_back(notice); };
   table_encoder const encoder = learned.encoder ? *learned.encoder
                                 : shards ? detail::shared_encoder(*shards, training, encoding, from.file)
@@ -219,11 +252,21 @@ data_sets load_source(table_source const& from, table_preparation const& learned
                  .pipeline = pipeline,
                  .encoder = encoder,
                  .notices = std::move(notices)};
-  if (parts)
-    sets.test = encoder.examples(prepared(parts->held_out, from.file));
-  else if (!from.test_file.empty())
-    sets.test = encoder.examples(prepared(read(from.test_file), from.test_file));
+  try {
+    if (parts)
+      sets.test = encoder.examples(prepared(parts->held_out, from.file));
+    else if (!from.test_file.empty())
+      sets.test = encoder.examples(prepared(read(from.test_file), from.test_file));
+  } catch (data_error const& problem) {
+    if (sets.notices.empty()) throw;
+    refusal const& why = problem.why();  // a notice about a column of the training set is often the cause
+    throw data_error({.what = why.what,
+                      .where = why.where,
+                      .expected = why.expected,
+                      .got = {why.got, "; ", sets.notices[0]}});
+  }
   if (pipeline) sets.rows = std::move(report);
+  if (!from.weight.empty()) sets.train = weighted(sets.train, training, from);
   return sets;
 }
 
@@ -259,7 +302,7 @@ data_sets load_source(text_source const& from, std::uint64_t seed) {
   crop_settings crops{.length = from.length,
                       .vocabulary = from.vocabulary > 0 ? from.vocabulary : tokens.size(),
                       .seed = seed};
-  data_sets sets{.train = token_crops(all.part(0, cut), crops), .where = from.file};
+  data_sets sets{.train = token_crops(all.part(0, cut), crops), .where = from.file, .tokens = tokens};
   crops.fixed = true;
   if (from.test_fraction > 0) sets.test = token_crops(all.part(cut, all.size()), crops);
   return sets;
@@ -322,6 +365,29 @@ data_sets load_source(images_source const&, std::uint64_t, bool = false) {
 }
 #endif
 
+/// `keyed`: the path of a sound is the key of its example.
+data_sets load_source(audio_source const& from, std::uint64_t, bool keyed = false) {
+  audio::sound_settings settings = from.settings;
+  settings.keyed = keyed;
+  auto const skipped = from.bad == bad_record::skip ? std::make_shared<std::atomic<std::int64_t>>(0)
+                                                    : std::shared_ptr<std::atomic<std::int64_t>>();
+  auto const examples_of = [&](audio::audio_folder const& sounds) {
+    return skipped ? dataset(skip_damaged(sounds, detail::reports_of(skipped))) : dataset(sounds);
+  };
+  audio::audio_folder const all(from.folder, settings);
+  data_sets sets{.train = examples_of(all), .where = from.folder, .skipped = skipped};
+  if (!from.test_folder.empty()) {
+    settings.labels = all.labels();
+    sets.test = examples_of(audio::audio_folder(from.test_folder, settings));
+  } else if (from.test_fraction > 0) {
+    auto [training, held_out] =
+        split(sets.train, 1 - from.test_fraction, {.seed = from.split_seed, .stratified = true});
+    sets.train = std::move(training);
+    sets.test = std::move(held_out);
+  }
+  return sets;
+}
+
 data_sets data_of(detail::record_sets sets) {
   return {.train = std::move(sets.train),
           .test = std::move(sets.test),
@@ -383,6 +449,14 @@ data_sets load_table_to_apply(table_source const& from, table_preparation const&
     prepared = learned.pipeline->apply(rows, {.bad = from.bad}, &report.emplace());
     if (report->kept() == 0 && report->skipped > 0) refuse_skipped(*report, from.file);
   }
+  if (!learned.encoder)
+    for (std::string const& name : inputs_of(from.encode, prepared))
+      if (prepared.has(name) && prepared.has_texts(name))
+        throw setting_error(
+            {.what = "an input column contains texts, but the model contains no encoder of tables",
+             .where = "data.table.inputs",
+             .expected = "columns of numbers, or a model that was trained on a table",
+             .got = name});
   dataset const examples = learned.encoder ? learned.encoder->inputs(prepared)
                                            : prepared.examples({.inputs = inputs_of(from.encode, prepared)});
   std::vector<std::int64_t> numbers;
@@ -420,7 +494,7 @@ void require_equal_preparation(run_document const& run) {
     throw usage_error(
         "training.sharding: expected global for a text, whose tokens come from one file, got local; use "
         "table, "
-        "idx, images, series or records");
+        "idx, images, audio, series or records");
 }
 
 communicator* shards_of(run_document const& run, communicator& world) {
@@ -441,7 +515,9 @@ void require_known_tokens(data_source const& from) {
   if (learns)
     throw setting_error({.what = "the tokens of a text to which a model is applied must be known",
                          .where = "data.text.tokens",
-                         .expected = "bytes, gpt2 or saved",
+                         .expected =
+                             "bytes, gpt2, or file with the tokens that output.tokens of the training "
+                             "has written",
                          .got = "tokens that are learned from the file"});
 }
 
@@ -499,9 +575,16 @@ data_sets load_to_apply(data_source const& from, table_preparation const& learne
     plain(images->options);
     return load_source(*images, 0, true);
   }
+  if (auto* const sounds = std::get_if<audio_source>(&whole)) {
+    refuse_skipping(sounds->bad, "data.audio.bad");
+    sounds->test_folder.clear();
+    sounds->test_fraction = 0;
+    return load_source(*sounds, 0, true);
+  }
   if (auto* const records = std::get_if<records_source>(&whole)) {
     refuse_skipping(records->bad, "data.records.bad");
     records->test_files.clear();
+    records->weight.clear();
     if (auto* const content = std::get_if<image_content>(&records->content)) plain(content->options);
     detail::record_sets sets = detail::load_records(*records, 0);
     sets.train = detail::with_record_keys(sets.train, sets.records);

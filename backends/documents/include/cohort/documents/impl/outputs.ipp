@@ -66,6 +66,7 @@ void require_outputs(output_settings const& output, communicator const& world) {
   output_place const checkpoints{output.checkpoints, "output.checkpoints", true};
   require_writable({{output.model, "output.model"},
                     {output.onnx, "output.onnx"},
+                    {output.tokens, "output.tokens"},
                     {output.predictions, "output.predictions"},
                     {output.report, "output.report"},
                     {output.tensorboard, "output.tensorboard", true},

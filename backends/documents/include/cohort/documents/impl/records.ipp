@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <charconv>
+#include <cohort/audio/audio_records.hpp>
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/dataset.hpp>
@@ -7,6 +9,7 @@
 #include <cohort/data/with_keys.hpp>
 #include <cohort/documents/detail/images.hpp>
 #include <cohort/documents/detail/records.hpp>
+#include <cohort/documents/detail/weights.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/records/caffe_datum.hpp>
@@ -207,24 +210,100 @@ damage_reports reports_of(std::shared_ptr<std::atomic<std::int64_t>> const& skip
 
 namespace {
 
-record_decoding decoding_of(records_source const& from,
-                            std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
-  damage_reports const reports = reports_of(skipped);
-  return {.bad = from.bad, .log = reports.log, .skipped = reports.skipped};
-}
+/// Reads the weights of records (records_source::weight).
+class weight_reader {
+ public:
+  weight_reader(record_set records, records_source const& from)
+      : records_(std::move(records)),
+        name_(from.weight),
+        is_tar_(from.format == record_kind::webdataset),
+        field_(records_.field(is_tar_ ? name_ : "record")) {}
 
-dataset examples_of(number_content const& content, record_set const& records, records_source const& from,
-                    named_class_list const& classes, record_decoding const& decoding) {
-  number_decoder const decode(records, content, from.format, classes.count);
-  return decoded_records(records, decode.describe(classes.names), decode, decoding);
-}
+  float operator()(std::int64_t i) const {
+    record_view record(records_, i);
+    std::string const where = record.where() + ", " + name_;
+    return checked_weight(is_tar_ ? number_in(record.text(field_), where) : feature_in(record, where), where);
+  }
 
-record_sets load_content(number_content const& content, record_set const& records, records_source const& from,
-                         named_class_list const& classes, record_decoding const& decoding, std::uint64_t) {
-  record_sets sets{.train = examples_of(content, records, from, classes, decoding), .records = records};
-  if (!from.test_files.empty())
-    sets.test = examples_of(content, open_records(from.test_files, from), from, classes, decoding);
+ private:
+  [[noreturn]] static void refuse(std::string const& where, char const* expected, std::string got) {
+    throw data_error({.what = "a record does not have the weight of an example",
+                      .where = where,
+                      .expected = expected,
+                      .got = std::move(got)});
+  }
+
+  static double number_in(std::string_view text, std::string const& where) {
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r'))
+      text.remove_suffix(1);
+    double number = 0;
+    auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failure != std::errc() || end != text.data() + text.size())
+      refuse(where, "a decimal number", "'" + std::string(text.substr(0, 40)) + "'");
+    return number;
+  }
+
+  double feature_in(record_view& record, std::string const& where) const {
+    auto const features = tf_example(record.bytes(field_), record.where());
+    auto const found = features.find(name_);
+    if (found == features.end()) refuse(where, "a feature of one number", "none");
+    if (found->second.floats.size() == 1) return found->second.floats[0];
+    if (found->second.integers.size() == 1) return static_cast<double>(found->second.integers[0]);
+    refuse(where, "a feature of one number", "another feature");
+  }
+
+  record_set records_;
+  std::string name_;
+  bool is_tar_;
+  std::size_t field_;
+};
+
+/// Applies to decoded records what a document states beside their content.
+struct record_handling {
+  records_source const& from;
+  std::shared_ptr<std::atomic<std::int64_t>> skipped;
+
+  /// `weighs`: for the training set.
+  dataset operator()(dataset examples, record_set const& records, bool weighs) const {
+    if (weighs && !from.weight.empty()) examples = with_weights(examples, weight_reader(records, from));
+    if (from.bad == bad_record::stop) return examples;
+    return dataset(skip_damaged(std::move(examples), reports_of(skipped)));
+  }
+};
+
+/// Loads training and test set. `decode`: returns the examples of records.
+template <class Decode>
+record_sets load_decoded(record_set const& records, record_handling const& handled, Decode const& decode) {
+  record_sets sets{.train = handled(decode(records), records, true), .records = records};
+  if (handled.from.test_files.empty()) return sets;
+  record_set const test = open_records(handled.from.test_files, handled.from);
+  sets.test = handled(decode(test), test, false);
   return sets;
+}
+
+/// Returns the names of the classes; numbers if they have no names.
+std::vector<std::string> labels_of(named_class_list const& classes) {
+  std::vector<std::string> labels = classes.names;
+  if (labels.empty())
+    for (int number = 0; number < classes.count; ++number) labels.push_back(std::to_string(number));
+  return labels;
+}
+
+record_sets load_content(number_content const& content, record_set const& records,
+                         named_class_list const& classes, record_handling const& handled, std::uint64_t) {
+  return load_decoded(records, handled, [&](record_set const& files) {
+    number_decoder const decode(files, content, handled.from.format, classes.count);
+    return decoded_records(files, decode.describe(classes.names), decode);
+  });
+}
+
+record_sets load_content(sound_content const& content, record_set const& records,
+                         named_class_list const& classes, record_handling const& handled, std::uint64_t) {
+  audio::sound_settings settings = content.settings;
+  settings.labels = labels_of(classes);
+  return load_decoded(records, handled, [&](record_set const& files) {
+    return audio::audio_records(files, settings, {.sound = content.sound, .label = content.label});
+  });
 }
 
 #if COHORT_WITH_IMAGE
@@ -241,37 +320,29 @@ image_records images_of(image_content const& content, record_set records, record
   return image_records::of_tensorflow(std::move(records), settings, fields);
 }
 
-/// Returns the images as a data set that treats damaged records as `decoding` states.
-dataset decoded(image_records const& images, image_options const& options, record_decoding const& decoding) {
-  dataset const examples = decoding.bad == bad_record::stop
-                               ? dataset(images)
-                               : dataset(skip_damaged(images, {decoding.log, decoding.skipped}));
-  return options.cache ? cache(examples) : examples;
-}
-
-record_sets load_content(image_content const& content, record_set const& records, records_source const& from,
-                         named_class_list const& classes, record_decoding const& decoding,
+record_sets load_content(image_content const& content, record_set const& records,
+                         named_class_list const& classes, record_handling const& handled,
                          std::uint64_t seed) {
-  image_settings settings = settings_of(content.options, from);
-  settings.labels = classes.names;
-  if (settings.labels.empty())
-    for (int number = 0; number < classes.count; ++number) settings.labels.push_back(std::to_string(number));
-  image_records const images = images_of(content, records, from.format, settings);
-  shape const size = images.describe().inputs[0].example;
-  record_sets sets{
-      .train = augmented_images(decoded(images, content.options, decoding), content.options.augment, seed),
-      .records = records,
-      .ignored_orientations = settings.ignored_orientations};
-  if (from.test_files.empty()) return sets;
-  settings.height = size[1];
-  settings.width = size[2];
-  sets.test = decoded(images_of(content, open_records(from.test_files, from), from.format, settings),
-                      content.options, decoding);
+  image_settings settings = settings_of(content.options, handled.from);
+  settings.labels = labels_of(classes);
+  record_sets sets = load_decoded(records, handled, [&](record_set const& files) {
+    image_records const images = images_of(content, files, handled.from.format, settings);
+    shape const size = images.describe().inputs[0].example;
+    settings.height = size[1];  // of the test set, too
+    settings.width = size[2];
+    return dataset(images);
+  });
+  if (content.options.cache) {
+    sets.train = cache(sets.train);
+    if (sets.test) sets.test = cache(*sets.test);
+  }
+  sets.train = augmented_images(std::move(sets.train), content.options.augment, seed);
+  sets.ignored_orientations = settings.ignored_orientations;
   return sets;
 }
 #else
-record_sets load_content(image_content const&, record_set const&, records_source const&,
-                         named_class_list const&, record_decoding const&, std::uint64_t) {
+record_sets load_content(image_content const&, record_set const&, named_class_list const&,
+                         record_handling const&, std::uint64_t) {
   refuse_images("data.records.content.images");
 }
 #endif
@@ -284,7 +355,7 @@ record_sets load_records(records_source const& from, std::uint64_t seed) {
   record_set const records = open_records(from.files, from);
   record_sets sets = std::visit(
       [&](auto const& content) {
-        return load_content(content, records, from, classes, decoding_of(from, skipped), seed);
+        return load_content(content, records, classes, {from, skipped}, seed);
       },
       from.content);
   std::vector<std::string> const& paths = records.paths();

@@ -8,8 +8,10 @@
 #include <cohort/documents/checks.hpp>
 #include <cohort/documents/data.hpp>
 #include <cohort/documents/monitors.hpp>
+#include <cohort/documents/networks.hpp>
 #include <cohort/documents/outputs.hpp>
 #include <cohort/documents/ranks.hpp>
+#include <cohort/documents/remote.hpp>
 #include <cohort/documents/run.hpp>
 #include <cohort/documents/settings.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -41,9 +43,22 @@ namespace cohort::documents {
 
 namespace {
 
+/// Writes a number, or null for NaN: undefined.
+void write_number(io::json_writer& out, double value) {
+  value == value ? out.value(value) : out.value(nullptr);
+}
+
+/// Metrics of the test set for the parameters that early stopping has restored. `epoch`: of these parameters,
+/// from 1; 0: none were restored.
+struct restored_metrics {
+  std::int64_t epoch = 0;
+  std::vector<metric_value> values{};
+};
+
 std::string json_report(run_document const& run, training& trained, fit_report const& fitted,
                         test_report const& results, run_totals const& totals,
-                        std::optional<std::uint64_t> skipped, std::optional<transform_report> const& rows) {
+                        std::optional<std::uint64_t> skipped, std::optional<transform_report> const& rows,
+                        restored_metrics const& restored) {
   io::json_writer out(2);
   out.begin_object();
   for (auto const& [name, value] : results.numbers) out.field(name, value);
@@ -51,11 +66,15 @@ std::string json_report(run_document const& run, training& trained, fit_report c
   out.field("epochs", trained.epoch());
   if (skipped) out.field("skipped_records", *skipped);
   if (rows) out.field("removed_rows", rows->removed).field("skipped_rows", rows->skipped);
+  if (restored.epoch > 0) {
+    out.key("restored").begin_object().field("epoch", restored.epoch);
+    for (metric_value const& value : restored.values) write_number(out.key(value.name), value.value);
+    out.end_object();
+  }
   out.key("history").begin_object();
   for (std::string const& name : fitted.history.names()) {
     out.key(name).begin_array(io::json_lines::one);
-    for (double const value : fitted.history[name])
-      value == value ? out.value(value) : out.value(nullptr);  // NaN: undefined
+    for (double const value : fitted.history[name]) write_number(out, value);
     out.end_array();
   }
   return out.end_object().end_object().text();
@@ -150,7 +169,7 @@ void start(training& trained, run_document const& run, std::optional<model_file>
                    "model's own",
            .where = "normalise",
            .expected = "none, or network.parameters: false",
-           .got = run.network.model + ", which contains a normalisation"});
+           .got = from->file().name() + ", which contains a normalisation"});
     trained.normalise(data.train, run.normalise, run.fit.sharding);
   }
   if (data.pipeline) keep(trained, *data.pipeline);
@@ -202,6 +221,18 @@ void continue_run(training& trained, run_document const& run, data_sets const& d
   if (data.encoder && trained.encoder() != *data.encoder) refuse("encoder");
 }
 
+/// Computes the metrics of fit for the parameters that early stopping has restored. Collective.
+restored_metrics measure_restored(training& trained, early_stopping_listener const& early,
+                                  fit_settings const& fitting, evaluation_settings const& evaluation) {
+  restored_metrics restored{.epoch = early.best_epoch()};
+  std::vector<metric> measured = fitting.metrics;
+  if (std::ranges::find(measured, metrics::loss.name, &metric::name) == measured.end())
+    measured.emplace_back(metrics::loss);
+  for (metric const& computed : measured)
+    restored.values.push_back({computed.name, computed.on(*fitting.validation, evaluation).of(trained)});
+  return restored;
+}
+
 /// Writes the outputs for the test set. Collective.
 void write_test_predictions(training& trained, run_document const& run, dataset const& test) {
   std::string const& path = run.output.predictions;
@@ -225,11 +256,10 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
   dataset const* const test = data.test ? &*data.test : nullptr;
   print_data(run, data, world, settings.output, settings.log);
   dataset const training_set = weighted(data.train, run, world);
-  std::optional<model_file> from;
-  if (!run.network.model.empty()) from = model_file::open(run.network.model);
-  training trained = make_training(run, from ? from->network() : *run.network.layers, world);
-  start(trained, run, from, data);
-  from.reset();
+  network_start from = read_network(run);
+  training trained = make_training(with_frozen_layers(run, from.frozen), std::move(from.net), world);
+  start(trained, run, from.model, data);
+  from.model.reset();
   if (settings.start) settings.start(trained);
   std::int64_t const last_epoch = trained.epoch() + run.fit.epochs;
   if (run.output.resume) continue_run(trained, run, data, settings.output);
@@ -264,6 +294,9 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
   }
 
   if (test) result.test = evaluate(trained, *test, evaluation);
+  restored_metrics restored;
+  if (early && run.early_stopping->settings.restore_best && early->best_epoch() > 0)
+    restored = measure_restored(trained, *early, fitting, evaluation);
   run_totals const totals = totals_of(result.fitted, result.fitted.seconds, world);
   read_counts const reads = count_reads(data, world);
   result.checksum = trained.checksum();
@@ -274,10 +307,11 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
     print(reads, settings.output);
   }
   if (!run.output.model.empty()) trained.save(run.output.model, true);
+  if (prints && data.tokens && !run.output.tokens.empty()) data.tokens->save(run.output.tokens);
   if (settings.finish) settings.finish(trained);
   if (prints && !run.output.report.empty())
-    io::write_file(run.output.report,
-                   json_report(run, trained, result.fitted, result.test, totals, reads.skipped, data.rows));
+    io::write_file(run.output.report, json_report(run, trained, result.fitted, result.test, totals,
+                                                  reads.skipped, data.rows, restored));
   if (!run.output.onnx.empty()) export_onnx(trained, run.output.onnx);
   if (!run.output.predictions.empty()) write_test_predictions(trained, run, *test);
   result.exit_status = report_failed_saves(trained, saved, settings.log);
@@ -309,6 +343,7 @@ document_result run(run_document const& document, documents::run_settings const&
   document.check();
   if (!settings.load) documents::require_equal_preparation(document);
   document_result result;
+  run_document local = document;  // assigned before the ranks of this process read it
   int const status = documents::run_on_ranks(
       document, {.preflight = settings.checks != documents::checking::none,
                  .begin =
@@ -318,13 +353,13 @@ document_result run(run_document const& document, documents::run_settings const&
                      },
                  .load =
                      [&](communicator& world) {
-                       return settings.load
-                                  ? settings.load(world)
-                                  : documents::load(document, documents::shards_of(document, world));
+                       local = documents::with_local_files(document);
+                       return settings.load ? settings.load(world)
+                                            : documents::load(local, documents::shards_of(local, world));
                      },
                  .run_rank =
                      [&](communicator& world, documents::data_sets const& data) {
-                       document_result of_rank = documents::run_rank(document, settings, world, data);
+                       document_result of_rank = documents::run_rank(local, settings, world, data);
                        int const rank_status = of_rank.exit_status;
                        if (world.rank() == 0 || world.name() != "threads") result = std::move(of_rank);
                        return rank_status;
