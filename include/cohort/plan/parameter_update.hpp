@@ -173,7 +173,13 @@ class parameter_update {
   /// The parts from element `shift` on.
   std::span<std::byte* const> shifted(std::span<std::byte* const> parts, std::size_t shift,
                                       std::span<std::byte*> memory) const;
-  std::vector<detail::arena_sums*> sums_in(int phase);
+  /// Calls use(sums) for the sums of a phase.
+  template <class Use>
+  void each_sum(int phase, Use use) {
+    if (phase == 0 && gradient_squares_) use(*gradient_squares_);
+    if (phase == 0 && parameter_squares_) use(*parameter_squares_);
+    if (phase == 1 && step_squares_) use(*step_squares_);
+  }
   void update_whole_average(update_request const& request);
   /// Returns whether the update of parameter p also writes its rounded copy. With a shard, the next step
   /// makes the copies, after all ranks' parameters were gathered.

@@ -155,31 +155,23 @@ void parameter_update::require_frozen() const {
            .expected = "parameter_set::freeze before the first plan"});
 }
 
-std::vector<detail::arena_sums*> parameter_update::sums_in(int phase) {
-  std::vector<detail::arena_sums*> sums;
-  if (phase == 0 && gradient_squares_) sums.push_back(&*gradient_squares_);
-  if (phase == 0 && parameter_squares_) sums.push_back(&*parameter_squares_);
-  if (phase == 1 && step_squares_) sums.push_back(&*step_squares_);
-  return sums;
-}
-
 std::span<double> parameter_update::sums_of(int phase) {
   numbers_.clear();
-  for (detail::arena_sums* const sums : sums_in(phase)) {
-    sums->clear_others();
-    numbers_.insert(numbers_.end(), sums->blocks().begin(), sums->blocks().end());
-  }
+  each_sum(phase, [&](detail::arena_sums& sums) {
+    sums.clear_others();
+    numbers_.insert(numbers_.end(), sums.blocks().begin(), sums.blocks().end());
+  });
   numbers_.push_back(0);
   return numbers_;
 }
 
 void parameter_update::set_sums(int phase) {
   auto from = numbers_.begin();
-  for (detail::arena_sums* const sums : sums_in(phase)) {
-    auto const end = from + static_cast<std::ptrdiff_t>(sums->blocks().size());
-    std::copy(from, end, sums->blocks().begin());
+  each_sum(phase, [&](detail::arena_sums& sums) {
+    auto const end = from + static_cast<std::ptrdiff_t>(sums.blocks().size());
+    std::copy(from, end, sums.blocks().begin());
     from = end;
-  }
+  });
 }
 
 void parameter_update::measure_gradients(update_request const& request) {
