@@ -65,6 +65,11 @@ TEST(caffe_weights, refuses_malformed_files) {
   for (int axis = 0; axis < 4; ++axis) huge.integer(1, 1 << 30);
   large.bytes(7, huge.text());
   EXPECT_NE(refused(net_of(large.text())).find("values by the shape"), std::string::npos);
+  protobuf_writer many, wide;
+  for (int axis = 0; axis < 33; ++axis) many.integer(1, 1);
+  wide.bytes(7, many.text());
+  wide.real(5, 1);
+  EXPECT_NE(refused(net_of(wide.text())).find("expected at most 32 axes, got 33"), std::string::npos);
   v0.bytes(1, "layer");
   v1.bytes(2, v0.text());
   EXPECT_NE(refused(v1.text()).find("got V0, which Caffe replaced in 2013"), std::string::npos);

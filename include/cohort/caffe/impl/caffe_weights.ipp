@@ -7,6 +7,9 @@
 
 namespace cohort::detail {
 
+/// Limit of Caffe: kMaxBlobAxes.
+constexpr std::size_t most_axes = 32;
+
 // BlobProto: shape 7, data 5, double_data 8; num, channels, height and width 1 to 4.
 caffe_blob read_blob(protobuf_reader& reader) {
   caffe_blob result;
@@ -25,6 +28,8 @@ caffe_blob read_blob(protobuf_reader& reader) {
       protobuf_reader shape(reader, "shape");
       while (shape.next())
         if (shape.field() == 1) shape.append_to(result.dims);
+      if (result.dims.size() > most_axes)
+        shape.refuse("at most " + std::to_string(most_axes) + " axes", std::to_string(result.dims.size()));
     } else if (field == 8) {
       reader.append_to(doubles);
     }
