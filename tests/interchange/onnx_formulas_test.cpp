@@ -378,12 +378,15 @@ TEST(onnx_computed_constants, of_matrices_and_functions_are_correct) {
     return model_of({2}, std::move(parts),
                     {onnx_tensor::of("a", {2, 2}, {1, 2, 3, 4}), onnx_tensor::of("b", {1, 2}, {1, -2}),
                      onnx_tensor::of("low", {}, {0}), onnx_tensor::of("high", {}, {1}), ints("n", {1, 2}),
-                     onnx_tensor::of("k", {1, 1}, {-1})});
+                     ints("flat", {-1}), onnx_tensor::of("k", {1, 1}, {-1})});
   };
   numbers const x{1, 1};
   EXPECT_EQ(output_of(scaled({op("MatMul", {"b", "a"}, {"c"})}), x), (numbers{-5, -6}));
   EXPECT_EQ(output_of(scaled({op("MatMul", {"b", "a"}, {"p"}), op("Add", {"p", "b"}, {"c"})}), x),
             (numbers{-4, -8}));
+  EXPECT_NE(refused(scaled({op("Reshape", {"b", "flat"}, {"r"}), op("MatMul", {"r", "a"}, {"p"}),
+                            op("Add", {"p", "b"}, {"c"})})),
+            "");  // the bias adds an axis
   EXPECT_EQ(output_of(scaled({op("Clip", {"b", "low", "high"}, {"c"})}), x), (numbers{1, 0}));
   EXPECT_EQ(output_of(scaled({op("Tile", {"k", "n"}, {"c"})}), x), (numbers{-1, -1}));
   EXPECT_EQ(output_of(scaled({op("Relu", {"b"}, {"c"})}), x), (numbers{1, 0}));
@@ -449,6 +452,11 @@ TEST(onnx_constants_of_each_example, may_have_the_batch_at_any_axis) {
   EXPECT_EQ(output_of(model_of({2}, of_a_step, constants), x), (numbers{11, 22, 13, 24}));
   of_a_step[0] = op("Unsqueeze", {"x", "two"}, {"z"});
   EXPECT_NE(refused(model_of({2}, of_a_step, constants)), "");
+  EXPECT_NE(refused(model_of({1, 2}, state, constants)).find("the operands have their batches at different"),
+            std::string::npos);
+  std::vector<onnx_tensor> of_three_examples = constants;
+  of_three_examples.back() = onnx_tensor::of("b", {1, 3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_NE(refused(model_of({2}, state, of_three_examples)), "");
 }
 
 TEST(onnx_sums, have_the_largest_number_of_axes) {

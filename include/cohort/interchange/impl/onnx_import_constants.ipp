@@ -809,7 +809,6 @@ bool onnx_importer::fold() {
   auto const* const found =
       std::ranges::find(table, node_->op, &std::pair<std::string_view, bool (self::*)()>::first);
   if (found == std::end(table) || node_->inputs.empty()) return false;
-  if (fused() && !fused()->has_bias) return false;
   auto const all_inputs = [&](auto const& is_known) {
     return std::ranges::all_of(node_->inputs, [&](std::string const& name) {
       auto const value = values_.find(name);

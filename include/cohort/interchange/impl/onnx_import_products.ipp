@@ -569,9 +569,7 @@ onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value
     for (onnx_value const& value : from) ids.push_back(value.id);
     return like(from[0], append(kind, ids));
   }
-  std::size_t const batch = batch_axis(from[0]);
-  if (batch > 0
-      && std::ranges::all_of(from, [&](onnx_value const& value) { return batch_axis(value) == batch; })) {
+  if (std::size_t const batch = batch_axis(from[0]); batch > 0) {
     for (onnx_value& value : from) value = moved(std::move(value), batch, 0);
     return moved(combined(kind, std::move(from)), 0, batch);
   }
