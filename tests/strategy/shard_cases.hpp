@@ -11,10 +11,17 @@ namespace cohort_test {
 
 namespace shards {
 
-/// Three buckets: the second is summed in two halves, and the last one is too small for parts.
+/// Two buckets: the first is divided, in two halves; the second is too small for parts.
 inline constexpr auto tall = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 24} | relu{} | dense{.units = 656} | batch_norm{} | relu{}
          | dense{.units = 480} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+/// Five buckets, of which four are divided for up to four ranks.
+inline constexpr auto deep = network<[](builder& net) {
+  tensor x = net.input({1, 8, 8}) | dense{.units = 512};
+  for (int layer = 0; layer < 8; ++layer) x = x | relu{} | dense{.units = 512};
+  return x | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
 inline training_settings settings_of(optimizer_settings how, int workers = 1) {
@@ -41,12 +48,12 @@ struct checksums final : listener {
   void on_step(training& run, step_report const&) override { all.push_back(run.checksum()); }
 };
 
-template <class B = narrow>
+template <class B = narrow, auto const& net = tall>
 finished run_of(communicator& world, shard what, training_settings const& settings, int accumulate = 1,
                 int examples_per_class = 4) {
   bright_thirds const examples(examples_per_class * 3 * world.size() + 5);
   checksums seen;
-  training made = trainer<B>(tall, world, allreduce{.resync = 2, .shard = what}, settings);
+  training made = trainer<B>(net, world, allreduce{.resync = 2, .shard = what}, settings);
   made.fit(examples.data(), {.batch = 4, .epochs = 1, .accumulate = accumulate, .listeners = {&seen}});
   EXPECT_TRUE(same_text(world, made.checksum()));
   return {seen.all, model_of(made), world.sent()};

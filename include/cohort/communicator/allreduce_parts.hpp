@@ -7,6 +7,13 @@
 
 namespace cohort {
 
+namespace detail {
+
+/// The bounds of parts are multiples of this number of elements: a block of norms, see arena_passes::chunk.
+inline constexpr std::size_t block_of_parts = 4096;
+
+}  // namespace detail
+
 /// Returns the parts of an allreduce of `count` elements whose result a rank computes: the same on every rank
 /// and over every transport. Empty if the elements have no parts, because every rank computes the whole
 /// result.

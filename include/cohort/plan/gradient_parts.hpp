@@ -35,11 +35,10 @@ class gradient_parts {
   /// After     the first part holds the sum, the others hold zeros.
   /// Cost      reads and writes each part once.
   void sum(bucket const& b);
-  /// Frees memory of the bucket's elements that no rank-local code reads until the next backward: those of
-  /// all parts but the first, and those of the first part outside the slices `kept` of the bucket's arena
-  /// range (none if `kept` is empty). Their values become unspecified.
+  /// Frees the memory of the first part outside the slices `kept` of the bucket's arena range; nothing if
+  /// `kept` is empty. The values of these elements are unspecified until the next backward.
   ///
-  /// Before    sum() was called.
+  /// Before    there is one part.
   void free_others(bucket const& b, std::span<index_slice const> kept);
   /// The first part: an arena.
   std::byte* first() const { return parts_[0]; }

@@ -58,7 +58,8 @@ class shard_exchange {
 ///           without gaps, and the parameters of the ranges are updated only.
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
-///           constrains(workers), all wait again and call constrain with the request.
+///           constrains(workers), all wait again and call constrain with the request. With a shard, only run
+///           is complete: it calls the exchanges after each phase and after apply.
 /// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
 ///           parameter_set::freeze has not frozen; for an optimizer of the program on a device.
 /// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker, so

@@ -41,14 +41,13 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           `overlap_next_forward`: the sums of the last layers may be late, that is, still pending while
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
 ///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
-///           of late buckets. `shard`: see below.
-/// Shards    with `shard`, the update is between the two halves of each allreduce: each rank sums its parts
-///           of the gradients (parts_of_allreduce), updates these parts of the parameters, and gathers the
-///           parts of the other ranks. Requires the same layout on all ranks, and arenas in the processor's
-///           memory. Buckets that are packed or summed by recursive doubling or by folded ranks are not
-///           divided. `gradients` frees the memory of other ranks' parts of a bucket when its sum is
-///           complete; at most two sums are in flight. With micro-batches, the whole gradient exists until
-/// the last backward.
+///           of late buckets. `shard`: the update is between the two halves of each allreduce. Each rank sums
+///           its parts of the gradients (parts_of_allreduce), updates these parts of the parameters, and
+///           gathers the parts of the other ranks. Requires the same backend, instruction set and layouts on
+///           all ranks, with parameters in the processor's memory. Buckets that are packed, or whose
+///           allreduce has no parts, are not divided. With one worker and without micro-batches, `gradients`
+///           frees the other ranks' parts of a bucket when the bucket's sum is complete; at most two sums are
+///           in flight.
 /// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
@@ -62,12 +61,13 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           run, a broadcast of n elements per array (parameters and optimizer state); a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes. If the checksums differ
 ///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
-///           packs and waits for nothing. With `shard`, the same bytes, and for each step an allreduce of 8
-///           bytes, and of 8 bytes for each 4,096 elements if norms are needed (twice for lamb); optimizer
-///           state is not broadcast. A resync hashes the parameters in place; ranks with different
-///           layouts copy one parameter at a time.
+///           packs and waits for nothing. With `shard`, also an allreduce of 8 bytes in each step, and of 8 bytes
+///           for each block of 4,096 elements and each norm that the optimizer needs. Sharded state is not
+///           broadcast, so every rank must load the same file. A resync hashes the parameters in place;
+///           ranks with different layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost. With `overlap_next_forward` the layers whose
-///           sums were late may then lack the last step. numeric_error on all ranks if `diverged` is stop,
+///           sums were late may then lack the last step; with `shard` some parameters may lack it.
+///           setting_error on all ranks that cannot have shards. numeric_error on all ranks if `diverged` is stop,
 ///           and ranks of the same backend, instruction set and layout differ at a resync. This error names
 ///           the step, the ranks and the first parameter that differs.
 /// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
@@ -76,7 +76,7 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           of the batch of all ranks, merged in f64, also with `wire`. With one rank, the result is bitwise
 ///           equal to training without a strategy. With `wire`, the rounding errors of the sent gradients are
 ///           fed back; the rounding errors of the partial sums (one per rank) are lost. `shard` changes no
-///           bit of parameters, state and files.
+///           bit of parameters, state and files, except that frozen layers have initial state in files.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier. Shards: Rajbhandari et

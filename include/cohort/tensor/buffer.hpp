@@ -12,7 +12,7 @@ namespace cohort {
 
 /// A zero-initialised memory block of fixed size, aligned to 64 bytes: host memory, or memory of a
 /// memory_space. Memory of a memory_space is accessible only to the backend of the space. Large host
-/// buffers use huge pages if available.
+/// buffers use huge pages if available, unless they are made by of_small_pages.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
@@ -37,8 +37,8 @@ class buffer {
     }
   }
 
-  /// Allocates host memory of which detail::free_pages can free parts: it has small pages, and none that was
-  /// not accessed.
+  /// Allocates host memory with small pages, parts of which detail::free_pages can free. A page that was never
+  /// accessed needs no memory.
   static buffer of_small_pages(std::size_t bytes);
 
   buffer(buffer&&) = default;

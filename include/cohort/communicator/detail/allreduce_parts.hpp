@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/allreduce_parts.hpp>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cstddef>
@@ -21,12 +22,12 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
   return std::max<std::size_t>(1, (bytes + most - 1) / most);
 }
 
-/// Bounds of segments and parts are multiples of this number of elements: a block of norms
-/// (arena_passes::chunk), or 1 if blocks would make the parts too unequal.
+/// Bounds of segments and parts are multiples of this number of elements: block_of_parts, or 1 if the parts would
+/// then be too unequal.
 constexpr std::int64_t grain_of_parts(std::size_t count, int ranks) {
-  constexpr std::size_t block = 4096, least_blocks = 4;
-  return count >= least_blocks * block * static_cast<std::size_t>(ranks) ? static_cast<std::int64_t>(block)
-                                                                         : 1;
+  constexpr std::size_t least_blocks = 4;  // of a part
+  bool const is_large = count >= least_blocks * block_of_parts * static_cast<std::size_t>(ranks);
+  return is_large ? static_cast<std::int64_t>(block_of_parts) : 1;
 }
 
 /// Elements of segment k of a ring.

@@ -6,6 +6,8 @@
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <cstring>
+#include <optional>
 
 namespace cohort {
 
@@ -100,8 +102,18 @@ bool imported_model::has_state() const {
 void imported_model::read_state(training& into) const {
   detail::training_state& run = into.state();
   parameter_set& parameters = run.parameters();
-  std::optional<parameter_update> copy;  // a shard is copied from whole arenas
-  if (run.update().is_sharded()) copy.emplace(parameters, run.settings.optimizer, run.settings.average_decay);
+  std::optional<parameter_update> copy;  // whole arenas with this rank's shard
+  if (run.update().is_sharded()) {
+    copy.emplace(parameters, run.settings.optimizer);
+    std::size_t const width = bytes_of(parameters.type());
+    for (int k = 0; k < copy->state_arrays(); ++k) {
+      std::byte const* from = run.update().state(k);
+      for (parameter_set::arena_range const& part : run.update().shard()) {
+        std::memcpy(copy->state(k) + part.offset * width, from, part.room * width);
+        from += part.room * width;
+      }
+    }
+  }
   parameter_update& update = copy ? *copy : run.update();
   std::vector<detail::tensor_to_load> all;
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
@@ -117,7 +129,7 @@ void imported_model::read_state(training& into) const {
     }
   }
   detail::write_dense(parameters, all, origin_);
-  for (int k = 0; copy && k < update.state_arrays(); ++k) run.update().set_state(k, update.state(k));
+  for (int k = 0; copy && k < copy->state_arrays(); ++k) run.update().set_state(k, copy->state(k));
   run.position = position;
 }
 

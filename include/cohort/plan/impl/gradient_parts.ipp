@@ -13,19 +13,18 @@ void gradient_parts::sum(bucket const& b) {
 }
 
 void gradient_parts::free_others(bucket const& b, std::span<index_slice const> kept) {
+  if (kept.empty()) return;
   parameter_set::arena_range const range = parameters_.range_of(b);
   std::size_t const width = bytes_of(parameters_.type());
-  auto const free_range = [&](std::byte* part, std::size_t first, std::size_t end) {
-    detail::free_pages(part + (range.offset + first) * width, (end - first) * width);
+  auto const free_range = [&](std::size_t first, std::size_t end) {
+    detail::free_pages(parts_[0] + (range.offset + first) * width, (end - first) * width);
   };
-  for (std::byte* const part : std::span(parts_).subspan(1)) free_range(part, 0, range.room);
-  if (kept.empty()) return;
   std::size_t end = 0;
   for (index_slice const& part : kept) {
-    free_range(parts_[0], end, static_cast<std::size_t>(part.first));
+    free_range(end, static_cast<std::size_t>(part.first));
     end = static_cast<std::size_t>(part.first + part.count);
   }
-  free_range(parts_[0], end, range.room);
+  free_range(end, range.room);
 }
 
 void gradient_parts::pack(bucket const& b, std::byte* dense) {

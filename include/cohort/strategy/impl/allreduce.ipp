@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/communicator/allreduce_parts.hpp>
 #include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -20,6 +21,8 @@
 #include <vector>
 
 namespace cohort::detail {
+
+static_assert(block_of_parts == arena_passes::chunk, "parts contain whole blocks of norms");
 
 class allreduce_strategy final : public strategy, public shard_exchange {
  public:
@@ -68,10 +71,13 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   void forget();
 
   bool is_single_rank() const { return world_->size() == 1; }
-  bool frees_gradients() const { return is_sharded() && how_.shard == cohort::shard::gradients; }
+  bool frees_gradients() const {
+    return is_sharded() && how_.shard == cohort::shard::gradients && workers_ == 1;
+  }
   bool is_sharded() const { return how_.shard != cohort::shard::nothing && !is_single_rank(); }
-  /// Throws setting_error unless the ranks can have shards.  Order: collective.
-  void require_shards(parameter_set const& parameters) const;
+  /// Returns whether the ranks can have shards.  Order: collective.
+  bool can_shard(parameter_set const& parameters) const;
+  [[noreturn]] void refuse_shards();
   /// The slices of a bucket's arena range that a rank has after the sum; one slice if they are not divided.
   std::vector<index_slice> parts_in(parameter_set const& parameters, bucket const& layers, int rank) const;
   /// Waits until at most the last sum before bucket `last` is in flight, and frees the gradients of the
@@ -147,7 +153,7 @@ void allreduce_strategy::begin(step_info const& info, replica const& own) {
   if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
     make_sums(own.parameters);
-    if (is_sharded()) require_shards(own.parameters);
+    if (is_sharded() && !can_shard(own.parameters)) refuse_shards();
     if (!restored_) broadcast_replica(*world_, own);
   } else if (how_.resync > 0 && info.step % how_.resync == 0) {
     resync(info, own);
@@ -341,15 +347,19 @@ std::optional<state_shard> allreduce_strategy::shard(parameter_set const& parame
   return ranges;
 }
 
-void allreduce_strategy::require_shards(parameter_set const& parameters) const {
-  if (same_layout_ && !parameters.passes().space()) return;
-  throw setting_error({.what = "the optimizers' state cannot be sharded over these ranks",
-                       .where = "allreduce.shard",
-                       .expected =
-                           "the same backend on all ranks, with parameters in the processor's memory; or "
-                           "shard::nothing",
-                       .got = same_layout_ ? "parameters in the memory of a device"
-                                           : "ranks with different layouts of the parameters"});
+bool allreduce_strategy::can_shard(parameter_set const& parameters) const {
+  bool const same = is_same_on_all_ranks(*world_, fnv1a(parameters.updated_by(), parameters.layout_hash()));
+  return same && !parameters.passes().space();
+}
+
+void allreduce_strategy::refuse_shards() {
+  forget();
+  throw setting_error(
+      {.what = "the optimizers' state cannot be sharded over these ranks",
+       .where = "allreduce.shard",
+       .expected = "the same backend, instruction set and layouts on all ranks, with parameters in the "
+                   "processor's memory; or shard::nothing",
+       .got = "parameters on a device, or ranks that differ"});
 }
 
 void allreduce_strategy::find_maxima(std::span<double> numbers) {
@@ -418,17 +428,13 @@ std::size_t always_free(std::span<std::size_t const> buckets) {
 
 std::size_t allreduce_strategy::freed_gradients(parameter_set const& parameters) const {
   if (!frees_gradients()) return 0;
-  std::vector<std::size_t> of_other_ranks, of_all_ranks;
+  std::vector<std::size_t> of_other_ranks;
   for (bucket const& layers : parameters.buckets()) {
-    std::size_t const room = parameters.range_of(layers).room;
-    of_all_ranks.push_back(room);
-    of_other_ranks.push_back(room);
+    of_other_ranks.push_back(parameters.range_of(layers).room);
     for (index_slice const& part : parts_in(parameters, layers, world_->rank()))
       of_other_ranks.back() -= static_cast<std::size_t>(part.count);
   }
-  std::size_t const elements =
-      always_free(of_other_ranks) + static_cast<std::size_t>(workers_ - 1) * always_free(of_all_ranks);
-  return elements * bytes_of(parameters.type());
+  return always_free(of_other_ranks) * bytes_of(parameters.type());
 }
 
 std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {
@@ -522,11 +528,11 @@ std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce.overlap_next_forward",
                          .expected = "wire: none or f32",
                          .got = "bf16"});
-  if (shard != cohort::shard::nothing && (wire == element_type::bf16 || overlap_next_forward))
+  if (shard != cohort::shard::nothing && (wire || overlap_next_forward))
     throw setting_error({.what = "sharded state cannot be combined with this setting",
                          .where = "allreduce.shard",
-                         .expected = "wire: none or f32, and no overlap_next_forward; or shard::nothing",
-                         .got = overlap_next_forward ? "overlap_next_forward" : "wire: bf16"});
+                         .expected = "no wire and no overlap_next_forward; or shard::nothing",
+                         .got = overlap_next_forward ? "overlap_next_forward" : "wire"});
   if (shard != cohort::shard::nothing && diverged == when_diverged::repair)
     throw setting_error({.what = "sharded state cannot be repaired from rank 0, which has only its own part",
                          .where = "allreduce.diverged",

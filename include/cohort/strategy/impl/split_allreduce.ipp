@@ -6,8 +6,8 @@
 namespace cohort::detail {
 
 std::size_t split_allreduce::first_half(elements const& all) {
-  constexpr std::size_t block = 4096;  // the bounds of parts are multiples
-  return all.bytes() > max_unsplit_bytes && !all.space ? all.count / 2 / block * block : all.count;
+  bool const is_split = all.bytes() > max_unsplit_bytes && !all.space;
+  return is_split ? all.count / 2 / block_of_parts * block_of_parts : all.count;
 }
 
 template <class Start>

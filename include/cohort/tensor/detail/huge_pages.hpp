@@ -21,14 +21,13 @@ struct huge_page {
 /// Before    no page of the range has been touched.
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
-/// Requests small pages for a range of host memory that is not accessed yet, because free_pages frees a huge
-/// page only as a whole. Sets the elements to zero without an access to whole pages.
-void request_small_pages(void* begin, std::size_t bytes);
+/// Sets host memory to zero, with small pages, of which only those at the ends are accessed: free_pages frees a
+/// huge page only as a whole.
+void clear_small_pages(void* begin, std::size_t bytes);
 
-/// Returns the whole pages in a range of private host memory to the system. The next access gets new pages.
-/// Has no effect on systems other than Linux.
-///
-/// After     on Linux, zeros in the whole pages; the other values are unchanged.
-void free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
+/// Returns the whole pages in a range of private host memory to the system, if the system supports this. The
+/// next access gets new pages. Returns whether the elements in whole pages are zeros now; otherwise the range
+/// is unchanged.
+bool free_pages(void* begin, std::size_t bytes);
 
 }  // namespace cohort::detail

@@ -9,7 +9,7 @@ buffer buffer::of_small_pages(std::size_t bytes) {
   std::align_val_t const boundary{alignment};
   memory.data_ = {static_cast<std::byte*>(::operator new(bytes, boundary)), release{{}, boundary}};
   memory.bytes_ = bytes;
-  detail::request_small_pages(memory.data_.get(), bytes);
+  detail::clear_small_pages(memory.data_.get(), bytes);
   return memory;
 }
 

@@ -30,21 +30,23 @@ std::span<std::byte> whole_pages(void* begin, std::size_t bytes) {
   return {static_cast<std::byte*>(begin), 0};
 }
 
-void request_small_pages(void* begin, std::size_t bytes) {
+void clear_small_pages(void* begin, std::size_t bytes) {
   std::span<std::byte> const pages = whole_pages(begin, bytes);
 #if defined(MADV_NOHUGEPAGE)
   madvise(pages.data(), pages.size(), MADV_NOHUGEPAGE);
 #endif
-  free_pages(begin, bytes);
+  if (!free_pages(begin, bytes)) std::ranges::fill(pages, std::byte{0});
   auto* const first = static_cast<std::byte*>(begin);
   std::fill(first, pages.data(), std::byte{0});
   std::fill(pages.data() + pages.size(), first + bytes, std::byte{0});
 }
 
-void free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+bool free_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__)
   std::span<std::byte> const pages = whole_pages(begin, bytes);
-  if (!pages.empty()) madvise(pages.data(), pages.size(), MADV_DONTNEED);
+  return pages.empty() || madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0;
+#else
+  return false;
 #endif
 }
 

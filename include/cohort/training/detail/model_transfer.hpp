@@ -16,10 +16,11 @@ inline constexpr char const *preparation_key = "data/preparation", *pipeline_key
 /// `to`.
 void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to);
 
-/// The ranks' consensus as the content of a model file.
+/// The ranks' consensus as the content of a model file. `on_all_ranks`: whether ranks other than 0 need the
+/// optimizers' state.
 ///
 /// Order     collective.
-model_content consensus_model(training_state& run, bool optimizer_state);
+model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks = true);
 
 /// Returns the preparation of the data in a model file, without the pipeline.  Errors: data_error.
 data_preparation steps_after_pipeline(model_file const& from);

@@ -15,7 +15,7 @@ namespace cohort {
 
 void training::save(std::string const& path, bool optimizer_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
-  model_content const written = detail::consensus_model(*state_, optimizer_state);
+  model_content const written = detail::consensus_model(*state_, optimizer_state, false);
   auto const write = [&] {
     if (state_->world->rank() == 0) save_model(path, written);
     return std::string();

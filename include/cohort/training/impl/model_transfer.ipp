@@ -10,6 +10,7 @@
 #include <cohort/training/detail/whole_state.hpp>
 #include <cohort/training/load.hpp>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace cohort::detail {
@@ -114,14 +115,16 @@ void add_replica(training_state& run, std::span<std::byte* const> arrays, model_
                                   .average = run.update().average()});
 }
 
-model_content consensus_model(training_state& run, bool optimizer_state) {
+model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks) {
   check_common_steps(run, "save");
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
                                    !optimizer_state);
   model_content content(run.net);
-  if (optimizer_state) {
-    add_replica(run, whole_state(run, true).arrays(), content);
+  std::optional<whole_state> state;
+  if (optimizer_state) state.emplace(run, on_all_ranks);
+  if (state && (on_all_ranks || run.world->rank() == 0)) {
+    add_replica(run, state->arrays(), content);
   } else {
     content.add_parameters(run.parameters());
     add_preparation(run, content);

@@ -248,7 +248,6 @@ void worker_group::prepare() {
     if (micro_batches == 0) continue;
     for (int p : {0, micro_batches - 1}) {
       work_kind const what = work_on(part_of(rows, p, micro_batches));
-      gradients();
       contexts_.make(w, what, what.training ? arena_of(w) : nullptr);
     }
   }
