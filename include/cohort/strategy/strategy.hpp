@@ -119,8 +119,9 @@ enum class exchanged { nothing, gradient, parameters };
 ///                back by `gradients.unpack`, and merges the statistics of the batch by merge_statistics.
 ///                Without the merge, each rank's running statistics cover only its own examples. Returns
 ///                whether the step is taken: the same on every rank.
-/// shard_ranks    If shard() is not empty, the result's exchanges are called in the update after before_update:
-///                find_maxima for the finite gradient and for each phase of norms, then gather.
+/// shard_ranks    If shard() is not empty, the result's exchanges are called in the update after
+///                before_update: find_maxima for the finite gradient and for each phase of norms, then
+///                gather.
 /// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
 ///                returned. These are the first late_buckets() buckets, the same number on every rank, at
 ///                most step_info::max_late_buckets. Before this call, the layers of these buckets have not

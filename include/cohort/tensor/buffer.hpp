@@ -37,8 +37,8 @@ class buffer {
     }
   }
 
-  /// Allocates host memory with small pages, parts of which detail::free_pages can free. A page that was never
-  /// accessed needs no memory.
+  /// Allocates host memory with small pages, parts of which detail::free_pages can free. A page that was
+  /// never accessed needs no memory.
   static buffer of_small_pages(std::size_t bytes);
 
   buffer(buffer&&) = default;

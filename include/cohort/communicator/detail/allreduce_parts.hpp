@@ -22,8 +22,8 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
   return std::max<std::size_t>(1, (bytes + most - 1) / most);
 }
 
-/// Bounds of segments and parts are multiples of this number of elements: block_of_parts, or 1 if the parts would
-/// then be too unequal.
+/// Bounds of segments and parts are multiples of this number of elements: block_of_parts, or 1 if the parts
+/// would then be too unequal.
 constexpr std::int64_t grain_of_parts(std::size_t count, int ranks) {
   constexpr std::size_t least_blocks = 4;  // of a part
   bool const is_large = count >= least_blocks * block_of_parts * static_cast<std::size_t>(ranks);

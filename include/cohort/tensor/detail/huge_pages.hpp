@@ -21,8 +21,8 @@ struct huge_page {
 /// Before    no page of the range has been touched.
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
-/// Sets host memory to zero, with small pages, of which only those at the ends are accessed: free_pages frees a
-/// huge page only as a whole.
+/// Sets host memory to zero, with small pages, of which only those at the ends are accessed: free_pages frees
+/// a huge page only as a whole.
 void clear_small_pages(void* begin, std::size_t bytes);
 
 /// Returns the whole pages in a range of private host memory to the system, if the system supports this. The
