@@ -201,6 +201,8 @@ int launch(run_document const& run, bool preflight, std::function<int(communicat
   return status;
 }
 
+namespace {
+
 /// Warns on rank 0 if copies of remote files may last longer than the ranks of other processes wait.
 void warn_of_deadlines(run_document const& run, communicator const& world) {
   if (world.size() == 1 || world.rank() != 0 || world.name() == "threads") return;
@@ -211,6 +213,8 @@ void warn_of_deadlines(run_document const& run, communicator const& world) {
                 + " ms: a rank that waits longer for the copies of another one ends the run; set ranks.deadline "
                   "to more than the time of all copies");
 }
+
+}  // namespace
 
 int run_on_ranks(run_document const& run, rank_work const& work) {
   require_backend(run.backend);
