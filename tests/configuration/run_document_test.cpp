@@ -417,6 +417,12 @@ TEST(run_document, refuses_missing_or_contradictory_fields) {
   EXPECT_EQ(problem("training.workers", "0"),
             "a document does not describe a run (training.workers): expected at least 1, or training.tune: "
             "true to choose the number, got 0");
+  std::string const command =
+      "a document does not describe a run (remote.command): expected arguments that contain {name}, the "
+      "remote path, and {file}, the file to write, got none with ";
+  EXPECT_EQ(problem("remote.command", R"(["cp", "{file}"])"), command + "{name}");
+  EXPECT_EQ(problem("remote.command", R"(["cp", "{name}"])"), command + "{file}");
+  EXPECT_EQ(problem("remote.command", R"(["cp", "{name}", "{file}"])"), "");
   EXPECT_EQ(problem("data", R"({"images": {"folder": "a", "channels": 2}})"),
             "a document does not describe a run (data.images.channels): expected 1 or 3, got 2");
 }
@@ -889,6 +895,10 @@ TEST(run_document, refuses_fields_that_do_not_fit_the_images) {
   run.set("output.predictions", "test.csv", "test");
   EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("damaged examples"), std::string::npos);
   run.set("data.images.bad", "stop", "test");
+  EXPECT_NO_THROW(run.check());
+  run.set("data", R"({"audio": {"folder": "sounds", "bad": "skip"}})", "test");
+  EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find("damaged examples"), std::string::npos);
+  run.set("data.audio.bad", "stop", "test");
   EXPECT_NO_THROW(run.check());
   run.set("output.predictions", "test.txt", "test");
   EXPECT_NE(refusal_of<setting_error>([&] { run.check(); }).find(".csv or .npy"), std::string::npos);

@@ -5,6 +5,7 @@
 #include <cohort/io/fetch.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/io/folder.hpp>
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -31,6 +32,13 @@ struct remote {
     fetch_settings changed = settings;
     changed.command = {"sh", "-c", command, "sh", "{name}", "{file}"};
     return changed;
+  }
+  /// Returns the names in the folder of the copies, without locks.
+  std::vector<std::string> copies() const {
+    std::vector<std::string> names;
+    for (std::string& name : io::list_folder(settings.folder).value())
+      if (!name.ends_with(".lock")) names.push_back(std::move(name));
+    return names;
   }
 };
 
@@ -65,10 +73,12 @@ TEST(fetch, accepts_the_longest_deadline) {
 
 TEST(fetch, gives_every_command_a_different_temporary_file) {
   remote const far;
-  // Each command writes to a separate file: the first call fails, the second writes the name of its file.
+  // Each command writes to a separate file and adds its name to a list: the first call fails.
   std::string const names = far.here / "names";
-  EXPECT_THROW(fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\"; exit 1")), file_error);
-  fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\""));
+  fetch_settings const second =
+      far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\"; [ $(wc -l < '" + names + "') = 2 ]");
+  EXPECT_THROW(fetch({"a"}, second), file_error);
+  fetch({"a"}, second);
   std::string const both = io::read_text(names);
   std::size_t const line = both.find('\n') + 1;
   EXPECT_NE(both.substr(0, line), both.substr(line));
@@ -78,11 +88,50 @@ TEST(fetch, removes_incomplete_copies_of_killed_processes) {
   remote const far;
   std::string const copy = fetch({far.file("a", "one")}, far.settings)[0];
   io::write_file(copy + ".aB3xYz.partial", "on");
+  io::write_file(copy + ".aB3xYz.partial._COPYING_", "on");
+  std::filesystem::create_directories(copy + ".cD4xYz.partial/folder");
   io::write_file(copy + "b.aB3xYz.partial", "of another file");
   std::filesystem::remove(copy);
   EXPECT_EQ(fetch({far.there / "a"}, far.settings)[0], copy);
-  EXPECT_FALSE(std::filesystem::exists(copy + ".aB3xYz.partial"));
   EXPECT_TRUE(std::filesystem::exists(copy + "b.aB3xYz.partial"));
+  EXPECT_EQ(far.copies().size(), 2U);
+}
+
+TEST(fetch, removes_everything_that_a_failed_command_wrote) {
+  remote const far;
+  fetch_settings const folder = far.shell("mkdir \"$2\"; echo content > \"$2/file\"");
+  for (int call = 0; call < 2; ++call)
+    expect_parts(refused<file_error>([&] { fetch({"s3://b/folder"}, folder); }),
+                 {"did not fetch the file", "s3://b/folder", "a folder; name a file"});
+  EXPECT_EQ(far.copies(), std::vector<std::string>());
+  std::string const writes = "echo > \"$2._COPYING_\"; echo > \"$2.tmp\"; mkdir -p \"$2/x\"; ";
+  EXPECT_THROW(fetch({"a"}, far.shell(writes + "exit 3")), file_error);
+  EXPECT_THROW(fetch({"a"}, far.shell(writes + "kill -9 $$")), file_error);
+  EXPECT_EQ(far.copies(), std::vector<std::string>());
+  fetch_settings slow = far.shell(writes + "sleep 1000");
+  slow.deadline = std::chrono::milliseconds(500);
+  EXPECT_THROW(fetch({"a"}, slow), deadline_error);
+  EXPECT_EQ(far.copies(), std::vector<std::string>());
+}
+
+TEST(fetch, names_copies_by_the_last_part_of_the_path_without_a_query) {
+  remote const far;
+  fetch_settings const settings = far.shell("printf %s \"$1\" > \"$2\"");
+  std::string const path = "https://host/x/t.csv.gz", text(300, 'a');
+  std::vector<std::string> const names{path + "?download=true&to=/b.c", path + "?download=false",
+                                       path + "#part", "https://host/" + text + ".csv.gz"};
+  std::vector<std::string> const copies = fetch(names, settings);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(io::read_text(copies[i]), names[i]);
+    EXPECT_TRUE(copies[i].ends_with(i < 3 ? "-t.csv.gz" : "a.csv.gz")) << copies[i];
+  }
+  EXPECT_TRUE(fetch({"s3://bucket/part#1?.csv"}, settings)[0].ends_with("-part#1?.csv"));
+}
+
+TEST(fetch, stores_copies_of_different_commands_separately) {
+  remote const far;
+  EXPECT_EQ(io::read_text(fetch({"s3://b/a"}, far.shell("printf first > \"$2\""))[0]), "first");
+  EXPECT_EQ(io::read_text(fetch({"s3://b/a"}, far.shell("printf second > \"$2\""))[0]), "second");
 }
 
 TEST(fetch, stores_files_of_the_same_last_name_separately) {
@@ -123,8 +172,7 @@ TEST(fetch, reports_a_command_that_fails) {
   missing.command[0] = "no-such-program";
   expect_parts(refused<file_error>([&] { fetch({"a"}, missing); }),
                {"cannot be started", "no-such-program", "No such file"});
-  for (auto const& entry : std::filesystem::directory_iterator(far.settings.folder))
-    EXPECT_TRUE(entry.path().string().ends_with(".lock")) << entry.path();
+  EXPECT_EQ(far.copies(), std::vector<std::string>());
 }
 
 TEST(fetch, stores_no_copy_if_the_exit_status_is_unknown) {
@@ -132,7 +180,7 @@ TEST(fetch, stores_no_copy_if_the_exit_status_is_unknown) {
   auto const before = std::signal(SIGCHLD, SIG_IGN);
   EXPECT_THROW(fetch({far.file("a", "one")}, far.shell("printf part > \"$2\"; exit 3")), file_error);
   std::signal(SIGCHLD, before);
-  EXPECT_FALSE(std::filesystem::exists(far.settings.folder + "/a"));
+  EXPECT_EQ(far.copies(), std::vector<std::string>());
 }
 
 TEST(fetch, reports_the_end_of_a_long_error_text) {
@@ -146,8 +194,9 @@ TEST(fetch, reports_the_end_of_a_long_error_text) {
 
 TEST(fetch, succeeds_after_a_failed_call) {
   remote const far;
-  EXPECT_THROW(fetch({"a"}, far.shell("exit 1")), file_error);
-  EXPECT_EQ(io::read_text(fetch({"a"}, far.shell("printf 1 > \"$2\""))[0]), "1");
+  fetch_settings const later = far.shell("cp \"$1\" \"$2\"");
+  EXPECT_THROW(fetch({far.there / "a"}, later), file_error);
+  EXPECT_EQ(io::read_text(fetch({far.file("a", "1")}, later)[0]), "1");
 }
 
 TEST(fetch, kills_a_command_at_the_deadline) {
@@ -155,7 +204,8 @@ TEST(fetch, kills_a_command_at_the_deadline) {
   fetch_settings slow = far.shell("echo $$ > \"$2\"; sleep 1000");
   slow.deadline = std::chrono::milliseconds(300);
   expect_parts(refused<deadline_error>([&] { fetch({"a"}, slow); }), {"a", "the command within 300 ms"});
-  EXPECT_THROW(fetch({"a"}, far.shell("exit 1")), file_error);  // nothing holds the lock
+  // Nothing holds the lock.
+  expect_parts(refused<deadline_error>([&] { fetch({"a"}, slow); }), {"a", "the command within 300 ms"});
 }
 
 TEST(fetch, waits_for_another_process_until_the_deadline) {

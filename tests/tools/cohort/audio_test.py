@@ -78,6 +78,8 @@ class sounds(unittest.TestCase):
         self.assertIn("tones/low/00.wav", self.train(data, expect=1))
         data["audio"]["bad"] = "skip"
         self.assertGreater(self.train(data)["skipped_records"], 0)
+        refused = self.run_it("train", "run.json", "--set", "output.predictions=out.csv", expect=2).stderr
+        self.assertIn("output.predictions): expected no file, because damaged examples that are skipped have no outputs, got out.csv", refused)
         self.assertIn("data.audio.bad", self.run_it("predict", "run.json", "--model", "m.safetensors", "--output", "out.csv", expect=1).stderr)
 
     def test_errors_name_the_fields(self):

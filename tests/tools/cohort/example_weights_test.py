@@ -10,6 +10,7 @@ import unittest
 
 sys.path.extend(str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("examples", "tools/cohort"))
 import reference_program  # noqa: E402
+from convert_test import write_onnx  # noqa: E402
 from protobuf_fields import content as text, integer  # noqa: E402
 from train_records_test import write_tar, write_tfrecord  # noqa: E402
 
@@ -73,7 +74,9 @@ class example_weights(unittest.TestCase):
                   lambda pair, label: (("x", pair[0]), ("cls", f"{label}".encode()), ("w", f"{pair[1]}.0\n".encode())))
         write_tfrecord(self.folder / "r.tfrecord", examples, lambda pair, label: (
             (b"x", text(2, text(1, pair[0]))), (b"label", text(3, integer(1, label))), (b"w", text(2, text(1, struct.pack("<f", pair[1]))))))
-        for format, file in (("webdataset", "r.tar"), ("tfrecord", "r.tfrecord")):
+        for format, file, problem in (
+                ("webdataset", "r.tar", r"the records do not have this field \(r.tar\): expected one of x, cls, w, got none"),
+                ("tfrecord", "r.tfrecord", r"\(r.tfrecord, record \d+, none\): expected a feature of one number, got none")):
             source = {"format": format, "files": file, "classes": ["a", "b"], "cache": "none", "weight": "w",
                       "content": {"numbers": {"extents": [1], "values": "x"}}}
             self.train({"records": source})
@@ -82,15 +85,29 @@ class example_weights(unittest.TestCase):
             self.train({"records": {**source, "weight": ""}})
             for probability in self.probabilities():
                 self.assertAlmostEqual(probability, 0.5, delta=0.03)
-            self.assertIn("none", self.train({"records": {**source, "weight": "none"}}, expect=1))
+            self.assertRegex(self.train({"records": {**source, "weight": "none"}}, expect=1), problem)
         refused = self.train({"records": {**source, "format": "lmdb", "content": {"numbers": {"extents": [1]}}}}, expect=2)
         self.assertIn("data.records.weight): expected no such field, because a Datum of Caffe has no weight, got w", refused)
 
+    def test_are_no_inputs_of_an_imported_model(self):
+        write_onnx(self.folder / "net.onnx")
+        self.run_it("import", "net.onnx", "--to", "m.safetensors")
+        (self.folder / "t.csv").write_text("a,b,c,d,kind,w\n1,2,3,4,x,5\n2,3,4,5,y,0\n", encoding="utf-8")
+        data = {"table": {"file": "t.csv", "target": "kind", "test_fraction": 0, "weight": "w"}}
+        document = {"version": 1, "backend": "reference", "network": {"model": "m.safetensors"}, "data": data}
+        (self.folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+        self.assertEqual(len(self.probabilities()), 2)
+        expected = (self.folder / "out.csv").read_text(encoding="utf-8")
+        data["table"] |= {"weight": "", "inputs": ["a", "b", "c", "d"]}
+        (self.folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+        self.probabilities()
+        self.assertEqual((self.folder / "out.csv").read_text(encoding="utf-8"), expected)
+
     def test_that_are_invalid_are_refused_or_skipped(self):
-        for weight in ("-1", "inf", "", "x"):
-            refused = self.train(self.table([*ROWS, (0, "a", weight)]), expect=1)
-            self.assertIn("t.csv", refused)
-            self.assertIn("w", refused)
+        for weight, problem in (("inf", 'a field is not a number (t.csv:82:5, column w): expected a number, got "inf"'),
+                                ("x", 'a field is not a number (t.csv:82:5, column w): expected a number, got "x"'),
+                                ("", "a value is missing (t.csv:82:5, column w): expected a number")):
+            self.assertIn(problem, self.train(self.table([*ROWS, (0, "a", weight)]), expect=1))
         self.assertIn("(t.csv, column w, row 81): expected a finite number of at least 0, got -1", self.train(self.table([*ROWS, (0, "a", -1)]), expect=1))
         examples = [((struct.pack("<f", 0), weight), 0) for weight in (1, 2, -1, 3)]
         write_tar(self.folder / "r.tar", examples, lambda pair, label: (("x", pair[0]), ("cls", b"0"), ("w", f"{pair[1]}".encode())))

@@ -19,7 +19,7 @@ COPY = """#!/bin/sh
 # The program of an object store: copies s3://bucket/NAME from the folder bucket, and records its calls.
 echo "$1" >> calls
 case $1 in
-  *slow*) sleep 60;;
+  *slow*) printf half > "$2"; printf half > "$2._COPYING_"; sleep 60;;
   *lost*) echo "the bucket is gone" >&2; printf half > "$2"; exit 3;;
   *half*) printf half > "$2"; kill -9 $$;;
 esac
@@ -63,6 +63,9 @@ class remote_paths(unittest.TestCase):
         self.document()
         done = self.run_it("run", "-n", "2", reference_program.COHORT, "train", "run.json")
         self.assertIn("2 ranks over tcp", done.stdout)
+        self.assertEqual(done.stderr.count("remote.deadline, 600000 ms for each file, is more than ranks.deadline, 120000 ms"), 1)
+        done = self.run_it("run", "-n", "2", reference_program.COHORT, "train", "run.json", "--set", "ranks.deadline=600")
+        self.assertNotIn("remote.deadline", done.stderr)
         for command in ("describe", "check"):
             self.run_it(command, "run.json")
         self.run_it("evaluate", "run.json", "--model", "m.safetensors")
@@ -88,18 +91,22 @@ class remote_paths(unittest.TestCase):
         self.assertIn(f"s3://bucket/{name}", self.calls())
         self.assertFalse((self.folder / "stolen").exists())
 
+    def assert_no_copy(self):
+        self.assertEqual([copy for copy in self.copies() if "csv" in copy and not copy.endswith(".lock")], [])
+
     def test_that_cannot_be_copied_say_why_and_leave_nothing(self):
         for name, reason in (("lost", "exit status 3: the bucket is gone"), ("half", "signal 9")):
             self.document(f"s3://bucket/{name}.csv")
             refused = self.run_it("train", "run.json", expect=1).stderr
             self.assertIn(f"the command did not fetch the file (s3://bucket/{name}.csv)", refused)
             self.assertIn(reason, refused)
-            self.assertEqual([copy for copy in self.copies() if "csv" in copy and not copy.endswith(".lock")], [])
+            self.assert_no_copy()
         self.document("s3://bucket/slow.csv", deadline=0.5)
         begin = time.monotonic()
         refused = self.run_it("train", "run.json", expect=1).stderr
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("a file was not fetched in time (s3://bucket/slow.csv): expected the end of the command within 500 ms", refused)
+        self.assert_no_copy()
 
     def test_have_known_commands_by_scheme(self):
         (self.folder / "bin").mkdir()
@@ -121,7 +128,8 @@ class remote_paths(unittest.TestCase):
         refused = self.run_it("train", "run.json", "--set", "network.import.file=bucket/net.onnx", expect=2).stderr
         self.assertIn("data.table.file: expected a scheme with a known command (hdfs, s3, gs, http, https), or remote.command", refused)
         self.document(command=["./copy", "{name}"])
-        self.assertIn("remote.command", self.run_it("train", "run.json", expect=1).stderr)
+        self.assertIn("remote.command): expected arguments that contain {name}, the remote path, and {file}, the file to write, got none with {file}",
+                      self.run_it("train", "run.json", expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -537,6 +537,8 @@ inline image_source_fields image_fields_of(data_source const& from) {
     auto const* const content = std::get_if<image_content>(&records->content);
     return {content && mixes(content->options), records->bad == bad_record::skip};
   }
+  if (auto const* const sounds = std::get_if<audio_source>(&from))
+    return {.skips = sounds->bad == bad_record::skip};
   return {};
 }
 
@@ -553,8 +555,20 @@ inline void check_paths(run_document run) {
   });
 }
 
+/// Throws setting_error for a command that does not read the remote path or does not write the copy.
+inline void check_command(std::vector<std::string> const& command) {
+  for (char const* const part : {"{name}", "{file}"})
+    if (!command.empty() && std::ranges::none_of(command, [&](std::string const& argument) {
+          return argument.find(part) != argument.npos;
+        }))
+      refuse_field("remote.command",
+                   "arguments that contain {name}, the remote path, and {file}, the file to write",
+                   text_of({"none with ", part}));
+}
+
 inline void check_fields(run_document const& run) {
   check_paths(run);
+  check_command(run.remote.command);
   network_source const& network = run.network;
   int const starts = network.layers.has_value() + !network.model.empty() + network.imported.has_value();
   if (starts != 1)

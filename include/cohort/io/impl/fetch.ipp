@@ -15,7 +15,9 @@
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/folder.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -43,10 +45,7 @@ class file_fetcher {
 
   /// Returns the path of the copy of a file.
   std::string copy_of(std::string const& name) const {
-    char hash[24];
-    std::snprintf(hash, sizeof hash, "%016llx-", static_cast<unsigned long long>(fnv1a(name)));
-    std::string const path =
-        settings_.folder + '/' + hash + name.substr(std::min(name.find_last_of('/') + 1, name.size()));
+    std::string const path = path_of(name);
     if (io::size_of_file(path)) return path;
     constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);  // avoids an overflow
     auto const end = std::chrono::steady_clock::now() + std::min(settings_.deadline, longest);
@@ -64,7 +63,25 @@ class file_fetcher {
 
  private:
   using time_point = std::chrono::steady_clock::time_point;
-  static constexpr char const* incomplete = ".partial";  // end of an incomplete copy's name
+  static constexpr std::string_view incomplete = ".partial";  // end of an incomplete copy's name
+  static constexpr std::string_view unused = ".XXXXXX";       // replaced by mkostemps
+
+  /// Returns the path of a copy: a hash of the command and the name, and the last part of the name.
+  std::string path_of(std::string const& name) const {
+    std::uint64_t key = fnv1a(name);
+    for (std::string const& argument : settings_.command)
+      key = fnv1a(argument, fnv1a(std::string_view("\0", 1), key));
+    char hash[24];
+    std::snprintf(hash, sizeof hash, "%016llx-", static_cast<unsigned long long>(key));
+    std::string_view last = name;
+    if (name.starts_with("http://") || name.starts_with("https://"))
+      last = last.substr(0, last.find_first_of("?#"));  // without the query
+    last.remove_prefix(last.find_last_of('/') + 1);
+    // File systems allow 255 bytes; commands add endings to the names of incomplete copies.
+    constexpr std::size_t longest = 150;
+    if (last.size() > longest) last.remove_prefix(last.size() - longest);
+    return settings_.folder + '/' + hash + std::string(last);
+  }
 
   /// Calls `attempt` until it returns a number.  Errors: deadline_error.
   template <class Attempt>
@@ -132,20 +149,25 @@ class file_fetcher {
     return found;
   }
 
-  /// Removes the incomplete copies of earlier calls that were killed.
+  /// Removes incomplete copies of this call and of earlier calls that were killed, which may be folders, and
+  /// the files beside them whose names begin with theirs, such as NAME._COPYING_ of hdfs. What cannot be
+  /// removed stays: no later call uses its name.
   void remove_incomplete(std::string const& path) const {
     std::string const begin = path.substr(path.rfind('/') + 1) + '.';
     std::optional<std::vector<std::string>> const names = io::list_folder(settings_.folder);
-    for (std::string const& one : names.value_or(std::vector<std::string>()))
-      if (one.starts_with(begin) && one.ends_with(incomplete)) io::remove_file(settings_.folder + '/' + one);
+    for (std::string const& name : names.value_or(std::vector<std::string>())) {
+      if (!name.starts_with(begin) || name.find(incomplete, begin.size()) != begin.size() + unused.size() - 1)
+        continue;
+      std::error_code ignored;
+      std::filesystem::remove_all(settings_.folder + '/' + name, ignored);
+    }
   }
 
   /// Returns an unused name for an incomplete copy: the command of an earlier call that was killed may still
   /// write to its own incomplete copy.
   static std::string unused_name(std::string const& path) {
-    std::string name = path + ".XXXXXX" + incomplete;
-    owned_descriptor const created(
-        ::mkostemps(name.data(), std::char_traits<char>::length(incomplete), O_CLOEXEC));
+    std::string name = path + std::string(unused) + std::string(incomplete);
+    owned_descriptor const created(::mkostemps(name.data(), static_cast<int>(incomplete.size()), O_CLOEXEC));
     if (created.number < 0) refuse_file("cannot create the file", name, errno);
     io::remove_file(name);  // the command creates it
     return name;
@@ -153,6 +175,15 @@ class file_fetcher {
 
   void run(std::string const& name, std::string const& path, time_point end) const {
     remove_incomplete(path);
+    try {
+      run_command(name, path, end);
+    } catch (...) {
+      remove_incomplete(path);
+      throw;
+    }
+  }
+
+  void run_command(std::string const& name, std::string const& path, time_point end) const {
     std::string const partial = unused_name(path);
     owned_descriptor const errors(open_scratch_file(settings_.folder));
     ::pid_t const child = start(arguments_for(name, partial), errors.number, name);
@@ -169,17 +200,16 @@ class file_fetcher {
       // The wait is bounded, because a process blocked on a dead network file system does not end.
       for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      io::remove_file(partial);
       throw;
     }
     if (status == 0 && io::size_of_file(partial)) {
       if (::rename(partial.c_str(), path.c_str()) != 0) refuse_file("cannot rename the file", partial, errno);
       return;
     }
-    io::remove_file(partial);
-    std::string got = WIFSIGNALED(status) ? text_of({"signal ", WTERMSIG(status)})
-                      : status != 0       ? text_of({"exit status ", WEXITSTATUS(status)})
-                                          : "no file";
+    std::string got = WIFSIGNALED(status)      ? text_of({"signal ", WTERMSIG(status)})
+                      : status != 0            ? text_of({"exit status ", WEXITSTATUS(status)})
+                      : io::is_folder(partial) ? "a folder; name a file"
+                                               : "no file";
     if (std::string const text = end_of(errors.number); !text.empty()) got += ": " + text;
     throw file_error({.what = "the command did not fetch the file",
                       .where = name,

@@ -173,12 +173,12 @@ void require_preparation(table_source const& from, table_preparation const& lear
                     .got = std::move(got)});
 }
 
-/// Returns the columns of a table with weights that are inputs.
-std::vector<std::string> inputs_beside_weights(table_source const& from, data_table const& rows) {
+/// Returns the columns of a table that are inputs: all but the target and the weight, unless they are named.
+std::vector<std::string> inputs_of(table_source const& from, data_table const& rows) {
   if (!from.encode.inputs.empty()) return from.encode.inputs;
   std::vector<std::string> columns = rows.columns();
   std::erase(columns, from.encode.target);
-  std::erase(columns, from.weight);
+  if (!from.weight.empty()) std::erase(columns, from.weight);
   return columns;
 }
 
@@ -242,7 +242,7 @@ data_sets load_source(table_source const& from, table_preparation const& learned
   data_table const training = prepared(parts ? parts->training : rows, from.file);
   std::vector<std::string> notices = pipeline ? pipeline->report().notices : std::vector<std::string>();
   encoder_settings encoding = from.encode;
-  if (!from.weight.empty()) encoding.inputs = inputs_beside_weights(from, training);
+  if (!from.weight.empty()) encoding.inputs = inputs_of(from, training);
   encoding.log = [&](std::string_view notice) { notices.emplace_back(notice); };
   table_encoder const encoder = learned.encoder ? *learned.encoder
                                 : shards ? detail::shared_encoder(*shards, training, encoding, from.file)
@@ -409,14 +409,6 @@ void require_table(data_source const& from, table_preparation const& learned) {
                          .got = "another data set"});
 }
 
-/// Returns the columns of numbers that a model without an encoder reads.
-std::vector<std::string> inputs_of(encoder_settings const& settings, data_table const& rows) {
-  if (!settings.inputs.empty()) return settings.inputs;
-  std::vector<std::string> columns = rows.columns();
-  std::erase(columns, settings.target);
-  return columns;
-}
-
 /// Reads one column of a table as texts, with all rows.
 data_table read_column(table_source const& from, std::string const& name) {
   table_settings format = from.format;
@@ -450,7 +442,7 @@ data_sets load_table_to_apply(table_source const& from, table_preparation const&
     if (report->kept() == 0 && report->skipped > 0) refuse_skipped(*report, from.file);
   }
   if (!learned.encoder)
-    for (std::string const& name : inputs_of(from.encode, prepared))
+    for (std::string const& name : inputs_of(from, prepared))
       if (prepared.has(name) && prepared.has_texts(name))
         throw setting_error(
             {.what = "an input column contains texts, but the model contains no encoder of tables",
@@ -458,7 +450,7 @@ data_sets load_table_to_apply(table_source const& from, table_preparation const&
              .expected = "columns of numbers, or a model that was trained on a table",
              .got = name});
   dataset const examples = learned.encoder ? learned.encoder->inputs(prepared)
-                                           : prepared.examples({.inputs = inputs_of(from.encode, prepared)});
+                                           : prepared.examples({.inputs = inputs_of(from, prepared)});
   std::vector<std::int64_t> numbers;
   for (int row = 0; row < prepared.rows(); ++row) numbers.push_back(prepared.row_number(row));
   data_sets data{.train = with_keys(examples, numbers), .where = from.file, .rows = std::move(report)};

@@ -5,6 +5,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/documents/checks.hpp>
+#include <cohort/documents/detail/remote_paths.hpp>
 #include <cohort/documents/ranks.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/training/load_parameters.hpp>
@@ -200,6 +201,21 @@ int launch(run_document const& run, bool preflight, std::function<int(communicat
   return status;
 }
 
+namespace {
+
+/// Warns on rank 0 if copies of remote files may last longer than the ranks of other processes wait.
+void warn_of_deadlines(run_document const& run, communicator const& world) {
+  if (world.size() == 1 || world.rank() != 0 || world.name() == "threads") return;
+  if (run.ranks.deadline >= run.remote.deadline || !detail::reads_remote_files(run)) return;
+  stderr_sink()("remote.deadline, " + std::to_string(run.remote.deadline.count())
+                + " ms for each file, is more than ranks.deadline, "
+                + std::to_string(run.ranks.deadline.count())
+                + " ms: a rank that waits longer for the copies of another one ends the run; set ranks.deadline "
+                  "to more than the time of all copies");
+}
+
+}  // namespace
+
 int run_on_ranks(run_document const& run, rank_work const& work) {
   require_backend(run.backend);
   std::optional<data_sets> data;
@@ -209,6 +225,7 @@ int run_on_ranks(run_document const& run, rank_work const& work) {
     if (work.begin) work.begin(world);
     std::call_once(is_loaded, [&] {
       try {
+        warn_of_deadlines(run, world);
         data.emplace(work.load(world));
       } catch (...) {
         failure = std::current_exception();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/configuration/detail/document_paths.hpp>
+#include <cohort/documents/detail/remote_paths.hpp>
 #include <cohort/documents/remote.hpp>
 #include <cohort/documents/settings.hpp>
 #include <cohort/io/data_folders.hpp>
@@ -10,6 +11,18 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+namespace cohort {
+
+bool detail::reads_remote_files(run_document run) {
+  bool is_remote = false;
+  for_each_path(run, [&](path_kind, char const*, std::string const& path) {
+    is_remote = is_remote || !scheme_of(path).empty();
+  });
+  return is_remote;
+}
+
+}  // namespace cohort
 
 namespace cohort::documents {
 
