@@ -140,6 +140,19 @@ TEST(onnx_shapes, are_multiplied_by_reduce_prod) {
   EXPECT_NE(refused(flattened({op("ReduceProd", {"rest"}, {"p"}, {list("axes", {1})})})), "");
 }
 
+TEST(onnx_shapes, of_negative_multiples_of_the_batch_are_not_compared) {
+  auto const compared = [](std::string const& factor) {  // to Max(N·k, k)·k rows
+    return model_of({2},
+                    {op("Shape", {"x"}, {"n"}, {whole("end", 1)}), op("Mul", {"n", factor}, {"m"}),
+                     op("Max", {"m", factor}, {"most"}), op("Mul", {"most", factor}, {"rows"}),
+                     op("Concat", {"rows", "two"}, {"wanted"}, {whole("axis", 0)}),
+                     op("Reshape", {"x", "wanted"}, {"y"})},
+                    {ints("one", {1}), ints("minus", {-1}), ints("two", {2})});
+  };
+  EXPECT_EQ(refused(compared("one")), "");
+  EXPECT_NE(refused(compared("minus")), "");  // Max(−N, −1) is −1
+}
+
 TEST(onnx_concat, refuses_constants_of_another_batch) {
   EXPECT_EQ(refused(model_of({2, 2}, {op("Concat", {"k", "x"}, {"y"}, {whole("axis", 1)})},
                              {onnx_tensor::of("k", {2, 1, 2}, {1, 2, 1, 2})})),
@@ -176,10 +189,22 @@ TEST(onnx_slice, reverses_an_axis) {
   EXPECT_EQ(output_of(sliced(2, 0, -1), x), (numbers{2, 1, 5, 4}));
   EXPECT_EQ(output_of(sliced(9, -4, -2), x), (numbers{2, 0, 5, 3}));
   EXPECT_EQ(output_of(sliced(1, least, least), x), (numbers{1, 4}));
+  EXPECT_EQ(output_of(sliced(-9, least, -1), x), (numbers{0, 3}));  // the start becomes 0
   EXPECT_EQ(refused(sliced(0, 2, -1)),
             message(0, "y", "Slice", "the node selects no elements, or too many runs of consecutive elements",
                     "1 to 1024 runs", "none", replace));
   EXPECT_EQ(refused(sliced(2, 0, 0)), message(0, "y", "Slice", "a step is 0", "another step", "0", check));
+}
+
+TEST(onnx_slice, of_a_constant_begins_at_its_first_element_if_the_start_is_before_it) {
+  std::int64_t const least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(output_of(model_of({1},
+                               {op("Slice", {"k", "first", "last", "axes", "step"}, {"s"}),
+                                op("Add", {"x", "s"}, {"y"})},
+                               {onnx_tensor::of("k", {3}, {5, 6, 7}), ints("first", {-9}),
+                                ints("last", {least}), ints("axes", {0}), ints("step", {-1})}),
+                      {1}),
+            (numbers{6}));
 }
 
 TEST(onnx_slice, refuses_every_second_example) {

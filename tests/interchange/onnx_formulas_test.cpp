@@ -256,6 +256,25 @@ TEST(onnx_norms, of_vectors_to_length_1_divide_by_the_length_or_by_the_bound) {
     }
 }
 
+TEST(onnx_norms, of_vectors_to_length_1_refuse_lengths_that_are_expanded_to_more) {
+  auto const expanded = [](extents const& order, std::vector<std::string> const& target) {
+    return model_of(
+        {2, 1, 2},
+        {op("Transpose", {"x"}, {"z"}, {onnx_models::list("perm", order)}),
+         op("Shape", {"x"}, {"n"}, {whole("end", 1)}), op("Concat", target, {"dims"}, {whole("axis", 0)}),
+         op("ReduceL2", {"z"}, {"length"}, {onnx_models::list("axes", {-1}), whole("keepdims", 1)}),
+         op("Max", {"length", "least"}, {"bound"}), op("Expand", {"bound", "dims"}, {"wide"}),
+         op("Div", {"z", "wide"}, {"t"}), op("Transpose", {"t"}, {"y"}, {onnx_models::list("perm", order)})},
+        {ints("one", {1}), ints("two", {2}), ints("three", {3}), onnx_tensor::of("least", {}, {1e-12F})});
+  };
+  EXPECT_EQ(refused(expanded({0, 1, 2, 3}, {"n", "two", "one", "two"})), "");
+  for (onnx_model const& model : {expanded({0, 1, 2, 3}, {"n", "two", "n", "two"}),
+                                  expanded({2, 1, 0, 3}, {"three", "two", "n", "two"})})
+    EXPECT_NE(refused(model).find("the lengths of the vectors are expanded to more elements"),
+              std::string::npos)
+        << refused(model);
+}
+
 // ---- operators that become several layers ----
 TEST(onnx_tile, repeats_blocks_along_each_axis) {
   numbers const x{1, 2, 3, 4};
@@ -337,6 +356,19 @@ TEST(onnx_gather, of_several_elements_keeps_infinite_neighbours_apart) {
               "1 to 1024 runs", "more", replace));
 }
 
+TEST(onnx_gather, selects_a_limited_number_of_runs_in_all_nodes) {
+  nodes parts;
+  std::vector<std::string> sum;
+  for (int node = 0; node < 17; ++node) {
+    sum.push_back("g" + std::to_string(node));
+    parts.push_back(op("Gather", {"x", "i"}, {sum.back()}, {whole("axis", 1)}));
+  }
+  parts.push_back(op("Sum", sum, {"y"}));
+  EXPECT_EQ(refused(model_of({2}, parts, {ints("i", extents(1024, 0))})),
+            message(16, "g16", "Gather", "the nodes select too many runs of consecutive elements",
+                    "at most 16384 runs in all", "17408", replace));
+}
+
 TEST(onnx_powers, of_2_to_4_and_absolute_values_are_computed) {
   numbers const x{-3, -0.5F, 0.25F, 2};
   EXPECT_EQ(output_of("Pow", {}, {2}, x, {onnx_tensor::of("p", {}, {2})}), (numbers{9, 0.25F, 0.0625F, 4}));
@@ -411,6 +443,22 @@ TEST(onnx_computed_constants, of_gathered_slices_are_correct) {
   EXPECT_EQ(output_of(gathered({2, 1}, {1, -2}, 6), numbers(6)), (numbers{4, 5, 6, 1, 2, 3}));
   EXPECT_NE(refused(gathered({1, 2}, {1, 3}, 1)), "");
   EXPECT_NE(refused(gathered({1, 3}, {0, 0, 0}, 1)), "");
+}
+
+TEST(onnx_computed_constants, without_elements_have_extents_whose_product_is_a_number) {
+  auto const gathered = [](std::int64_t extent) {
+    onnx_tensor places = ints("i", {});
+    places.dims = {0, 1};
+    return model_of(
+        {2},
+        {op("GatherND", {"a", "i"}, {"g"}), op("Shape", {"g"}, {"zero"}, {whole("end", 1)}),
+         op("Concat", {"zero", "two"}, {"wanted"}, {whole("axis", 0)}),
+         op("Reshape", {"x", "wanted"}, {"y"})},
+        {onnx_tensor::of("a", {0, extent, extent, extent}, numbers{}), std::move(places), ints("two", {2})});
+  };
+  EXPECT_NE(refused(gathered(std::int64_t{1} << 24)).find("no layer computes this operator"),
+            std::string::npos)
+      << refused(gathered(std::int64_t{1} << 24));
 }
 
 TEST(onnx_computed_constants, of_triangles_are_correct) {

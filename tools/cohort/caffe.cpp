@@ -5,6 +5,7 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/documents.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/prediction_layout.hpp>
 #include <cohort/interchange/write_predictions.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -155,10 +156,19 @@ int test_rank(caffe_run const& caffe, document_call const& call, run_document co
   return 0;
 }
 
-/// Writes the file NAME.csv in the folder of -output: a number for each example, with its key.
-/// `text_of`: returns the number of an example. All ranks call it, and the first one writes the file.
-void write_column(document_call const& call, cohort::dataset const& data, std::string const& name,
-                  bool writes, std::function<std::string(cohort::example_view const&)> const& text_of) {
+/// Returns the name of a file for a top: '/' and a '.' at the beginning become '_', so that the file is in
+/// the folder of -output.
+std::string file_of(std::string top) {
+  std::ranges::replace(top, '/', '_');
+  if (top.starts_with('.')) top[0] = '_';
+  return top + ".csv";
+}
+
+/// Writes a CSV file in the folder of -output: a number for each example, with its key. `text_of`: returns
+/// the number of an example with a key. All ranks call it, and the first one writes the file.
+void write_column(
+    document_call const& call, cohort::dataset const& data, std::string const& name, bool writes,
+    std::function<std::string(cohort::example_view const&, std::string const&)> const& text_of) {
   cohort::example_view example;
   example.allocate(data.describe());
   std::string text = "key,";
@@ -166,11 +176,11 @@ void write_column(document_call const& call, cohort::dataset const& data, std::s
   text += '\n';
   for (std::int64_t i = 0; i < data.size(); ++i) {
     data.get(i, example);
-    cohort::detail::append_csv_field(text,
-                                     data.describe().keyed ? std::string(example.key) : std::to_string(i));
-    text += ',' + text_of(example) + '\n';
+    std::string const key = data.describe().keyed ? std::string(example.key) : std::to_string(i);
+    cohort::detail::append_csv_field(text, key);
+    text += ',' + text_of(example, key) + '\n';
   }
-  if (writes) cohort::io::write_file((output_of(call) / (name + ".csv")).string(), text);
+  if (writes) cohort::io::write_file((output_of(call) / file_of(name)).string(), text);
 }
 
 /// Returns the part of the examples that a top of the data layer is. `flag`: for the error.
@@ -216,15 +226,23 @@ void write_accuracy(document_call const& call, cohort::dataset const& data, coho
       || data.describe().part(part).example.elements() > 1)
     throw usage_error("-features: expected an Accuracy layer with one label for each example, got '"
                       + layer.name + "'");
-  write_column(call, data, layer.name, model.world().rank() == 0, [&](cohort::example_view const& example) {
-    auto const label = static_cast<std::size_t>(number_in(data, example, part));
-    if (layer.ignored && static_cast<int>(label) == *layer.ignored) return std::string("nan");
+  auto const value_of = [&](cohort::example_view const& example, std::string const& key) {
+    auto const label = static_cast<std::int64_t>(number_in(data, example, part));
+    if (layer.ignored && label == *layer.ignored) return std::string("nan");
     cohort::predictions const scores =
         model.outputs_of({layer.scores}, batch_of(data.describe(), example))[0];
-    auto const before =
-        std::ranges::count_if(scores.values, [&](float score) { return score >= scores.values[label]; });
+    auto const classes = static_cast<std::int64_t>(scores.values.size());
+    if (label < 0 || label >= classes)
+      throw cohort::data_error(
+          {.what = "an Accuracy layer counts a label that is no class",
+           .where = layer.name + ", example '" + key + "'",
+           .expected = {"0 to ", classes - 1, ", or the layer's accuracy_param.ignore_label"},
+           .got = {label}});
+    float const own = scores.values[static_cast<std::size_t>(label)];
+    auto const before = std::ranges::count_if(scores.values, [&](float score) { return score >= own; });
     return std::string(before <= layer.top_k ? "1" : "0");
-  });
+  };
+  write_column(call, data, layer.name, model.world().rank() == 0, value_of);
 }
 
 /// Writes the value of a loss for each example, without its loss_weight.
@@ -233,8 +251,8 @@ void write_loss(document_call const& call, cohort::dataset const& data, cohort::
   if (caffe.net().targets.size() > 1)
     throw usage_error("-features: expected a network with one loss for the loss '" + top + "', got "
                       + std::to_string(caffe.net().targets.size()));
-  double const weight = caffe.loss_weight(caffe.net().targets[0].loss);
-  write_column(call, data, top, model.world().rank() == 0, [&](cohort::example_view const& example) {
+  double const weight = caffe.loss_weight();
+  write_column(call, data, top, model.world().rank() == 0, [&](auto const& example, auto const&) {
     return text_of(model.loss_of(batch_of(data.describe(), example)) / weight);
   });
 }
@@ -264,8 +282,9 @@ int features_rank(caffe_run const& caffe, document_call const& call, run_documen
                        .resume = false});
   if (call.has("-label")) {
     std::size_t const part = target_of(data.train, call.value("-label"), "-label");
-    write_column(call, data.train, call.value("-label"), world.rank() == 0,
-                 [&](auto const& example) { return text_of(number_in(data.train, example, part)); });
+    write_column(
+        call, data.train, call.value("-label"), world.rank() == 0,
+        [&](auto const& example, auto const&) { return text_of(number_in(data.train, example, part)); });
   }
   if (world.rank() == 0)
     std::printf("%lld examples: %s\n", static_cast<long long>(data.train.size()), output_of(call).c_str());

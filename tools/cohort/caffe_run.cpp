@@ -98,12 +98,13 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
   accuracies_ = cohort::import_caffe(solver_.test_net, "", import_settings).accuracies;
 }
 
-double caffe_run::loss_weight(std::string_view layer) const {
-  for (char const* const field : {"layer", "layers"})
-    for (prototxt_message const* const entry : solver_.train_net.messages(field))
-      if (entry->text("name") == layer)
-        if (std::vector<double> const weights = entry->numbers("loss_weight"); !weights.empty())
-          return weights[0];
+double caffe_run::loss_weight() const {
+  for (cohort::detail::caffe_layer const& entry :
+       cohort::detail::caffe_layers(solver_.train_net, solver_.train_state)) {
+    std::vector<double> const weights = entry.message.numbers("loss_weight");
+    if (!entry.type.ends_with("Loss") || (!weights.empty() && weights[0] == 0)) continue;  // no loss
+    return weights.empty() ? 1 : weights[0];
+  }
   return 1;
 }
 

@@ -41,8 +41,8 @@ class caffe_run {
   bool has_test_data() const { return test_.has_value(); }
   /// The Accuracy layers of the network in the phase TEST.
   std::vector<cohort::caffe_accuracy> const& accuracies() const { return accuracies_; }
-  /// Returns the loss_weight of the layer with this name.
-  double loss_weight(std::string_view layer) const;
+  /// Returns the loss_weight of the loss.  Before: the network has one loss.
+  double loss_weight() const;
 
   /// Returns the document of the training, changed by the settings of the call.
   cohort::run_document document(document_call const& call) const;

@@ -33,7 +33,7 @@ struct clip_l2_per_layer {
 struct clip_l2_per_parameter {
   double at = 1;
 };
-/// g · at / ‖g‖ if ‖g‖ > at, norm over the network
+/// g · at / ‖g‖ if ‖g‖ > at, norm over the network without the parameters whose rate is fixed at 0
 struct clip_global_norm {
   double at = 1;
 };

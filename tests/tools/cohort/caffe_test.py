@@ -155,6 +155,36 @@ class caffe_command(unittest.TestCase):
         self.assertEqual(numbers["label"], given)
         self.assertFalse((folder / "numbers/features.csv").exists())
 
+        # Tops that are no names of files, and a loss with another weight in the phase TEST.
+        net = (folder / "net.prototxt").read_text(encoding="utf-8")
+        *layers, loss = net.rstrip().splitlines()
+        loss = loss.replace('top: "loss"', 'top: "../loss"')
+        weighted = "".join(f"{loss[:-1]} loss_weight: {weight} include {{ phase: {phase} }} }}\n" for weight, phase in ((3, "TEST"), (2, "TRAIN")))
+        net = "\n".join(layers).replace('top: "accuracy"', 'top: "loss3/top-1"') + "\n" + weighted
+        (folder / "named.prototxt").write_text(net, encoding="utf-8")
+        self.lenet.run("caffe", "-conf", solver, "-features", "loss3/top-1,../loss", "-model", "digits_iter_60.caffemodel", "-output", "named",
+                       "--set", "caffe.net=named.prototxt", "--set", "caffe.test.source=tests_lmdb")
+        self.assertEqual(sorted(path.name for path in (folder / "named").iterdir()), ["_._loss.csv", "loss3_top-1.csv"])
+        for file, top, wanted in (("loss3_top-1.csv", "loss3/top-1", numbers["accuracy"]), ("_._loss.csv", "../loss", numbers["loss"])):
+            with open(folder / "named" / file, encoding="utf-8") as opened:
+                head, *lines = csv.reader(opened)
+            self.assertEqual(head, ["key", top])
+            numpy.testing.assert_allclose([float(line[1]) for line in lines], wanted, rtol=1e-5, atol=1e-6)
+
+    def test_an_accuracy_refuses_a_label_that_only_the_loss_ignores(self):
+        folder = self.lenet.folder
+        pixels, labels = self.lenet.net.images()
+        labels = labels.copy()
+        labels[3] = 255
+        write_lmdb(folder / "ignored_lmdb", pixels, labels)
+        net = (folder / "net.prototxt").read_text(encoding="utf-8").rstrip()
+        (folder / "ignored.prototxt").write_text(net[:-1] + "loss_param { ignore_label: 255 } }\n", encoding="utf-8")
+        solver = self.lenet.solver("ignored_solver.prototxt")
+        done = self.lenet.run("caffe", "-conf", solver, "-features", "accuracy", "-model", "start.caffemodel", "-output", "ignored",
+                              "--set", "caffe.net=ignored.prototxt", "--set", "caffe.test.source=ignored_lmdb", expect=(1, 2))
+        for words in ("example '00000003'", "expected 0 to 9", "got 255"):
+            self.assertIn(words, done.stderr)
+
     def test_trains_and_tests_by_the_command_line_of_caffe_on_spark(self):
         solver = self.lenet.solver("spark.prototxt", max_iter=4, test_iter=2, test_interval=2)
         done = self.lenet.run("caffe", "-conf", solver, "-train", "-test", "-weights", "start.caffemodel", "-model", "trained.caffemodel", "-output", "out",

@@ -274,7 +274,7 @@ class onnx_importer {
   void normalise_over(formula_norm const& of);
   void rms_normalization();
   int unit_vectors(int x, double least);
-  void check_expanded(onnx_value const& value);
+  void check_expanded();
   void lrn();
   void gemm();
   void matmul();
@@ -330,6 +330,7 @@ class onnx_importer {
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // constants that were computed at import
   std::int64_t folded_ = 0, products_ = 0;                 // numbers of elements and products at import
   std::size_t bytes_ = 0;                                  // size of constants and parameters
+  std::size_t runs_ = 0;                                   // runs of elements that nodes have selected
   onnx_node const* node_ = nullptr;
   std::optional<std::size_t> example_axis_{};  // fold() computes for one example of the batch at this axis
   bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
@@ -343,6 +344,9 @@ class onnx_importer {
 std::string name_of(onnx_node const& node);
 /// Returns a bound of Slice as an index from 0 to `extent`: a negative bound counts from the end.
 std::int64_t slice_bound(std::int64_t given, std::int64_t extent);
+/// Returns the first index of a Slice in reverse order, and the index before the last one: −1 or more.
+std::pair<std::int64_t, std::int64_t> reverse_bounds(std::int64_t first, std::int64_t last,
+                                                     std::int64_t extent);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
 /// Formats extents for errors: "N x 3 x 5", where N is a batch of any size. With `between` ", ", formats a

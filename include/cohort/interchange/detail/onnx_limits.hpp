@@ -17,8 +17,9 @@ inline constexpr std::int64_t max_onnx_folded = std::int64_t{1} << 22,
                               max_onnx_folded_in_all = 4 * max_onnx_folded;
 /// Largest number of products of elements that are computed at import, for all matrices of a file.
 inline constexpr std::int64_t max_onnx_products = std::int64_t{1} << 29;
-/// Largest number of runs of consecutive elements that a node selects: each of them is a layer.
-inline constexpr std::size_t max_onnx_runs = 1024;
+/// Largest numbers of runs of consecutive elements, each of which is a layer: that a node selects, and that
+/// all nodes of a file select.
+inline constexpr std::size_t max_onnx_runs = 1024, max_onnx_runs_in_all = 16 * max_onnx_runs;
 
 /// Remedies for a refused file: the last part of each message.
 namespace onnx_remedy {

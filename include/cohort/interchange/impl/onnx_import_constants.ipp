@@ -15,6 +15,27 @@ std::int64_t slice_bound(std::int64_t given, std::int64_t extent) {
   return std::clamp(given < 0 ? given + extent : given, std::int64_t{0}, extent);
 }
 
+std::pair<std::int64_t, std::int64_t> reverse_bounds(std::int64_t first, std::int64_t last,
+                                                     std::int64_t extent) {
+  auto const index = [&](std::int64_t given, std::int64_t least) {
+    return std::clamp(given < 0 ? given + extent : given, std::min(least, extent - 1), extent - 1);
+  };
+  return {index(first, 0), index(last, -1)};
+}
+
+namespace {
+
+/// Returns whether the product of all extents but those of 0 fits in 63 bits, so that each product of some of
+/// them does.
+bool is_countable(std::vector<std::int64_t> const& dims) {
+  std::int64_t product = 1;
+  return std::ranges::none_of(dims, [&](std::int64_t extent) {
+    return extent != 0 && __builtin_mul_overflow(product, extent, &product);
+  });
+}
+
+}  // namespace
+
 std::int64_t onnx_known::elements() const {
   std::int64_t count = 1;
   for (std::int64_t const extent : dims)
@@ -28,14 +49,14 @@ std::optional<onnx_known> onnx_importer::known(std::size_t which) const {
   if (found->second.known) return *found->second.known;
   if (example_axis_ && !found->second.constant) {
     auto const example = operand(which);
-    if (!example) return std::nullopt;
+    if (!example || !is_countable(example->dims)) return std::nullopt;
     onnx_known result{.type = onnx_type::f32, .dims = example->dims, .values = {}, .of_batch = {}};
     for (float const number : example->values) result.values.push_back(static_cast<double>(number));
     result.of_batch.resize(result.values.size());
     return result;
   }
   onnx_tensor const* const from = found->second.constant;
-  if (!from || from->elements() > max_onnx_folded) return std::nullopt;
+  if (!from || from->elements() > max_onnx_folded || !is_countable(from->dims)) return std::nullopt;
   onnx_known result{.type = from->type, .dims = from->dims, .values = {}, .of_batch = {}};
   if (auto const reals = from->floats()) {
     for (float const number : *reals) result.values.push_back(static_cast<double>(number));
@@ -209,7 +230,7 @@ bool onnx_importer::fold_elements() {
       // The batch has at least one example; a multiple of it is compared with another one, or with a number.
       double const multiple = x[is_batch[0] ? 0 : 1], other = x[is_batch[0] ? 1 : 0];
       bool const is_both = is_batch[0] && is_batch[1];
-      if (!is_both && other > multiple) return false;
+      if (!is_both && (multiple <= 0 || other > multiple)) return false;
       of_batch = is_both || op == "Max";
       value = is_both       ? (op == "Max" ? std::max(x[0], x[1]) : std::min(x[0], x[1]))
               : op == "Max" ? multiple
@@ -595,12 +616,10 @@ bool onnx_importer::fold_slice() {
       std::int64_t const last = slice_bound((*ends)[i], extent);
       first[axis] = slice_bound((*starts)[i], extent);
       dims[axis] = std::max<std::int64_t>((last - first[axis] + stride - 1) / stride, 0);
-    } else {  // in reverse order; the end, which is excluded, may be −1
-      auto const bound = [&](std::int64_t index) {
-        return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
-      };
-      first[axis] = bound((*starts)[i]);
-      dims[axis] = std::max<std::int64_t>((first[axis] - bound((*ends)[i]) - stride - 1) / -stride, 0);
+    } else {
+      auto const [from_last, end] = reverse_bounds((*starts)[i], (*ends)[i], extent);
+      first[axis] = from_last;
+      dims[axis] = std::max<std::int64_t>((from_last - end - stride - 1) / -stride, 0);
     }
   }
   return fold_copies(*from, dims, [&](std::int64_t i) {

@@ -234,7 +234,6 @@ void onnx_importer::rms_normalization() {
 /// Returns x / max(‖x‖, least) of the last axis, as u·min(x·u / least, 1) with u = x / ‖x‖.
 int onnx_importer::unit_vectors(int x, double least) {
   constexpr double smallest = 1e-37;  // so that the u of zeros is 0
-  check_expanded(data(0));
   ::cohort::shape lengths = shape_of(x);
   int const width = std::exchange(lengths[lengths.rank - 1], 1);
   int const unit = append("rms_norm", {x}, {{"epsilon", {smallest}}});
@@ -252,15 +251,14 @@ int onnx_importer::unit_vectors(int x, double least) {
 }
 
 /// Checks that Expand of the vectors' lengths does not add elements to x: input 2 is its target.
-void onnx_importer::check_expanded(onnx_value const& x) {
+void onnx_importer::check_expanded() {
   if (!has_input(2)) return;
   std::optional<extents> const target = list(2, nullptr, max_onnx_extent);
-  std::size_t const rank = x.dims.size(), count = std::min(target->size(), rank);
-  bool fits = target->size() <= rank;
-  for (std::size_t i = 1; i <= count && x.axes[rank - i] != onnx_value::batch; ++i) {
+  extents const dims = file_extents(any(0));
+  bool fits = target->size() <= dims.size();
+  for (std::size_t i = 1; fits && i <= target->size(); ++i) {
     std::int64_t const extent = (*target)[target->size() - i];
-    fits =
-        fits && (extent == 1 || batches_in(extent) > 0 || x.dims[rank - i] > 1 || x.dims[rank - i] == extent);
+    fits = extent == 1 || extent == dims[dims.size() - i];
   }
   if (!fits)
     refuse("the lengths of the vectors are expanded to more elements", input_text(0), extents_text(*target),

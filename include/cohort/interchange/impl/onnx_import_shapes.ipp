@@ -190,12 +190,9 @@ void onnx_importer::slice() {
       x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
       continue;
     }
-    // In reverse order; the end, which is excluded, may be −1.
-    auto const bound = [&](std::int64_t index) {
-      return std::clamp<std::int64_t>(index < 0 ? index + extent : index, -1, extent - 1);
-    };
+    auto const [from_last, end] = reverse_bounds(first, last, extent);
     extents indices;
-    for (std::int64_t index = bound(first); index > bound(last) && indices.size() <= max_onnx_runs;
+    for (std::int64_t index = from_last; index > end && indices.size() <= max_onnx_runs;
          index += std::max(step, -extent))
       indices.push_back(index);
     x = selected(x, axis, indices);
@@ -332,6 +329,9 @@ onnx_value onnx_importer::selected(onnx_value const& x, int axis, extents const&
     refuse("the node selects no elements, or too many runs of consecutive elements",
            {"1 to ", max_onnx_runs, " runs"}, {runs.empty() ? "none" : "more"}, onnx_remedy::replace);
   if (runs.size() == 1) return sliced(x, axis, runs[0].first, runs[0].second);
+  if ((runs_ += runs.size()) > max_onnx_runs_in_all)
+    refuse("the nodes select too many runs of consecutive elements",
+           {"at most ", max_onnx_runs_in_all, " runs in all"}, {runs_}, onnx_remedy::replace);
   // The axis becomes the first one after the batch.
   std::size_t const batch = batch_axis(x), place = static_cast<std::size_t>(axis);
   std::size_t const behind = place < batch ? place + 1 : place;

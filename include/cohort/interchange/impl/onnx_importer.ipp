@@ -310,6 +310,7 @@ void onnx_importer::import_node(onnx_node const& node) {
   if (node.inputs.size() > known->inputs && !fused())
     refuse("the node has too many inputs", {"at most ", known->inputs}, {node.inputs.size()},
            onnx_remedy::check);
+  if (fused() && fused()->norm && node.op == "RMSNormalization") check_expanded();
   bool const is_joined = std::ranges::any_of(node.inputs, [&](std::string const& name) {
     auto const found = values_.find(name);
     return found != values_.end() && found->second.joined > 1;
