@@ -35,9 +35,8 @@ struct remote {
   }
   /// Returns the names in the folder of the copies, without locks.
   std::vector<std::string> copies() const {
-    std::vector<std::string> names;
-    for (std::string& name : io::list_folder(settings.folder).value())
-      if (!name.ends_with(".lock")) names.push_back(std::move(name));
+    std::vector<std::string> names = io::list_folder(settings.folder).value();
+    std::erase_if(names, [](std::string const& name) { return name.ends_with(".lock"); });
     return names;
   }
 };
