@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs with and without sharded state, over any communicator.
+#include <cohort/communicator/launch.hpp>
+#include <cohort/training/checkpoints.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+#include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
 namespace cohort_test {
@@ -61,13 +64,40 @@ finished run_of(communicator& world, shard what, training_settings const& settin
 
 /// Runs with and without shards have the same bits.
 inline void runs_with_and_without_shards_are_equal(communicator& world) {
-  for (training_settings const& settings : {settings_of({.rule = adam{.learning_rate = 0.01}}, 2),
-                                            settings_of({.rule = lamb{.learning_rate = 0.01},
-                                            .normalisation = normalise::clip_global_norm{1}})}) {
-    finished const whole = run_of(world, shard::nothing, settings);
-    for (shard const what : {shard::optimizer_state, shard::gradients})
-      EXPECT_EQ(run_of(world, what, settings), whole);
+  training_settings const settings =
+      settings_of({.rule = lamb{.learning_rate = 0.01}, .normalisation = normalise::clip_global_norm{1}}, 2);
+  finished const whole = run_of(world, shard::nothing, settings);
+  for (shard const what : {shard::optimizer_state, shard::gradients})
+    EXPECT_EQ(run_of(world, what, settings), whole);
+}
+
+/// A checkpoint of each number of ranks is continued by each number of ranks.
+inline void resumes_with_other_ranks(std::vector<int> const& numbers) {
+  scratch_folder const folder;
+  auto const train = [&](communicator& world, shard what, std::string const& from, std::string const& to) {
+    bright_thirds const examples(8 * world.size());
+    training run = trainer<narrow>(tall, world, allreduce{.shard = what},
+                                   settings_of({.rule = adam{.learning_rate = 0.01}}));
+    if (!from.empty()) {
+      EXPECT_TRUE(resume(run, from));
+      EXPECT_GT(run.epoch(), 0);
+    }
+    run.fit(examples.data(), {.batch = 8});
+    if (!to.empty()) save_checkpoint(run, to);
+    return model_of(run);
+  };
+  std::vector<std::string> saved;
+  for (int const ranks : numbers) {
+    saved.push_back(folder / std::to_string(ranks));
+    launch<threads>(ranks, {.deadline = std::chrono::seconds(60)},
+                    [&](communicator& world) { train(world, shard::optimizer_state, "", saved.back()); });
   }
+  for (std::string const& from : saved)
+    for (int const ranks : numbers)
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        std::string const whole = train(world, shard::nothing, from, "");
+        EXPECT_EQ(train(world, shard::gradients, from, ""), whole) << from << ", " << ranks << " ranks";
+      });
 }
 
 }  // namespace shards
