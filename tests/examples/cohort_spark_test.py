@@ -140,7 +140,7 @@ class launcher(unittest.TestCase):
         self.assertEqual(len(trained.report["history"]["loss"]), 8)
 
         numbers = cohort_spark.evaluate(frame, TABLE, trained.model, program=PROGRAM, environment=ONE_THREAD)
-        self.assertEqual((numbers["examples"], numbers["ranks"]), (60, 2))  # of rank 0
+        self.assertEqual((numbers["examples"], numbers["ranks"]), (120, 2))  # of both ranks
         self.assertGreater(numbers["accuracy"], 0.8)
 
         scores = cohort_spark.predict(frame.drop("kind"), TABLE, trained.model, key="id", program=PROGRAM, environment=ONE_THREAD)
