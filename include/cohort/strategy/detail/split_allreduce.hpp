@@ -27,7 +27,6 @@ class split_allreduce {
   static std::vector<index_slice> parts(element_type type, std::size_t count, int rank, int ranks);
   /// Waits for both halves. Returns the time of their completion.
   std::chrono::steady_clock::time_point wait();
-  bool done() { return halves_[0].done() && halves_[1].done(); }
 
  private:
   /// The number of elements of the first half.

@@ -40,8 +40,6 @@ class weighted_sum {
   /// afterwards.
   void set_parts(std::vector<index_slice> parts) { parts_ = std::move(parts); }
   std::span<index_slice const> parts() const { return parts_; }
-  /// Returns whether the allreduce has ended.
-  bool done() { return pending_.done(); }
   /// The elements and the votes after them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
