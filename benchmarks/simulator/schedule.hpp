@@ -26,8 +26,8 @@ struct action {
   enum class collective {
     broadcast,
     allreduce,
-    reduce_parts,
-    gather_parts,
+    reduce_scatter_phase,
+    allgather_phase,
     reduce_scatter,
     allgather,
     allgatherv,
@@ -122,11 +122,11 @@ class recorder final : public cohort::communicator {
   cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction) override {
     return record(action::collective::allreduce, data);
   }
-  cohort::pending_operation start_reduce_parts(cohort::elements data, cohort::reduction) override {
-    return record(action::collective::reduce_parts, data);
+  cohort::pending_operation start_reduce_scatter_phase(cohort::elements data, cohort::reduction) override {
+    return record(action::collective::reduce_scatter_phase, data);
   }
-  cohort::pending_operation start_gather_parts(cohort::elements data) override {
-    return record(action::collective::gather_parts, data);
+  cohort::pending_operation start_allgather_phase(cohort::elements data) override {
+    return record(action::collective::allgather_phase, data);
   }
   cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction) override {
     return record(action::collective::reduce_scatter, data);

@@ -314,10 +314,10 @@ class simulated_cluster {
         return one.world->start_broadcast(data, what.peer);
       case action::collective::allreduce:
         return one.world->start_allreduce(data, cohort::reduction::sum);
-      case action::collective::reduce_parts:
-        return one.world->start_reduce_parts(data, cohort::reduction::sum);
-      case action::collective::gather_parts:
-        return one.world->start_gather_parts(data);
+      case action::collective::reduce_scatter_phase:
+        return one.world->start_reduce_scatter_phase(data, cohort::reduction::sum);
+      case action::collective::allgather_phase:
+        return one.world->start_allgather_phase(data);
       case action::collective::reduce_scatter:
         return one.world->start_reduce_scatter(data, cohort::reduction::sum);
       case action::collective::allgather:

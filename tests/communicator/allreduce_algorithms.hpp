@@ -228,32 +228,32 @@ inline void sums_rings_of_several_segments(communicator& world) {
 }
 
 /// Sizes with and without parts: below and above the bounds of halving, and of the size that has parts.
-inline std::vector<std::size_t> sizes_of_halves(int ranks) {
+inline std::vector<std::size_t> sizes_of_phased_sums(int ranks) {
   std::size_t const least = 4 * 4096 * static_cast<std::size_t>(ranks);
   return {0, 1, 3'000, least - 1, least, least + 777, 131'073, 700'001};
 }
 
-/// The two halves of an allreduce give the same bits and send the same messages as the whole. Between the
-/// halves only this rank's parts are valid.
-inline void halves_an_allreduce(communicator& world) {
-  for (std::size_t const n : sizes_of_halves(world.size())) {
-    std::vector<float> whole(n), halves(n);
-    for (std::size_t i = 0; i < n; ++i) whole[i] = halves[i] = uneven(world.rank(), i % 5'003) / 3;
+/// The two phases of an allreduce give the same bits and send the same messages as the whole. Between the
+/// phases only this rank's parts are valid.
+inline void runs_the_phases_of_an_allreduce(communicator& world) {
+  for (std::size_t const n : sizes_of_phased_sums(world.size())) {
+    std::vector<float> whole(n), phased(n);
+    for (std::size_t i = 0; i < n; ++i) whole[i] = phased[i] = uneven(world.rank(), i % 5'003) / 3;
     traffic const before = world.sent();
     world.allreduce(std::span(whole));
     traffic const between = world.sent();
-    world.start_reduce_parts(std::span(halves), reduction::sum).wait();
+    world.start_reduce_scatter_phase(std::span(phased), reduction::sum).wait();
     auto const parts = parts_of_allreduce(element_type::f32, n, world.rank(), world.size());
     if (!parts.empty()) {
       std::vector<float> own(n, std::numeric_limits<float>::quiet_NaN());
       for (index_slice const& part : parts)
-        std::copy_n(halves.begin() + part.first, part.count, own.begin() + part.first);
-      halves = std::move(own);
+        std::copy_n(phased.begin() + part.first, part.count, own.begin() + part.first);
+      phased = std::move(own);
     }
-    world.start_gather_parts(std::span(halves)).wait();
+    world.start_allgather_phase(std::span(phased)).wait();
     traffic const after = world.sent();
     std::string const what = std::to_string(n) + " elements";
-    require(n == 0 || std::memcmp(whole.data(), halves.data(), n * sizeof(float)) == 0, what);
+    require(n == 0 || std::memcmp(whole.data(), phased.data(), n * sizeof(float)) == 0, what);
     require(
         after.bytes_sent - between.bytes_sent == between.bytes_sent - before.bytes_sent
             && after.messages_sent - between.messages_sent == between.messages_sent - before.messages_sent,
@@ -263,7 +263,7 @@ inline void halves_an_allreduce(communicator& world) {
 
 /// Every element belongs to one rank's parts, and blocks of 4,096 elements are not divided.
 inline void divides_elements_into_parts(communicator& world) {
-  for (std::size_t const n : sizes_of_halves(world.size())) {
+  for (std::size_t const n : sizes_of_phased_sums(world.size())) {
     std::vector<int> owners(n);
     int ranks_with_parts = 0;
     for (int rank = 0; rank < world.size(); ++rank) {

@@ -433,7 +433,7 @@ inline constexpr test all_tests[] = {
     {"counts_bytes_and_messages_sent", counts_bytes_and_messages_sent},
     {"counts_the_traffic_of_each_algorithm", counts_the_traffic_of_each_algorithm},
     {"sums_rings_of_several_segments", sums_rings_of_several_segments},
-    {"halves_an_allreduce", halves_an_allreduce},
+    {"runs_the_phases_of_an_allreduce", runs_the_phases_of_an_allreduce},
     {"divides_elements_into_parts", divides_elements_into_parts},
     {"refuses_ranks_and_tags_out_of_range", refuses_ranks_and_tags_out_of_range},
     {"survives_random_programs", survives_random_programs},

@@ -23,11 +23,12 @@ class counting_communicator : public cohort::communicator {
   cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction how) override {
     return real_.start_allreduce(data, how);
   }
-  cohort::pending_operation start_reduce_parts(cohort::elements data, cohort::reduction how) override {
-    return real_.start_reduce_parts(data, how);
+  cohort::pending_operation start_reduce_scatter_phase(cohort::elements data,
+                                                       cohort::reduction how) override {
+    return real_.start_reduce_scatter_phase(data, how);
   }
-  cohort::pending_operation start_gather_parts(cohort::elements data) override {
-    return real_.start_gather_parts(data);
+  cohort::pending_operation start_allgather_phase(cohort::elements data) override {
+    return real_.start_allgather_phase(data);
   }
   cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction how) override {
     return real_.start_reduce_scatter(data, how);

@@ -157,16 +157,16 @@ class communicator {
   ///           then also send each other n bytes. For more than 16 ranks, see
   ///           detail::choose_allreduce_algorithm for the second bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
-  /// Start the first and the second half of start_allreduce. After the first half, this rank's parts
+  /// Start the first and the second phase of start_allreduce. After the first phase, this rank's parts
   /// (parts_of_allreduce) contain the result, with the same bits as after start_allreduce; the other parts
-  /// are unspecified. Before the second half, this rank's parts contain its values; afterwards all ranks have
-  /// the values of all parts. If the elements have no parts, the first half is a whole allreduce, and the
-  /// second half does nothing.
+  /// are unspecified. Before the second phase, this rank's parts contain its values; afterwards all ranks
+  /// have the values of all parts. If the elements have no parts, the first phase is a whole allreduce, and
+  /// the second phase does nothing.
   ///
   /// Before    the elements are in the processor's memory.
-  /// Moves     each half of an array with parts: half of the bytes and messages of start_allreduce.
-  virtual pending_operation start_reduce_parts(elements data, reduction op) = 0;
-  virtual pending_operation start_gather_parts(elements data) = 0;
+  /// Moves     each phase of an array with parts: half of the bytes and messages of start_allreduce.
+  virtual pending_operation start_reduce_scatter_phase(elements data, reduction op) = 0;
+  virtual pending_operation start_allgather_phase(elements data) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts such
   /// elements. The allreduce begins after all work that was enqueued in the space before start_allreduce. The
   /// result is the same on all ranks that have a space of this kind.

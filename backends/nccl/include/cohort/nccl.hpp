@@ -52,10 +52,12 @@ class nccl final : public communicator {
   pending_operation start_broadcast(elements data, int root) override {
     return over_->start_broadcast(data, root);
   }
-  pending_operation start_reduce_parts(elements data, reduction op) override {
-    return over_->start_reduce_parts(data, op);
+  pending_operation start_reduce_scatter_phase(elements data, reduction op) override {
+    return over_->start_reduce_scatter_phase(data, op);
   }
-  pending_operation start_gather_parts(elements data) override { return over_->start_gather_parts(data); }
+  pending_operation start_allgather_phase(elements data) override {
+    return over_->start_allgather_phase(data);
+  }
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override { return over_->start_allgather(data); }
   pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override;

@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Halves of an allreduce: the sum of each part on one rank, and the gathering of the parts on all ranks.
-enum class allreduce_half : std::uint8_t { both, reduce, gather };
+/// Phases of an allreduce: reduce-scatter, the sum of each part on one rank; allgather of the parts.
+enum class allreduce_phase : std::uint8_t { both, reduce_scatter, allgather };
 
 /// Longest message of ring_allreduce. Short messages keep the link available to operations that are started
 /// later.

@@ -32,12 +32,12 @@ class message_communicator final : public communicator {
 
   pending_operation start_broadcast(elements data, int root) override;
   pending_operation start_allreduce(elements data, reduction how) override;
-  /// Like start_allreduce(data, how), but the caller chooses the algorithm, the same on every rank. `half`:
+  /// Like start_allreduce(data, how), but the caller chooses the algorithm, the same on every rank. `phase`:
   /// `both`, unless the elements have parts.
   pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm,
-                                    allreduce_half half = allreduce_half::both);
-  pending_operation start_reduce_parts(elements data, reduction op) override;
-  pending_operation start_gather_parts(elements data) override;
+                                    allreduce_phase phase = allreduce_phase::both);
+  pending_operation start_reduce_scatter_phase(elements data, reduction op) override;
+  pending_operation start_allgather_phase(elements data) override;
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override;
   pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override;

@@ -22,7 +22,7 @@ namespace cohort::detail {
 ///           of two, the two ranks of each pair also send each other n bytes.
 /// Source    Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004.
 struct recursive_halving : folded_allreduce {
-  allreduce_half half = allreduce_half::both;  // `both` if ranks are folded
+  allreduce_phase phase = allreduce_phase::both;  // `both` if ranks are folded
 
   bool advance(operation_messages& m);
   /// Half of the elements, or all if ranks are folded; 0 if the transport combines.

@@ -24,7 +24,7 @@ namespace cohort::detail {
 struct ring_allreduce {
   elements data{};
   reduction op = reduction::sum;
-  allreduce_half half = allreduce_half::both;
+  allreduce_phase phase = allreduce_phase::both;
   std::size_t segment = 0;
   ring_reduce_scatter reduce{};
   ring_allgather gather{};

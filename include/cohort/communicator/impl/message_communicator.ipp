@@ -22,25 +22,26 @@ pending_operation message_communicator::start_allreduce(elements data, reduction
 }
 
 pending_operation message_communicator::start_allreduce(elements data, reduction how,
-                                                        allreduce_algorithm algorithm, allreduce_half half) {
+                                                        allreduce_algorithm algorithm,
+                                                        allreduce_phase phase) {
   check_memory("allreduce", data);
   if (algorithm == allreduce_algorithm::ring)
-    return start_collective("allreduce", ring_allreduce{data, how, half});
+    return start_collective("allreduce", ring_allreduce{data, how, phase});
   if (algorithm == allreduce_algorithm::halving)
-    return start_collective("allreduce", recursive_halving{{data, how}, half});
+    return start_collective("allreduce", recursive_halving{{data, how}, phase});
   return start_collective("allreduce", recursive_doubling{{data, how}});
 }
 
-pending_operation message_communicator::start_reduce_parts(elements data, reduction op) {
+pending_operation message_communicator::start_reduce_scatter_phase(elements data, reduction op) {
   bool const has_parts = !parts_of_allreduce(data.type, data.count, rank(), size()).empty();
   return start_allreduce(data, op, choose_allreduce_algorithm(data.bytes(), size()),
-                         has_parts ? allreduce_half::reduce : allreduce_half::both);
+                         has_parts ? allreduce_phase::reduce_scatter : allreduce_phase::both);
 }
 
-pending_operation message_communicator::start_gather_parts(elements data) {
+pending_operation message_communicator::start_allgather_phase(elements data) {
   if (parts_of_allreduce(data.type, data.count, rank(), size()).empty()) return {};
   return start_allreduce(data, reduction::sum, choose_allreduce_algorithm(data.bytes(), size()),
-                         allreduce_half::gather);
+                         allreduce_phase::allgather);
 }
 
 pending_operation message_communicator::start_reduce_scatter(elements data, reduction how) {

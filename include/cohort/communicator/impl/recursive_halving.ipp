@@ -8,7 +8,7 @@ bool recursive_halving::advance(operation_messages& m) {
   return advance_among(m, [&](folded_ranks const& folded) {
     int const rounds = std::countr_zero(static_cast<unsigned>(folded.ranks));
     std::int64_t const grain = grain_of_parts(data.count, m.size());
-    if (half == allreduce_half::gather && step == 0) step = rounds;
+    if (phase == allreduce_phase::allgather && step == 0) step = rounds;
     /// Elements of the 2^bit parts around part `index`.
     auto const parts = [&](int index, int bit) {
       index_slice const all{0, static_cast<std::int64_t>(data.count)};
@@ -18,9 +18,9 @@ bool recursive_halving::advance(operation_messages& m) {
       return slice_of(data, {first.first, last.first + last.count - first.first});
     };
     while (m.all_complete()) {
-      bool const has_received = step > 0 && step <= rounds && half != allreduce_half::gather;
+      bool const has_received = step > 0 && step <= rounds && phase != allreduce_phase::allgather;
       if (has_received) m.combine_received(parts(folded.index, rounds - step), op);
-      if (step == (half == allreduce_half::reduce ? rounds : 2 * rounds)) return true;
+      if (step == (phase == allreduce_phase::reduce_scatter ? rounds : 2 * rounds)) return true;
       int const bit = step < rounds ? rounds - 1 - step : step - rounds;
       int const partner = folded.index ^ 1 << bit;
       elements const own = parts(folded.index, bit), other = parts(partner, bit);
@@ -36,7 +36,7 @@ bool recursive_halving::advance(operation_messages& m) {
 }
 
 std::size_t recursive_halving::scratch_bytes(port const& through, int ranks) const {
-  if (through.wire->combines() || half == allreduce_half::gather) return 0;
+  if (through.wire->combines() || phase == allreduce_phase::allgather) return 0;
   if (!std::has_single_bit(static_cast<unsigned>(ranks))) return data.bytes();
   auto const grain = static_cast<std::size_t>(grain_of_parts(data.count, ranks));
   return std::min(data.count, data.count / 2 + static_cast<std::size_t>(ranks) * grain) * bytes_of(data.type);

@@ -10,15 +10,15 @@ bool ring_allreduce::advance(operation_messages& m) {
       reduce = {slice_of(data, segment_of_ring(data.count, data.bytes(), segment, m.size())), op, grain};
       gather = {reduce.data, grain};
     }
-    if (half != allreduce_half::gather && !reduce.advance(m)) return false;
-    if (half != allreduce_half::reduce && !gather.advance(m)) return false;
+    if (phase != allreduce_phase::allgather && !reduce.advance(m)) return false;
+    if (phase != allreduce_phase::reduce_scatter && !gather.advance(m)) return false;
     if (++segment == segments_of_ring(data.bytes(), m.size())) return true;
     gather.step = 0;
   }
 }
 
 std::size_t ring_allreduce::scratch_bytes(port const& through, int ranks) const {
-  if (half == allreduce_half::gather) return 0;
+  if (phase == allreduce_phase::allgather) return 0;
   elements const first = slice_of(data, segment_of_ring(data.count, data.bytes(), 0, ranks));
   return ring_reduce_scatter{first, op, grain_of_parts(data.count, ranks)}.scratch_bytes(through, ranks);
 }

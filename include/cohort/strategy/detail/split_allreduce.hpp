@@ -19,11 +19,11 @@ class split_allreduce {
   static constexpr std::size_t max_unsplit_bytes = std::size_t{1} << 20;
 
   void start(communicator& world, elements all);
-  /// Start only the sums of this rank's parts, and only the gathering of all ranks' parts.
-  void start_reduce(communicator& world, elements all);
-  void start_gather(communicator& world, elements all);
-  /// Returns the slices that have the result on a rank after start_reduce, in ascending order; one slice of
-  /// all elements if they have no parts.
+  /// Start only one phase: the sums of this rank's parts, or the allgather of all ranks' parts.
+  void start_reduce_scatter(communicator& world, elements all);
+  void start_allgather(communicator& world, elements all);
+  /// Returns the slices that have the result on a rank after start_reduce_scatter, in ascending order; one
+  /// slice of all elements if they have no parts.
   static std::vector<index_slice> parts(element_type type, std::size_t count, int rank, int ranks);
   /// Waits for both halves. Returns the time of their completion.
   std::chrono::steady_clock::time_point wait();

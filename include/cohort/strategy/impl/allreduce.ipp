@@ -372,7 +372,7 @@ void allreduce_strategy::gather(parameter_set& parameters) {
   for (bucket const& layers : parameters.buckets()) {
     if (sum_of(layers).parts().empty()) continue;
     parameter_set::arena_range const range = parameters.range_of(layers);
-    gathers_[static_cast<std::size_t>(layers.index)].start_gather(
+    gathers_[static_cast<std::size_t>(layers.index)].start_allgather(
         *world_, {parameters.master() + range.offset * width, parameters.type(), range.room});
   }
   for (split_allreduce& pending : gathers_) pending.wait();

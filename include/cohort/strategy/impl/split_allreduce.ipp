@@ -23,12 +23,13 @@ void split_allreduce::start(communicator& world, elements all) {
   start_halves(all, [&](elements const& half) { return world.start_allreduce(half, reduction::sum); });
 }
 
-void split_allreduce::start_reduce(communicator& world, elements all) {
-  start_halves(all, [&](elements const& half) { return world.start_reduce_parts(half, reduction::sum); });
+void split_allreduce::start_reduce_scatter(communicator& world, elements all) {
+  start_halves(all,
+               [&](elements const& half) { return world.start_reduce_scatter_phase(half, reduction::sum); });
 }
 
-void split_allreduce::start_gather(communicator& world, elements all) {
-  start_halves(all, [&](elements const& half) { return world.start_gather_parts(half); });
+void split_allreduce::start_allgather(communicator& world, elements all) {
+  start_halves(all, [&](elements const& half) { return world.start_allgather_phase(half); });
 }
 
 std::vector<index_slice> split_allreduce::parts(element_type type, std::size_t count, int rank, int ranks) {

@@ -26,7 +26,7 @@ void weighted_sum::start(communicator& world, contribution const& mine, std::int
   }
   ended_ = {};
   elements const all{data_, type_, count_ + words_, space_.get()};
-  parts_.empty() ? pending_.start(world, all) : pending_.start_reduce(world, all);
+  parts_.empty() ? pending_.start(world, all) : pending_.start_reduce_scatter(world, all);
 }
 
 agreement weighted_sum::read_agreement(std::int64_t meetings) {
