@@ -12,15 +12,18 @@ bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
 }
 
 void broadcast_replica(communicator& world, replica const& own) {
-  buffer const dense(own.bytes());
-  for (int array = 0; array < own.arrays(); ++array) {
-    if (!own.is_whole(array)) continue;
-    own.read(array, dense.data());
-    world.broadcast(
-        {dense.data(), own.parameters.type(), static_cast<std::size_t>(own.parameters.elements())}, 0);
-    own.write(array, dense.data());
-  }
-  own.parameters.mark_changed();
+  parameter_set& parameters = own.parameters;
+  reusable_buffer dense;
+  for (int array = 0; array < own.arrays(); ++array)
+    for (int p = 0; own.is_whole(array) && p < static_cast<int>(parameters.table().size()); ++p) {
+      auto const count =
+          static_cast<std::size_t>(parameters.table()[static_cast<std::size_t>(p)].spec.dims.elements());
+      dense.resize(count * bytes_of(parameters.type()));
+      parameters.read(p, own.arena(array), dense.data());
+      world.broadcast({dense.data(), parameters.type(), count}, 0);
+      parameters.write(p, dense.data(), own.arena(array));
+    }
+  parameters.mark_changed();
 }
 
 }  // namespace cohort::detail
