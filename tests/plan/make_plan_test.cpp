@@ -104,8 +104,9 @@ TEST(make_plan, counts_every_context_and_the_optimizers_state) {
   graph const net = small();
   auto const memory = planned(net, {.batch = 4})->memory();
   std::size_t const two = memory.parameters * 3 + 2 * (memory.gradients + memory.activations);
-  EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = two, .contexts = 2, .state_arrays = 2}));
-  EXPECT_THROW(planned(net, {.batch = 4, .max_bytes = two - 1, .contexts = 2, .state_arrays = 2}),
+  std::size_t const state = 2 * memory.parameters;
+  EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = two, .contexts = 2, .state_bytes = state}));
+  EXPECT_THROW(planned(net, {.batch = 4, .max_bytes = two - 1, .contexts = 2, .state_bytes = state}),
                memory_error);
 }
 

@@ -13,7 +13,7 @@ class tuning;
 /// `max_bytes`     limit of the memory of the parameters, optimizer state, working copies and contexts
 ///                 together; 0: the free memory of a device, no limit on the processor
 /// `contexts`      number of contexts that count towards `max_bytes`
-/// `state_arrays`  number of arenas of optimizer state that count towards `max_bytes`
+/// `state_bytes`   memory of the optimizers' state, which counts towards `max_bytes`
 /// `accumulates`   whether the memory of contexts for gradient accumulation counts too
 /// `outputs`       node ids of the layers whose outputs are kept; empty: the graph's outputs. In training
 ///                 only with `output_gradients`
@@ -28,7 +28,7 @@ struct plan_settings {
   bool training = true;
   std::size_t max_bytes = 0;
   int contexts = 1;
-  int state_arrays = 0;
+  std::size_t state_bytes = 0;
   bool accumulates = false;
   std::vector<int> outputs{};
   bool output_gradients = false;

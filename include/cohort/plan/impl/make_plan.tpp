@@ -67,7 +67,7 @@ class backend_plan final : public plan {
 };
 
 inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings) {
-  return m.parameters * static_cast<std::size_t>(1 + settings.state_arrays) + m.working_copies
+  return m.parameters + settings.state_bytes + m.working_copies
          + (m.gradients + m.activations + (settings.accumulates ? m.accumulation : 0))
                * static_cast<std::size_t>(settings.contexts);
 }

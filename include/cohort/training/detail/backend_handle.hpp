@@ -12,10 +12,11 @@
 
 namespace cohort::detail {
 
-/// A type-erased backend. `state_arrays`: number of arenas of the optimizers' state; with average_decay, also
-/// the average and the parameters of the twin. `make_plan_of` makes plans of another network, whose nodes
-/// have the same ids and parameters. `twin` makes a handle of the same network with separate parameters.
-/// `threads` sets the number of threads of the calling thread's kernels, and returns the former number.
+/// A type-erased backend. `state_bytes`: memory of the optimizers' state on this rank; with average_decay,
+/// also of the average and of the parameters of the twin. `make_plan_of` makes plans of another network,
+/// whose nodes have the same ids and parameters. `twin` makes a handle of the same network with separate
+/// parameters. `threads` sets the number of threads of the calling thread's kernels, and returns the former
+/// number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
@@ -23,7 +24,7 @@ struct backend_handle {
   std::function<std::shared_ptr<plan const>(graph_view, plan_settings const&)> make_plan_of;
   std::function<int(int)> threads;
   std::function<backend_handle()> twin;
-  int state_arrays = 0;
+  std::size_t state_bytes = 0;
 };
 
 /// Makes B's parameters and first plan for a network. Returns both as a type-erased backend.

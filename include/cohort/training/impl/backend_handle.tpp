@@ -39,13 +39,6 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
           .training = !graph_view(*owned).with_role(layer_role::loss).empty(),
           .max_bytes = std::numeric_limits<std::size_t>::max()});
   }
-  int const arrays = rules.state_arrays() + (settings.average_decay > 0 ? 2 : 0);
-  std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + arrays + settings.workers);
-  if (settings.max_bytes > 0 && least > settings.max_bytes)
-    throw memory_error(
-        {.what = "the parameters, their gradients and the optimizer's state need more memory than allowed",
-         .expected = {"at most ", settings.max_bytes, " bytes"},
-         .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
@@ -58,8 +51,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
               [owned, of_twin = settings]() mutable {
                 of_twin.log = {};
                 return make_backend_handle<B>(*owned, of_twin);
-              },
-          .state_arrays = arrays};
+              }};
 }
 
 template <tensor_backend B>

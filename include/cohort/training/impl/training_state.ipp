@@ -9,14 +9,37 @@ namespace cohort::detail {
 /// first.
 inline constexpr std::chrono::seconds exchange_grace{5};
 
+/// Adds the memory of the optimizers' state on this rank.  Errors: memory_error if it exceeds `max_bytes`.
+backend_handle with_state_bytes(backend_handle backend, training_settings const& settings,
+                                communicator const& world, strategy const& exchange_strategy) {
+  parameter_set const& parameters = *backend.parameters;
+  std::size_t const arena = parameters.arena_bytes();
+  std::size_t array = arena;  // bytes of a state array
+  if (auto const shard = exchange_strategy.shard(parameters, world.rank())) {
+    array = 0;
+    for (parameter_set::arena_range const& part : *shard) array += part.room * bytes_of(parameters.type());
+  }
+  int const arrays = parameter_rules(parameters.table(), settings.optimizer).state_arrays();
+  backend.state_bytes =
+      static_cast<std::size_t>(arrays) * array + (settings.average_decay > 0 ? 2 * arena : 0);
+  std::size_t const least = arena * static_cast<std::size_t>(1 + settings.workers) + backend.state_bytes;
+  if (settings.max_bytes > 0 && least > settings.max_bytes)
+    throw memory_error(
+        {.what = "the parameters, their gradients and the optimizer's state need more memory than allowed",
+         .expected = {"at most ", settings.max_bytes, " bytes"},
+         .got = {least, " bytes"}});
+  return backend;
+}
+
 training_state::training_state(graph network, backend_handle backend, training_settings how,
                                std::shared_ptr<communicator> ranks, std::unique_ptr<strategy> how_to_exchange)
     : net(std::move(network)),
       divisor(net),
       settings(std::move(how)),
       world(std::move(ranks)),
-      workers(std::make_shared<worker_group>(std::move(backend), settings,
-                                             world->settings().deadline + exchange_grace)),
+      workers(std::make_shared<worker_group>(
+          with_state_bytes(std::move(backend), settings, *world, *how_to_exchange), settings,
+          world->settings().deadline + exchange_grace)),
       exchange_strategy(std::move(how_to_exchange)),
       averaged(settings.average_decay > 0 ? std::optional(workers->backend().twin()) : std::nullopt),
       inference(std::make_unique<predictor>(averaged ? *averaged : workers->backend(), settings)) {

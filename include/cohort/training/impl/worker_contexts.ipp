@@ -17,7 +17,7 @@ std::shared_ptr<plan const> worker_contexts::plan_for(work_kind const& what) {
                              .training = what.training,
                              .max_bytes = max_bytes_,
                              .contexts = team_.size(),
-                             .state_arrays = what.training ? backend_.state_arrays : 0,
+                             .state_bytes = what.training ? backend_.state_bytes : 0,
                              .accumulates = what.accumulates,
                              .outputs = what.layers,
                              .output_gradients = what.output_gradients,
