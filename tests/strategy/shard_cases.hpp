@@ -3,6 +3,7 @@
 // Runs with and without sharded state, over any communicator.
 #include <cohort/communicator/launch.hpp>
 #include <cohort/training/checkpoints.hpp>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -51,24 +52,85 @@ struct checksums final : listener {
   void on_step(training& run, step_report const&) override { all.push_back(run.checksum()); }
 };
 
+/// A run on one rank. With when_not_finite::skip, a step is skipped. `late`: shards are gathered in the next
+/// forward, and no listener reads the parameters.
 template <class B = narrow, auto const& net = tall>
 finished run_of(communicator& world, shard what, training_settings const& settings, int accumulate = 1,
-                int examples_per_class = 4) {
-  bright_thirds const examples(examples_per_class * 3 * world.size() + 5);
+                bool late = false) {
+  bright_thirds examples(12 * world.size() + 5);
+  if (settings.not_finite == when_not_finite::skip)  // the first layer's sums overflow
+    std::fill_n(examples.pixels.begin(), 64, std::numeric_limits<float>::max());
   checksums seen;
-  training made = trainer<B>(net, world, allreduce{.resync = 2, .shard = what}, settings);
-  made.fit(examples.data(), {.batch = 4, .epochs = 1, .accumulate = accumulate, .listeners = {&seen}});
-  EXPECT_TRUE(same_text(world, made.checksum()));
+  allreduce const how{.resync = 3, .overlap_next_forward = late && what != shard::nothing, .shard = what};
+  training made = trainer<B>(net, world, how, settings);
+  fit_settings steps{.batch = 4, .epochs = 1, .accumulate = accumulate};
+  if (!late) steps.listeners.push_back(&seen);
+  fit_report const done = made.fit(examples.data(), steps);
+  EXPECT_EQ(done.skipped, settings.not_finite == when_not_finite::skip ? 1 : 0);
+  seen.all.push_back(made.checksum());
+  EXPECT_TRUE(same_text(world, seen.all.back()));
   return {seen.all, model_of(made), world.sent()};
 }
 
 /// Runs with and without shards have the same bits.
 inline void runs_with_and_without_shards_are_equal(communicator& world) {
-  training_settings const settings =
-      settings_of({.rule = lamb{.learning_rate = 0.01}, .normalisation = normalise::clip_global_norm{1}}, 2);
-  finished const whole = run_of(world, shard::nothing, settings);
-  for (shard const what : {shard::optimizer_state, shard::gradients})
-    EXPECT_EQ(run_of(world, what, settings), whole);
+  auto const compare = [&](training_settings const& settings, int accumulate) {
+    finished const whole = run_of(world, shard::nothing, settings, accumulate);
+    for (shard const what : {shard::optimizer_state, shard::gradients})
+      EXPECT_EQ(run_of(world, what, settings, accumulate), whole);
+  };
+  compare(
+      settings_of({.rule = lamb{.learning_rate = 0.01}, .normalisation = normalise::clip_global_norm{1}}, 2),
+      1);
+  compare(settings_of({.rule = adam{.learning_rate = 0.01}}), 2);
+}
+
+/// Requires equal runs with and without shards on all ranks.
+template <class B = narrow, auto const& net = tall>
+void compare_runs(int ranks, training_settings const& settings, int accumulate = 1, bool late = false) {
+  auto const trained = [&](shard what) {
+    std::vector<finished> all(static_cast<std::size_t>(ranks));
+    launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      all[static_cast<std::size_t>(world.rank())] = run_of<B, net>(world, what, settings, accumulate, late);
+    });
+    return all;
+  };
+  std::vector<finished> const whole = trained(shard::nothing);
+  EXPECT_GE(whole[0].checksums.size(), late ? 1U : 3U);
+  for (shard const what : {shard::optimizer_state, shard::gradients}) EXPECT_EQ(trained(what), whole);
+}
+
+/// Each optimizer with settings that `variant` selects: normalisation of the gradient, number of workers,
+/// micro-batches, and a step that is skipped.
+inline void each_optimizer_is_bitwise_equal(int ranks, int variant) {
+  constexpr double rate = 0.01;
+  optimizer_rule const rules[]{sgd{.learning_rate = rate},
+                               momentum{.learning_rate = rate},
+                               nesterov{.learning_rate = rate},
+                               adam{.learning_rate = rate},
+                               adamw{.learning_rate = rate},
+                               amsgrad{.learning_rate = rate},
+                               adamax{.learning_rate = rate},
+                               nadam{.learning_rate = rate},
+                               adabelief{.learning_rate = rate},
+                               adagrad{.learning_rate = rate},
+                               adadelta{},
+                               rmsprop{.learning_rate = rate},
+                               lion{.learning_rate = rate},
+                               lamb{.learning_rate = rate},
+                               lars{.learning_rate = rate},
+                               no_op{}};
+  gradient_normalisation const norms[]{normalise::none{}, normalise::clip_global_norm{0.1},
+                                       normalise::clip_l2_per_layer{0.05}, normalise::clip_elementwise{0.01},
+                                       normalise::renormalize_l2_per_parameter{}};
+  for (optimizer_rule const& rule : rules) {
+    int const k = variant++;
+    training_settings settings =
+        settings_of({.rule = rule, .normalisation = norms[k % std::ssize(norms)]}, 1 + k / 2 % 2);
+    settings.not_finite = k % 3 == 0 ? when_not_finite::skip : when_not_finite::stop;
+    SCOPED_TRACE(testing::Message() << rule.name() << ", variant " << k << ", " << ranks << " ranks");
+    compare_runs(ranks, settings, 1 + k / 4 % 2);
+  }
 }
 
 /// A checkpoint of each number of ranks is continued by each number of ranks.

@@ -27,19 +27,9 @@ class sharded : public testing::TestWithParam<int> {
   void on_all(Body body) {
     launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
   }
-  /// Requires equal runs with and without shards on all ranks.
   template <class B = narrow, auto const& net = tall>
-  void compare(training_settings const& settings, int accumulate = 1) {
-    auto const trained = [&](shard what) {
-      std::vector<finished> all(static_cast<std::size_t>(GetParam()));
-      on_all([&](communicator& world) {
-        all[static_cast<std::size_t>(world.rank())] = run_of<B, net>(world, what, settings, accumulate);
-      });
-      return all;
-    };
-    std::vector<finished> const whole = trained(shard::nothing);
-    EXPECT_GE(whole[0].checksums.size(), 3U);
-    for (shard const what : {shard::optimizer_state, shard::gradients}) EXPECT_EQ(trained(what), whole);
+  void compare(training_settings const& settings, int accumulate = 1, bool late = false) {
+    compare_runs<B, net>(GetParam(), settings, accumulate, late);
   }
 };
 INSTANTIATE_TEST_SUITE_P(ranks, sharded, testing::Values(1, 2, 3, 8));
@@ -52,6 +42,8 @@ TEST_P(sharded, is_bitwise_equal_for_each_kind_of_update) {
       settings_of({.rule = lamb{.learning_rate = 0.01}, .normalisation = normalise::clip_global_norm{1}}));
   compare(settings_of({.rule = lars{.learning_rate = 0.1}}));
 }
+
+TEST(sharded, is_bitwise_equal_for_each_optimizer) { each_optimizer_is_bitwise_equal(3, 0); }
 
 TEST_P(sharded, is_bitwise_equal_with_workers_and_micro_batches) {
   compare(settings_of({.rule = nesterov{}, .normalisation = normalise::clip_l2_per_layer{0.05}}, 2));
@@ -70,6 +62,14 @@ TEST_P(sharded, is_bitwise_equal_with_several_divided_buckets) {
   for (int const workers : {1, 2})
     compare<narrow, deep>(settings_of(
         {.rule = adam{.learning_rate = 0.001}, .normalisation = normalise::clip_global_norm{0.5}}, workers));
+}
+
+TEST_P(sharded, is_bitwise_equal_if_parameters_are_gathered_in_the_next_forward) {
+  for (int const workers : {1, 2})
+    compare<narrow, deep>(settings_of({.rule = adam{.learning_rate = 0.001}}, workers), workers, true);
+  compare<narrow, deep>(
+      settings_of({.rule = lamb{.learning_rate = 0.001}, .normalisation = normalise::clip_global_norm{0.5}}),
+      1, true);
 }
 
 TEST_P(sharded, is_bitwise_equal_in_f64_and_with_a_frozen_layer) {
@@ -134,11 +134,27 @@ TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {
   });
 }
 
+TEST(sharded, counts_only_its_part_towards_the_allowed_memory) {
+  launch<threads>(4, [](communicator& world) {
+    training_settings settings = settings_of({.rule = adam{}});
+    allreduce const how{.shard = shard::optimizer_state};
+    bright_thirds const examples(32);
+    fit_settings const one_epoch{.batch = 4};
+    run_memory const memory =
+        trainer<narrow>(tall, world, how, settings).memory_of(examples.data(), one_epoch);
+    std::size_t const least = memory.parameters + memory.gradients + memory.optimizer_state;
+    settings.max_bytes = least - 1;
+    EXPECT_THROW(trainer<narrow>(tall, world, how, settings), memory_error);
+    settings.max_bytes = least + memory.activations + memory.working_copies;
+    EXPECT_NO_THROW(trainer<narrow>(tall, world, how, settings).fit(examples.data(), one_epoch));
+    EXPECT_THROW(trainer<narrow>(tall, world, allreduce{}, settings), memory_error);
+  });
+}
+
 TEST(sharded, refuses_settings_that_need_whole_state) {
   launch<threads>(2, [](communicator& world) {
     for (allreduce const& how :
          {allreduce{.wire = element_type::f32, .shard = shard::gradients},
-          allreduce{.overlap_next_forward = true, .shard = shard::optimizer_state},
           allreduce{.diverged = when_diverged::repair, .shard = shard::optimizer_state}})
       EXPECT_NE(refusal_of<setting_error>([&] { how.on(world); }).find("allreduce."), std::string::npos);
   });

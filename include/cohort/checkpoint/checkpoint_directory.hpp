@@ -11,7 +11,8 @@ namespace cohort {
 /// Content that one rank contributes to a checkpoint.
 struct checkpoint_content {
   training_position position{};
-  std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's value is used
+  std::optional<model_content> shared{};  ///< model that all ranks share; rank 0 writes it. The other ranks
+                                          ///< have a value if the model's tensors are deferred
   model_content rank_local;               ///< content of this rank's file: network, and own state if any
   std::uint64_t settings_hash = 0;        ///< only rank 0's value is used
   std::uint64_t seed = 0;                 ///< only rank 0's value is used

@@ -31,7 +31,9 @@ class checkpoint_reader {
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }
 
   /// Reads the file that all ranks share.
-  model_file shared() const { return read(detail::shared_name, manifest_.shared); }
+  model_file shared() const;
+  /// The same with model_file::open_on_demand.
+  model_file shared_on_demand() const;
   /// Reads the file of one rank.
   ///
   /// Errors    setting_error if the checkpoint has no such rank.
@@ -46,7 +48,8 @@ class checkpoint_reader {
 
   void check_size(std::string_view name, detail::checkpoint_file const& wanted) const;
 
-  model_file read(std::string_view name, detail::checkpoint_file const& wanted) const;
+  /// Returns `opened`.  Errors: data_error if its hash is not that of the manifest.
+  model_file checked(model_file opened, detail::checkpoint_file const& wanted) const;
 
   std::string path_;
   detail::checkpoint_manifest manifest_;

@@ -9,10 +9,12 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -38,11 +40,20 @@ inline constexpr std::string_view average_prefix = "state/average/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
 
 /// Name of a tensor in a model file and the location of its values in this process: parameter `p` of an
-/// arena.
+/// arena. `array`: the number of the state array; −1 for parameters and their average.
 struct model_tensor {
   std::string name;
   int p;
   std::byte* arena;
+  int array = -1;
+};
+
+/// Reads the tensors of a model of several ranks. `read` copies a tensor to dense elements; returns false,
+/// without elements, on a rank that only sends its part. `is_deferred`: the tensors are read when the model
+/// is written, not when they are added.
+struct tensor_source {
+  std::function<bool(model_tensor const&, std::byte* dense)> read{};
+  bool is_deferred = false;
 };
 
 /// Lists the parameters as tensors of a model file.
@@ -55,8 +66,10 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
                                         std::span<std::byte* const> arrays, std::byte* average);
 
 /// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. The hash
-/// does not depend on tensor order, on the spelling of the header, or on types and shapes.
-std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
+/// does not depend on tensor order, on the spelling of the header, or on types and shapes. `read`: see
+/// write_safetensors.
+std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata,
+                           tensor_reader const& read = {});
 
 }  // namespace detail
 
@@ -66,13 +79,13 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 /// Shapes    tensors are dense, in canonical layout and of the parameters' type: "conv2d_1.weights",
 ///           "state/mean/conv2d_1.weights".
 /// Before    `net` outlives the last call of add_parameters or add_state.
-/// After     parameters and state are copied: training may continue.
+/// After     parameters and state are copied, unless they are deferred: training may continue.
 /// Errors    shape_error if the parameters belong to another network; setting_error if state arrays are
 ///           missing or a strategy's name does not begin with "strategy/".
 /// Exact     equal models give equal content on every backend.
 class model_content {
  public:
-  explicit model_content(graph_view net);
+  explicit model_content(graph_view net, detail::tensor_source source = {});
   // Move-only, because the tensors of a copy would point into the original's memory.
   model_content(model_content&&) = default;
   model_content& operator=(model_content&&) = default;
@@ -89,6 +102,8 @@ class model_content {
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
+  /// Returns the elements of one of the tensors; if they are deferred, until the next call.
+  tensor_view read(stored_tensor const& tensor) const;
   std::span<stored_tensor const> tensors() const&;
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the content in a variable
   safetensors_metadata const& metadata() const& { return metadata_; }
@@ -105,6 +120,9 @@ class model_content {
   safetensors_metadata metadata_;
   std::vector<stored_tensor> tensors_;
   std::vector<buffer> memory_;
+  detail::tensor_source source_;
+  std::vector<std::pair<std::size_t, detail::model_tensor>> deferred_;  // by index in tensors_, ascending
+  mutable reusable_buffer dense_;                                       // a deferred tensor
 };
 
 /// Writes a model as one safetensors file to a byte sink (a std::ostream, a file_writer). Returns the content
@@ -121,5 +139,13 @@ std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set 
 std::uint64_t save_model(std::string const& path, model_content const& content);
 std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
                          std::optional<optimizer_state_view> const& state = std::nullopt);
+
+namespace detail {
+
+/// Like save_model, but collective if the model's tensors are deferred: a rank without a path sends its
+/// parts.
+std::uint64_t save_model_of_ranks(std::optional<std::string> const& path, model_content const& content);
+
+}  // namespace detail
 
 }  // namespace cohort

@@ -6,6 +6,7 @@
 #include <cohort/io/byte_stream.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/parameter_update.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -51,6 +52,9 @@ class model_file {
  public:
   /// Reads a model from a file.
   static model_file open(std::string const& path, safetensors_limits limits = {});
+  /// Reads a model from a file, but keeps only a strategy's state in memory. Reads each other tensor, to
+  /// check the hash, and again when it is used; `file()` has no data of these tensors.
+  static model_file open_on_demand(std::string const& path);
   /// Reads a model from a stream.
   static model_file read(io::byte_stream_ref in, std::string const& name = "stream",
                          safetensors_limits limits = {});
@@ -98,6 +102,11 @@ class model_file {
   ///           file has no state or no average.
   training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                std::span<std::byte* const> arrays, std::byte* average = nullptr) const;
+  /// Reads the optimizers' state of `update` and, if it has an average, the average. Sharded state needs
+  /// memory for one parameter at a time.
+  training_position read_state(parameter_set const& parameters, parameter_update& update) const;
+  /// Throws the data_error of read_state.
+  void check_state(parameter_set const& parameters, parameter_update const& update) const;
 
  private:
   struct difference {
@@ -123,12 +132,27 @@ class model_file {
                                              std::vector<detail::model_tensor> const& list,
                                              bool reject_extra) const;
 
+  /// Returns the tensors of the optimizers' state, after the checks of read_state.
+  std::vector<detail::model_tensor> checked_state(parameter_set const& parameters,
+                                                  optimizer_settings const& settings,
+                                                  std::span<std::byte* const> arrays,
+                                                  std::byte* average) const;
+
+  /// Throws data_error if a tensor is missing or has another shape.
+  void check_tensors(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
+                     bool reject_extra) const;
+
   [[noreturn]] void refuse_network(std::string const& tensor, std::string expected, std::string got) const;
 
   void read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
                 bool reject_extra) const;
 
+  /// Reads a tensor; the result is valid until the next call.
+  tensor_view values(stored_tensor const& tensor) const { return file_.read(tensor, memory_); }
+  tensor_view values(std::string_view tensor) const;
+
   safetensors file_;
+  mutable reusable_buffer memory_{};  // a tensor read on demand
   std::optional<optimizer_settings> optimizer_;
   training_position position_;
   cohort::plateau plateau_;

@@ -5,6 +5,8 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +44,11 @@ class safetensors {
   /// Reads a file.
   static safetensors load(std::string const& path, safetensors_limits limits = {});
 
+  /// Reads a file except the data of tensors for whose names `on_demand` returns true; their views have no
+  /// data, and `read` reads them. f16 is always read.
+  static safetensors load(std::string const& path, std::function<bool(std::string_view)> const& on_demand,
+                          safetensors_limits limits = {});
+
   /// Reads exactly the bytes of one file from a stream; later bytes remain in the stream.
   static safetensors read(io::byte_stream_ref in, std::string const& name = "stream",
                           safetensors_limits limits = {});
@@ -54,6 +61,11 @@ class safetensors {
   /// Returns the tensors in the order of their data in the file, also those of a type that is not read.
   std::span<stored_tensor const> tensors() const&;
   std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
+
+  /// Returns one of the tensors(); if it is read on demand, its elements are in `memory`.
+  ///
+  /// Errors    data_error if the file has become shorter, file_error if it cannot be read.
+  tensor_view read(stored_tensor const& tensor, reusable_buffer& memory) const;
 
   /// Returns the tensor of this name; nullopt if there is none.
   ///
@@ -78,9 +90,13 @@ class safetensors {
   [[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got) const;
 
  private:
-  /// `total`: the size of the source in bytes, if it is known.
+  /// A file that stays open.
+  struct open_file;
+
+  /// `total`: the size of the source in bytes, if it is known. `file`: the source if it stays open, for
+  /// tensors on demand.
   safetensors(io::byte_stream_ref source, std::optional<std::uint64_t> total, std::string name,
-              safetensors_limits limits);
+              safetensors_limits limits, std::shared_ptr<open_file> file = nullptr);
   std::string read_header(io::byte_stream_ref source, std::size_t length,
                           std::optional<std::uint64_t> total) const;
   std::vector<detail::safetensors_entry> read_entries(std::string const& header, safetensors_limits limits);
@@ -94,6 +110,7 @@ class safetensors {
   std::vector<stored_tensor> tensors_;
   std::vector<std::size_t> by_name_;
   buffer data_;
+  std::shared_ptr<open_file> file_;
 };
 
 }  // namespace cohort

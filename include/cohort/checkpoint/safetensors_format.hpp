@@ -6,6 +6,7 @@
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ struct safetensors_limits {
 };
 
 namespace detail {
+
+/// Returns the elements of a listed tensor; they are valid until the next call.
+using tensor_reader = std::function<tensor_view(stored_tensor const&)>;
 
 static_assert(std::endian::native == std::endian::little, "cohort: safetensors files are little-endian");
 

@@ -7,7 +7,8 @@
 
 namespace cohort {
 
-/// Writes tensors and metadata in the safetensors format. Equal arguments give equal bytes.
+/// Writes tensors and metadata in the safetensors format. Equal arguments give equal bytes. `read`: returns
+/// the elements of a tensor when they are written; empty: the views have them.
 ///
 /// Shapes    any, including scalars and tensors without elements.
 /// Order     in the file by element size, largest first; tensors of equal element size keep the given order.
@@ -15,7 +16,7 @@ namespace cohort {
 ///           that is not UTF-8; file_error if the sink fails.
 /// Source    https://huggingface.co/docs/safetensors
 void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
-                       safetensors_metadata const& metadata = {});
+                       safetensors_metadata const& metadata = {}, detail::tensor_reader const& read = {});
 
 /// Writes a safetensors file completely or not at all; see file_writer.
 void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,

@@ -17,7 +17,7 @@ namespace cohort {
 /// One worker's share of an update with the sum of the gradient parts.
 ///
 /// `which`: the parameters to update: all or, if parameter_update::can_update_ranges(), a part of them.
-/// `first_phase`: the phases before this phase have been measured.
+/// `is_finite`: worker 0's check of the gradient of this rank's shard.
 struct update_request {
   int worker = 0;
   int workers = 1;
@@ -25,7 +25,7 @@ struct update_request {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   parameter_range which{};
-  int first_phase = 0;
+  bool is_finite = true;
 };
 
 /// The elements of the arenas that one of several ranks updates. This rank has the optimizers' state of these
@@ -44,10 +44,10 @@ class shard_exchange {
   virtual void find_maxima(std::span<double> numbers) = 0;
   /// Replaces the parameters that other ranks have updated with these ranks' values.
   virtual void gather(parameter_set& parameters) = 0;
-  /// Copies a state array of all ranks to an arena. `own`: this rank's elements. `arena`: null on a rank that
-  /// gets nothing; either all ranks or rank 0 alone get the arena. Elements outside all shards are unchanged.
-  virtual void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
-                       bool on_all_ranks) = 0;
+  /// Copies a range of a state array from all ranks to rank 0, or to all ranks. `arena`: has this rank's
+  /// elements of the range; gets the other ranks' elements. Elements outside all shards are unchanged.
+  virtual void collect(parameter_set const& parameters, parameter_set::arena_range const& which,
+                       std::byte* arena, bool on_all_ranks) = 0;
 };
 
 /// State of the optimizers and their pass over the parameters, sharded over the workers of a rank.
@@ -56,15 +56,16 @@ class shard_exchange {
 ///           one is the moving average of the trained parameters; for the formula, see training_settings.
 ///           With a shard, each state array except the average has the elements of the shard's ranges only,
 ///           without gaps, and the parameters of the ranges are updated only.
-/// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
-///           calls measure, and all wait for each other. Then every worker calls apply. If
-///           constrains(workers), all wait again and call constrain with the request. With a shard, only run
-///           is complete: it calls the exchanges after each phase and after apply.
+/// Order     run performs a whole update. In separate calls, without a shard: for each phase of
+///           phases(workers), every worker calls measure, and all wait for each other. Then every worker
+///           calls apply. If constrains(workers), all wait again and call constrain with the request.
 /// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
 ///           parameter_set::freeze has not frozen; for an optimizer of the program on a device.
 /// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker, so
 ///           the result does not depend on the number of workers.
 class parameter_update {
+  using arena_range = parameter_set::arena_range;
+
  public:
   parameter_update(parameter_set& parameters, optimizer_settings const& settings, double average_decay = 0,
                    std::optional<state_shard> shard = std::nullopt);
@@ -77,10 +78,16 @@ class parameter_update {
   state_shard const& shard() const { return shard_; }
   /// Returns whether state array k is an arena.
   bool is_whole(int k) const { return !is_sharded_ || (average_decay_ > 0 && k + 1 == state_arrays()); }
-  /// Copies the elements of state array k from an arena.
-  void set_state(int k, std::byte const* arena);
-  /// Sets the elements of an arena to the initial values of state array k, which is not the average.
-  void fill_initial(int k, std::byte* arena) const;
+  /// Calls use(arena) with an arena that has state array k of parameter p, to read or write it. With a shard,
+  /// the arena has this rank's elements and the initial values of the others, and afterwards only this rank's
+  /// elements are kept; the call needs memory for one parameter.
+  template <class Use>
+  void access_state(int k, int p, Use use) {
+    if (is_whole(k)) return use(state(k));
+    std::byte* const arena = stage(k, p);
+    use(arena);
+    unstage(k, p);
+  }
   /// The moving average of the trained parameters; null without average_decay.
   std::byte* average() const { return average_decay_ > 0 ? state_.back() : nullptr; }
   /// Copies the parameters to the average, after the parameters were loaded.
@@ -98,29 +105,29 @@ class parameter_update {
   void reset();
 
   /// Performs a worker's share of one update. `wait` is a barrier of all workers. `ranks`: not null only
-  /// with a shard; worker 0 calls it.
+  /// with a shard; worker 0 calls it. Returns false, without an update, if the gradient of a rank's shard is
+  /// not finite; all workers of all ranks return the same value.
   template <class Wait>
-  void run(update_request const& request, Wait wait, shard_exchange* ranks = nullptr) {
-    for (int phase = request.first_phase; phase < phases(request.workers); ++phase) {
+  bool run(update_request const& request, Wait wait, shard_exchange* ranks = nullptr) {
+    for (int phase = 0; phase < phases(request.workers); ++phase) {
       measure(phase, request);
       wait();
       if (!ranks) continue;
-      if (request.worker == 0) {
-        ranks->find_maxima(sums_of(phase));
-        set_sums(phase);
-      }
+      if (request.worker == 0) merge_sums(phase, request.is_finite, *ranks);
       wait();
+      if (!is_finite_) return false;
     }
     apply(request);
     if (ranks) {
       wait();
       if (request.worker == 0) ranks->gather(parameters_);
       wait();
-      update_whole_average(request);
+      if (average()) update_average(request.step, share_of({0, parameters_.arena_elements()}, request));
     }
-    if (!constrains(request.workers)) return;
+    if (!constrains(request.workers)) return true;
     wait();
     constrain(request);
+    return true;
   }
 
   /// Returns whether ranges of parameters can be updated at different times: no norm of whole tensors is
@@ -128,12 +135,11 @@ class parameter_update {
   bool can_update_ranges() const { return norm_phases() == 0 && !has_constraints(); }
 
   /// Number of phases that measure norms of whole tensors before apply: norms of gradients, then of steps. 0
-  /// for one worker without a shard, because apply then measures the norms.
-  int phases(int workers) const { return workers == 1 && !is_sharded_ ? 0 : norm_phases(); }
-  /// With a shard: the sums of a phase over this rank's blocks, zeros for other blocks, and one more number
-  /// for the caller. set_sums replaces the sums of the phase with these numbers.
-  std::span<double> sums_of(int phase);
-  void set_sums(int phase);
+  /// for one worker without a shard, because apply then measures the norms. At least 1 with a shard, because
+  /// the ranks exchange in the first phase whether all gradients are finite.
+  int phases(int workers) const {
+    return is_sharded_ ? std::max(1, norm_phases()) : workers == 1 ? 0 : norm_phases();
+  }
 
   /// Performs a worker's share of a phase.
   void measure(int phase, update_request const& request);
@@ -171,6 +177,20 @@ class parameter_update {
       if (begin < end) use(part.offset - part.packed, begin, end - begin);
     }
   }
+  /// Calls use(part) for this rank's parts of a range of state array k.
+  template <class Use>
+  void each_part(int k, arena_range const& which, Use use) const {
+    if (is_whole(k)) return use(packed_range{which.offset, which.offset, which.room});
+    for (packed_range const& part : ranges_) {
+      std::size_t const begin = std::max(which.offset, part.offset),
+                        end = std::min(which.offset + which.room, part.offset + part.n);
+      if (begin < end) use(packed_range{begin, part.packed + begin - part.offset, end - begin});
+    }
+  }
+  /// Returns an arena with parameter p of state array k: this rank's elements, and initial values of others.
+  std::byte* stage(int k, int p);
+  /// Copies this rank's elements of parameter p back to state array k, and frees the arena's memory.
+  void unstage(int k, int p);
   /// The parts from element `shift` on.
   std::span<std::byte* const> shifted(std::span<std::byte* const> parts, std::size_t shift,
                                       std::span<std::byte*> memory) const;
@@ -181,7 +201,14 @@ class parameter_update {
     if (phase == 0 && parameter_squares_) use(*parameter_squares_);
     if (phase == 1 && step_squares_) use(*step_squares_);
   }
-  void update_whole_average(update_request const& request);
+  /// With a shard: replaces the sums of a phase over this rank's blocks with those over all ranks' blocks,
+  /// and finds out whether the gradients are finite on all ranks.
+  void merge_sums(int phase, bool is_finite, shard_exchange& ranks);
+  /// Part `which` of `all` of a range, in units of 16 elements.
+  static arena_range share_of(arena_range const& range, int which, int all);
+  static arena_range share_of(arena_range const& range, update_request const& request) {
+    return share_of(range, request.worker, request.workers);
+  }
   /// Returns whether the update of parameter p also writes its rounded copy. With a shard, the next step
   /// makes the copies, after all ranks' parameters were gathered.
   bool writes_copy(int p) const;
@@ -204,9 +231,8 @@ class parameter_update {
   /// Scalars of an update, except the norms that the optimizer may need.
   update_scalars scalars(std::size_t p, double whole, update_request const& request) const;
 
-  /// Updates the average of the parameters without constraints among elements [first, last) of the arenas
-  /// after this step.
-  void update_average(std::int64_t step, std::size_t first, std::size_t last);
+  /// Updates the average of the parameters without constraints in a range of the arenas after this step.
+  void update_average(std::int64_t step, arena_range const& range);
   /// Updates the average of elements [begin, begin + n).
   void update_average_of(std::int64_t step, std::size_t begin, std::size_t n);
 
@@ -246,7 +272,8 @@ class parameter_update {
   state_shard shard_;
   std::vector<packed_range> ranges_{};  // of the shard, or one range of all elements
   std::size_t state_elements_ = 0;      // of a state array
-  std::vector<double> numbers_{};       // see sums_of
+  std::vector<double> numbers_{};       // see merge_sums
+  bool is_finite_ = true;               // whether the gradients of all ranks' shards are
   double rate_factor_ = 1;
   double average_decay_;
   std::vector<buffer> arrays_;
@@ -256,6 +283,7 @@ class parameter_update {
   std::optional<detail::arena_sums> parameter_squares_;
   std::vector<constrained> constrained_;
   buffer dense_;
+  buffer staging_{};  // an arena, whose memory is free except during access_state
 };
 
 }  // namespace cohort

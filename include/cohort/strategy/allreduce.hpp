@@ -41,11 +41,12 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           `overlap_next_forward`: the sums of the last layers may be late, that is, still pending while
 ///           the next step's forward runs on the layers below. These last layers have at least half of all
 ///           parameters. Requires the same layout on all ranks. step_info::max_late_buckets limits the number
-///           of late buckets. `shard`: the update is between the two halves of each allreduce. Each rank sums
+///           of late buckets. `shard`: the update is between the two phases of each allreduce. Each rank sums
 ///           its parts of the gradients (parts_of_allreduce), updates these parts of the parameters, and
 ///           gathers the parts of the other ranks. Requires the same backend, instruction set and layouts on
 ///           all ranks, with parameters in the processor's memory. Buckets that are packed, or whose
-///           allreduce has no parts, are not divided. With one worker and without micro-batches, `gradients`
+///           allreduce has no parts, are not divided. With `overlap_next_forward`, the parameters of the late
+///           buckets are gathered in the next forward. With one worker and without micro-batches, `gradients`
 ///           frees the other ranks' parts of a bucket when the bucket's sum is complete; at most two sums are
 ///           in flight.
 /// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.

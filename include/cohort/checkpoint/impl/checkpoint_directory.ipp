@@ -153,30 +153,26 @@ class checkpoint_transaction {
   bool started_ = false;  // begin() has changed the directory
 };
 
-/// Size and hash of each file that a rank has written; only rank 0 sets `shared`. Exchanged between ranks as
-/// bytes.
-struct rank_files {
-  checkpoint_file rank_local{};
-  checkpoint_file shared{};
-
-  std::string bytes() const { return {reinterpret_cast<char const*>(this), sizeof *this}; }
-  static rank_files from(std::string const& bytes) {
-    rank_files files;
-    std::memcpy(&files, bytes.data(), std::min(bytes.size(), sizeof files));
-    return files;
-  }
-};
+/// Size and hash of the file that a rank has written, as bytes.
+std::string bytes_of_file(checkpoint_file const& file) {
+  return {reinterpret_cast<char const*>(&file), sizeof file};
+}
+checkpoint_file file_from(std::string const& bytes) {
+  checkpoint_file file;
+  std::memcpy(&file, bytes.data(), std::min(bytes.size(), sizeof file));
+  return file;
+}
 
 checkpoint_file write_checkpoint_file(std::string const& path, model_content const& content) {
   std::uint64_t const hash = save_model(path, content);
   return {io::size_of_file(path).value_or(0), hash};
 }
 
-/// Writes the files of this rank.
+/// Writes the file of this rank.
 ///
 /// Before    rank 0 has called begin(); `begun` is the name of the checkpoint.
-rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
-                            checkpoint_content const& content) {
+checkpoint_file write_rank_file(std::string const& path, std::string const& begun, int rank,
+                                checkpoint_content const& content) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
     throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
   if (!io::is_folder(path))
@@ -184,16 +180,11 @@ rank_files write_rank_files(std::string const& path, std::string const& begun, i
                       .where = path,
                       .expected = "a directory that all ranks share",
                       .got = "no such folder"});
-  rank_files files;
-  files.rank_local =
-      write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.rank_local);
-  if (rank != 0) return files;
-  if (!content.shared)
+  if (rank == 0 && !content.shared)
     throw setting_error({.what = "rank 0 has no shared content to save",
                          .where = path,
                          .expected = "a value in checkpoint_content::shared on rank 0"});
-  files.shared = write_checkpoint_file(path + '/' + std::string(shared_name), *content.shared);
-  return files;
+  return write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.rank_local);
 }
 
 }  // namespace cohort::detail
@@ -218,18 +209,23 @@ std::string save_checkpoint(communicator& world, std::string const& directory,
     if (first) transaction.begin();
     return detail::checkpoint_name(content.position.step);
   });
-  auto const written = on_all_ranks(
-      [&] { return detail::write_rank_files(transaction.path(), begun[0], world.rank(), content).bytes(); });
+  auto const written = on_all_ranks([&] {
+    return detail::bytes_of_file(
+        detail::write_rank_file(transaction.path(), begun[0], world.rank(), content));
+  });
   on_all_ranks([&]() -> std::string {
-    if (!first) return "";
+    if (!first) {
+      if (content.shared) detail::save_model_of_ranks(std::nullopt, *content.shared);
+      return "";
+    }
     detail::checkpoint_manifest manifest{.position = content.position,
                                          .network_hash = content.rank_local.network_hash(),
                                          .settings_hash = content.settings_hash,
                                          .seed = content.seed,
                                          .writer = detail::process_identity()};
-    manifest.shared = detail::rank_files::from(written[0]).shared;
-    for (std::string const& bytes : written)
-      manifest.ranks.push_back(detail::rank_files::from(bytes).rank_local);
+    manifest.shared = detail::write_checkpoint_file(
+        transaction.path() + '/' + std::string(detail::shared_name), *content.shared);
+    for (std::string const& bytes : written) manifest.ranks.push_back(detail::file_from(bytes));
     transaction.commit(manifest);
     return "";
   });

@@ -22,6 +22,14 @@ checkpoint_reader::checkpoint_reader(std::string path)
     check_size(detail::rank_name(rank), manifest_.ranks[rank]);
 }
 
+model_file checkpoint_reader::shared() const {
+  return checked(model_file::open(path_of(detail::shared_name)), manifest_.shared);
+}
+
+model_file checkpoint_reader::shared_on_demand() const {
+  return checked(model_file::open_on_demand(path_of(detail::shared_name)), manifest_.shared);
+}
+
 model_file checkpoint_reader::rank_file(int rank) const {
   if (rank < 0 || rank >= ranks())
     throw setting_error({.what = "the checkpoint has no file for this rank",
@@ -29,11 +37,12 @@ model_file checkpoint_reader::rank_file(int rank) const {
                          .expected = {"0 to ", ranks() - 1},
                          .got = {rank}});
   auto const at = static_cast<std::size_t>(rank);
-  return read(detail::rank_name(at), manifest_.ranks[at]);
+  return checked(model_file::open(path_of(detail::rank_name(at))), manifest_.ranks[at]);
 }
 
 void checkpoint_reader::check(int reader, int readers) const {
-  for (int file = reader; file <= ranks(); file += readers) file == 0 ? shared() : rank_file(file - 1);
+  for (int file = reader; file <= ranks(); file += readers)
+    file == 0 ? shared_on_demand() : rank_file(file - 1);
 }
 
 void checkpoint_reader::check_size(std::string_view name, detail::checkpoint_file const& wanted) const {
@@ -46,16 +55,16 @@ void checkpoint_reader::check_size(std::string_view name, detail::checkpoint_fil
                       .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});
 }
 
-model_file checkpoint_reader::read(std::string_view name, detail::checkpoint_file const& wanted) const {
-  model_file file = model_file::open(path_of(name));
-  auto const found = file.file().metadata().find("content_hash");
-  std::string const hash = found == file.file().metadata().end() ? "none" : found->second;
+model_file checkpoint_reader::checked(model_file opened, detail::checkpoint_file const& wanted) const {
+  safetensors const& file = opened.file();
+  auto const found = file.metadata().find("content_hash");
+  std::string const hash = found == file.metadata().end() ? "none" : found->second;
   if (hash != detail::hash_text(wanted.content_hash))
     throw data_error({.what = "the checkpoint is damaged",
-                      .where = path_of(name),
+                      .where = file.name(),
                       .expected = {"content hash ", detail::hash_text(wanted.content_hash)},
                       .got = hash});
-  return file;
+  return opened;
 }
 
 }  // namespace cohort

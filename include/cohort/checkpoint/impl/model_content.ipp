@@ -9,6 +9,7 @@
 #include <cohort/graph/graph_json.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/version.hpp>
+#include <exception>
 #include <utility>
 
 namespace cohort::detail {
@@ -37,23 +38,59 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
                            .got = {arrays.size()}});
     for (int k = 0; k < count; ++k)
       list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
-                      arrays[static_cast<std::size_t>(k)]});
+                      arrays[static_cast<std::size_t>(k)], k});
     if (average) list.push_back({std::string(average_prefix) + one.name, p, average});
   }
   return list;
 }
 
-std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata) {
+std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata,
+                           tensor_reader const& read) {
   std::uint64_t hash = fnv1a(model_format);
   for (auto const& [key, text] : metadata)
     if (key != "content_hash") hash = fnv1a(text, fnv1a(key, hash));
   std::vector<stored_tensor const*> order;
   for (stored_tensor const& one : tensors) order.push_back(&one);
   std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
-  for (stored_tensor const* one : order)
-    hash = fnv1a({reinterpret_cast<char const*>(one->view.data), one->view.bytes()}, fnv1a(one->name, hash));
+  for (stored_tensor const* one : order) {
+    tensor_view const values = read ? read(*one) : one->view;
+    hash = fnv1a({reinterpret_cast<char const*>(values.data), values.bytes()}, fnv1a(one->name, hash));
+  }
   return hash;
 }
+
+/// A file that is written to the end, also if the disk is full, because other ranks send their parts until
+/// then. commit() throws the first error.
+class draining_writer {
+ public:
+  /// Without a path, all bytes are discarded.
+  explicit draining_writer(std::optional<std::string> const& path) {
+    if (path) attempt([&] { file_.emplace(*path); });
+  }
+  void write(char const* data, std::size_t bytes) {
+    attempt([&] {
+      if (file_) file_->write(data, bytes);
+    });
+  }
+  void commit() {
+    if (failure_) std::rethrow_exception(failure_);
+    if (file_) file_->commit();
+  }
+
+ private:
+  template <class Action>
+  void attempt(Action action) {
+    if (failure_) return;
+    try {
+      action();
+    } catch (file_error const&) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::optional<io::file_writer> file_{};
+  std::exception_ptr failure_{};
+};
 
 void require_same_parameters(graph_view net, parameter_set const& parameters) {
   std::size_t p = 0;
@@ -84,14 +121,15 @@ void require_same_parameters(graph_view net, parameter_set const& parameters) {
 
 namespace cohort {
 
-model_content::model_content(graph_view net)
+model_content::model_content(graph_view net, detail::tensor_source source)
     : net_(net),
       network_hash_(net.hash()),
       metadata_{{"format", std::string(detail::model_format)},
                 {"format_version", std::string(detail::model_format_version)},
                 {"library_version", std::string(library_version)},
                 {"graph", to_json(net)},
-                {"graph_hash", detail::hash_text(network_hash_)}} {}
+                {"graph_hash", detail::hash_text(network_hash_)}},
+      source_(std::move(source)) {}
 
 std::span<stored_tensor const> model_content::tensors() const& { return tensors_; }
 
@@ -136,18 +174,36 @@ void model_content::require_strategy(std::string const& name) {
 void model_content::add_dense(parameter_set const& parameters, std::vector<detail::model_tensor> list) {
   for (detail::model_tensor& one : list) {
     shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
+    if (source_.is_deferred) {
+      tensors_.push_back({one.name, tensor_view(nullptr, parameters.type(), dims)});
+      deferred_.emplace_back(tensors_.size() - 1, std::move(one));
+      continue;
+    }
     buffer dense(static_cast<std::size_t>(dims.elements()) * bytes_of(parameters.type()));
-    parameters.read(one.p, one.arena, dense.data());
+    if (source_.read)
+      source_.read(one, dense.data());
+    else
+      parameters.read(one.p, one.arena, dense.data());
     tensors_.push_back({std::move(one.name), tensor_view(dense.data(), parameters.type(), dims)});
     memory_.push_back(std::move(dense));
   }
 }
 
+tensor_view model_content::read(stored_tensor const& tensor) const {
+  auto const index = static_cast<std::size_t>(&tensor - tensors_.data());
+  auto const found = std::ranges::lower_bound(deferred_, index, {}, &decltype(deferred_)::value_type::first);
+  if (found == deferred_.end() || found->first != index) return tensor.view;
+  dense_.resize(tensor.view.bytes());
+  if (!source_.read(found->second, dense_.data())) return {nullptr, tensor.view.type, {0}};
+  return {dense_.data(), tensor.view.type, tensor.view.dims};
+}
+
 std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) {
-  std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata());
+  auto const read = [&](stored_tensor const& tensor) { return content.read(tensor); };
+  std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata(), read);
   safetensors_metadata sealed = content.metadata();
   sealed.insert_or_assign("content_hash", detail::hash_text(hash));
-  write_safetensors(sink, content.tensors(), sealed);
+  write_safetensors(sink, content.tensors(), sealed, read);
   return hash;
 }
 
@@ -160,7 +216,12 @@ std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set 
 }
 
 std::uint64_t save_model(std::string const& path, model_content const& content) {
-  io::file_writer file(path);
+  return detail::save_model_of_ranks(path, content);
+}
+
+std::uint64_t detail::save_model_of_ranks(std::optional<std::string> const& path,
+                                          model_content const& content) {
+  draining_writer file(path);
   std::uint64_t const hash = write_model(file, content);
   file.commit();
   return hash;

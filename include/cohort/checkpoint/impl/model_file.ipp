@@ -64,6 +64,15 @@ model_file model_file::open(std::string const& path, safetensors_limits limits) 
   return model_file(safetensors::load(path, limits));
 }
 
+model_file model_file::open_on_demand(std::string const& path) {
+  return model_file(safetensors::load(
+      path, [](std::string_view tensor) { return !tensor.starts_with(detail::strategy_prefix); }));
+}
+
+tensor_view model_file::values(std::string_view tensor) const {
+  return values(*std::ranges::find(file_.tensors(), tensor, &stored_tensor::name));
+}
+
 model_file model_file::read(io::byte_stream_ref in, std::string const& name, safetensors_limits limits) {
   return model_file(safetensors::read(in, name, limits));
 }
@@ -110,8 +119,10 @@ void model_file::read_averaged_parameters(graph_view net, parameter_set& into) c
   into.mark_changed();
 }
 
-training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
-                                         std::span<std::byte* const> arrays, std::byte* average) const {
+std::vector<detail::model_tensor> model_file::checked_state(parameter_set const& parameters,
+                                                            optimizer_settings const& settings,
+                                                            std::span<std::byte* const> arrays,
+                                                            std::byte* average) const {
   if (!optimizer_)
     throw data_error({.what = "cannot read the optimizers' state",
                       .where = file_.name(),
@@ -131,7 +142,36 @@ training_position model_file::read_state(parameter_set const& parameters, optimi
                       .where = file_.name(),
                       .expected = "a file of a run with average_decay, or average_decay = 0",
                       .got = "optimizer state without an average"});
-  read_all(parameters, detail::state_tensors(parameters, settings, arrays, average), false);
+  std::vector<detail::model_tensor> list = detail::state_tensors(parameters, settings, arrays, average);
+  check_tensors(parameters, list, false);
+  return list;
+}
+
+training_position model_file::read_state(parameter_set const& parameters, optimizer_settings const& settings,
+                                         std::span<std::byte* const> arrays, std::byte* average) const {
+  read_all(parameters, checked_state(parameters, settings, arrays, average), false);
+  return position_;
+}
+
+std::vector<std::byte*> arrays_of(parameter_update const& update) {
+  std::vector<std::byte*> arrays;
+  for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));
+  return arrays;
+}
+
+void model_file::check_state(parameter_set const& parameters, parameter_update const& update) const {
+  checked_state(parameters, update.settings(), arrays_of(update), update.average());
+}
+
+training_position model_file::read_state(parameter_set const& parameters, parameter_update& update) const {
+  for (detail::model_tensor const& wanted :
+       checked_state(parameters, update.settings(), arrays_of(update), update.average())) {
+    auto const load = [&](std::byte* arena) {
+      detail::tensor_to_load const tensor{values(wanted.name), wanted.p, arena};
+      detail::write_dense(parameters, {&tensor, 1}, file_.name());
+    };
+    wanted.array < 0 ? load(wanted.arena) : update.access_state(wanted.array, wanted.p, load);
+  }
   return position_;
 }
 
@@ -144,7 +184,8 @@ model_file::model_file(safetensors file) : file_(std::move(file)) {
                                      ", the version that this library reads; read the file with the library "
                                      "version that wrote it, or train the model again"}));
   if (file_.metadata().contains("content_hash"))
-    if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
+    if (std::string const hash = detail::hash_text(detail::content_hash(
+            file_.tensors(), file_.metadata(), [&](stored_tensor const& tensor) { return values(tensor); }));
         hash != metadata("content_hash"))
       throw data_error({.what = "the model file is damaged",
                         .where = {file_.name(), ", metadata \"content_hash\""},
@@ -218,13 +259,22 @@ void model_file::refuse_network(std::string const& tensor, std::string expected,
        .got = std::move(got)});
 }
 
-void model_file::read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
-                          bool reject_extra) const {
+void model_file::check_tensors(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
+                               bool reject_extra) const {
   if (auto const found = first_difference(layouts, list, reject_extra))
     refuse_network(found->name, found->expected, found->got);
-  std::vector<detail::tensor_to_load> all;
-  for (detail::model_tensor const& one : list) all.push_back({file_.at(one.name), one.p, one.arena});
-  detail::write_dense(layouts, all, file_.name());
+}
+
+void model_file::read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
+                          bool reject_extra) const {
+  check_tensors(layouts, list, reject_extra);
+  for (detail::model_tensor const& wanted : list)
+    if (layouts.table()[static_cast<std::size_t>(wanted.p)].spec.role == parameter_role::running_variance)
+      detail::require_variances(layouts, {values(wanted.name), wanted.p, wanted.arena}, file_.name());
+  for (detail::model_tensor const& wanted : list) {
+    detail::tensor_to_load const tensor{values(wanted.name), wanted.p, wanted.arena};
+    detail::write_dense(layouts, {&tensor, 1}, file_.name());
+  }
 }
 
 }  // namespace cohort

@@ -131,13 +131,48 @@ safetensors safetensors::load(std::string const& path, safetensors_limits limits
   return {file, file.size(), path, limits};
 }
 
+/// Reads on from `next`. `offsets`: of the tensors' data in the file.
+struct safetensors::open_file {
+  open_file(std::string const& name, std::function<bool(std::string_view)> on_demand)
+      : path(name),
+        file(detail::open_regular_file(path, "cannot read the file")),
+        is_on_demand(std::move(on_demand)) {}
+  std::size_t read(void* into, std::size_t bytes) {
+    std::size_t const count = detail::read_at(file, path, next, into, bytes);
+    next += count;
+    return count;
+  }
+
+  std::string path;
+  detail::regular_file file;
+  std::function<bool(std::string_view)> is_on_demand;
+  std::uint64_t next = 0;
+  std::vector<std::uint64_t> offsets{};
+};
+
+safetensors safetensors::load(std::string const& path, std::function<bool(std::string_view)> const& on_demand,
+                              safetensors_limits limits) {
+  auto file = std::make_shared<open_file>(path, on_demand);
+  return {*file, file->file.size(), path, limits, file};
+}
+
+tensor_view safetensors::read(stored_tensor const& tensor, reusable_buffer& memory) const {
+  if (tensor.view.data || !file_ || tensor.view.bytes() == 0) return tensor.view;
+  memory.resize(tensor.view.bytes());
+  std::uint64_t const offset = file_->offsets[static_cast<std::size_t>(&tensor - tensors_.data())];
+  std::size_t const got = detail::read_at(file_->file, name_, offset, memory.data(), tensor.view.bytes());
+  if (got < tensor.view.bytes())
+    detail::refuse_truncated(name_, std::to_string(offset + tensor.view.bytes()), offset + got);
+  return {memory.data(), tensor.view.type, tensor.view.dims};
+}
+
 safetensors safetensors::read(io::byte_stream_ref in, std::string const& name, safetensors_limits limits) {
   return {in, std::nullopt, name, limits};
 }
 
 safetensors::safetensors(io::byte_stream_ref source, std::optional<std::uint64_t> total, std::string name,
-                         safetensors_limits limits)
-    : name_(std::move(name)) {
+                         safetensors_limits limits, std::shared_ptr<open_file> file)
+    : name_(std::move(name)), file_(std::move(file)) {
   std::uint64_t length = 0;
   std::size_t const got = source.read(&length, sizeof length);
   if (got != sizeof length || (total && *total < sizeof length))
@@ -244,8 +279,11 @@ std::vector<detail::safetensors_entry> safetensors::read_entries(std::string con
 void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safetensors_entry> const& entries,
                             std::uint64_t data, bool size_is_known) {
   constexpr std::size_t unit = detail::safetensors_alignment;
-  auto const slot = [](detail::safetensors_entry const& entry) -> std::uint64_t {
-    if (!entry.unread_type.empty()) return 0;
+  auto const is_later = [&](detail::safetensors_entry const& entry) {
+    return file_ && entry.unread_type.empty() && !entry.is_f16 && file_->is_on_demand(entry.name);
+  };
+  auto const slot = [&](detail::safetensors_entry const& entry) -> std::uint64_t {
+    if (!entry.unread_type.empty() || is_later(entry)) return 0;
     std::uint64_t const bytes = entry.end - entry.begin;
     return ((entry.is_f16 ? 2 * bytes : bytes) + unit - 1) / unit * unit;
   };
@@ -263,6 +301,11 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
     std::uint64_t const bytes = entry.end - entry.begin;
     bool const is_read = entry.unread_type.empty();
     places.push_back(bytes == 0 ? 0 : place);
+    if (file_) {
+      file_->offsets.push_back(data + entry.begin);
+      file_->next = data + (is_later(entry) ? entry.end : entry.begin);
+      if (is_later(entry)) continue;
+    }
     for (std::uint64_t done = 0; done < bytes;) {
       std::array<std::byte, 4096> skipped;
       std::uint64_t const from = place + done;
@@ -283,6 +326,7 @@ void safetensors::read_data(io::byte_stream_ref source, std::vector<detail::safe
   for (std::size_t i = 0; i < entries.size(); ++i) {
     tensor_view view(data_.data() + places[i], entries[i].type, entries[i].dims);
     if (!entries[i].unread_type.empty()) view = {nullptr, element_type::f32, {0}};
+    if (is_later(entries[i])) view.data = nullptr;
     tensors_.push_back({entries[i].name, view, entries[i].unread_type});
     by_name_.push_back(i);
   }

@@ -81,13 +81,15 @@ std::string safetensors_header(std::span<stored_tensor const* const> order,
 namespace cohort {
 
 void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
-                       safetensors_metadata const& metadata) {
+                       safetensors_metadata const& metadata, detail::tensor_reader const& read) {
   auto const order = detail::by_element_size(tensors);
   detail::check_tensors(order);
   std::string const header = detail::safetensors_header(order, metadata);
   sink.write(header.data(), header.size());
-  for (stored_tensor const* tensor : order)
-    sink.write(reinterpret_cast<char const*>(tensor->view.data), tensor->view.bytes());
+  for (stored_tensor const* tensor : order) {
+    tensor_view const values = read ? read(*tensor) : tensor->view;
+    sink.write(reinterpret_cast<char const*>(values.data), values.bytes());
+  }
 }
 
 void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,

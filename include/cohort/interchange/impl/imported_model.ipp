@@ -6,8 +6,6 @@
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cohort/training/detail/training_state.hpp>
-#include <cstring>
-#include <optional>
 
 namespace cohort {
 
@@ -102,34 +100,26 @@ bool imported_model::has_state() const {
 void imported_model::read_state(training& into) const {
   detail::training_state& run = into.state();
   parameter_set& parameters = run.parameters();
-  std::optional<parameter_update> copy;  // whole arenas with this rank's shard
-  if (run.update().is_sharded()) {
-    copy.emplace(parameters, run.settings.optimizer);
-    std::size_t const width = bytes_of(parameters.type());
-    for (int k = 0; k < copy->state_arrays(); ++k) {
-      std::byte const* from = run.update().state(k);
-      for (parameter_set::arena_range const& part : run.update().shard()) {
-        std::memcpy(copy->state(k) + part.offset * width, from, part.room * width);
-        from += part.room * width;
-      }
-    }
-  }
-  parameter_update& update = copy ? *copy : run.update();
-  std::vector<detail::tensor_to_load> all;
-  for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
-    parameter const& target = parameters.table()[static_cast<std::size_t>(p)];
-    values_of const* const found = find(target.name);
-    if (!found) continue;
-    for (std::size_t k = 0; k < found->state.size(); ++k) {
-      if (found->state[k].empty()) continue;
-      if (static_cast<int>(k) >= update.state_arrays())
-        refuse(target.name, "the optimizer has fewer state arrays than the file",
-               std::to_string(found->state.size()), std::to_string(update.state_arrays()));
-      all.push_back({tensor_view(found->state[k].data(), found->dims), p, update.state(static_cast<int>(k))});
-    }
-  }
-  detail::write_dense(parameters, all, origin_);
-  for (int k = 0; copy && k < copy->state_arrays(); ++k) run.update().set_state(k, copy->state(k));
+  parameter_update& update = run.update();
+  auto const each_array = [&](auto use) {
+    for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p)
+      if (values_of const* const found = find(parameters.table()[static_cast<std::size_t>(p)].name))
+        for (int k = 0; k < static_cast<int>(found->state.size()); ++k)
+          if (!found->state[static_cast<std::size_t>(k)].empty()) use(p, k, *found);
+  };
+  each_array([&](int p, int k, values_of const& found) {
+    if (k >= update.state_arrays())
+      refuse(parameters.table()[static_cast<std::size_t>(p)].name,
+             "the optimizer has fewer state arrays than the file", std::to_string(found.state.size()),
+             std::to_string(update.state_arrays()));
+  });
+  each_array([&](int p, int k, values_of const& found) {
+    update.access_state(k, p, [&](std::byte* arena) {
+      detail::tensor_to_load const tensor{
+          tensor_view(found.state[static_cast<std::size_t>(k)].data(), found.dims), p, arena};
+      detail::write_dense(parameters, {&tensor, 1}, origin_);
+    });
+  });
   run.position = position;
 }
 

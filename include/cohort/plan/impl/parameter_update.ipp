@@ -57,40 +57,46 @@ void parameter_update::reset() {
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     parameter const& p = parameters_.table()[index];
     optimizer_rule const& rule = rules_[index].rule;
-    for (packed_range const& part : ranges_) {
-      std::size_t const begin = std::max(p.offset, part.offset),
-                        end = std::min(p.offset + p.room, part.offset + part.n);
-      for (int k = 0; begin < end && is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
-        passes_.fill(state(k), begin - part.offset + part.packed, end - begin, rule.initial_state(k));
-    }
+    for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
+      each_part(k, {p.offset, p.room}, [&](packed_range const& part) {
+        passes_.fill(state(k), part.packed, part.n, rule.initial_state(k));
+      });
   }
   restart_average();
 }
 
-void parameter_update::fill_initial(int k, std::byte* arena) const {
-  for (std::size_t index = 0; index < rules_.size(); ++index) {
-    parameter const& p = parameters_.table()[index];
-    optimizer_rule const& rule = rules_[index].rule;
-    if (is_trained(p.spec.role) && k < rule.state_arrays())
-      passes_.fill(arena, p.offset, p.room, rule.initial_state(k));
-  }
+std::byte* parameter_update::stage(int k, int p) {
+  parameter const& wanted = parameters_.table()[static_cast<std::size_t>(p)];
+  optimizer_rule const& rule = rules_[static_cast<std::size_t>(p)].rule;
+  std::size_t const width = bytes_of(parameters_.type());
+  if (staging_.bytes() == 0) staging_ = buffer::of_small_pages(parameters_.arena_bytes());
+  std::byte* const arena = staging_.data();
+  passes_.fill(arena, wanted.offset, wanted.room, k < rule.state_arrays() ? rule.initial_state(k) : 0);
+  each_part(k, {wanted.offset, wanted.room}, [&](packed_range const& part) {
+    passes_.copy(state(k) + part.packed * width, arena + part.offset * width, part.n * width);
+  });
+  return arena;
 }
 
-void parameter_update::set_state(int k, std::byte const* arena) {
+void parameter_update::unstage(int k, int p) {
+  parameter const& changed = parameters_.table()[static_cast<std::size_t>(p)];
   std::size_t const width = bytes_of(parameters_.type());
-  if (is_whole(k)) return passes_.copy(arena, state(k), parameters_.arena_bytes());
-  for (packed_range const& part : ranges_)
+  std::byte* const arena = staging_.data();
+  each_part(k, {changed.offset, changed.room}, [&](packed_range const& part) {
     passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
+  });
+  detail::free_pages(arena + changed.offset * width, changed.room * width);
 }
 
 void parameter_update::restart_average() {
   if (std::byte* const to = average()) passes_.copy(parameters_.master(), to, parameters_.arena_bytes());
 }
 
-void parameter_update::update_average(std::int64_t step, std::size_t first, std::size_t last) {
+void parameter_update::update_average(std::int64_t step, arena_range const& range) {
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     parameter const& p = parameters_.table()[index];
-    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
+    std::size_t const begin = std::max(range.offset, p.offset),
+                      end = std::min(range.offset + range.room, p.offset + p.room);
     bool const waits = rules_[index].constraint != parameter_constraint();  // constrain updates the average
     if (begin < end && p.trains() && !waits) update_average_of(step, begin, end - begin);
   }
@@ -155,23 +161,27 @@ void parameter_update::require_frozen() const {
            .expected = "parameter_set::freeze before the first plan"});
 }
 
-std::span<double> parameter_update::sums_of(int phase) {
-  numbers_.clear();
+void parameter_update::merge_sums(int phase, bool is_finite, shard_exchange& ranks) {
+  numbers_.assign(1, is_finite ? 0 : 1);
   each_sum(phase, [&](detail::arena_sums& sums) {
     sums.clear_others();
     numbers_.insert(numbers_.end(), sums.blocks().begin(), sums.blocks().end());
   });
-  numbers_.push_back(0);
-  return numbers_;
-}
-
-void parameter_update::set_sums(int phase) {
-  auto from = numbers_.begin();
+  ranks.find_maxima(numbers_);
+  is_finite_ = numbers_.front() == 0;
+  auto from = numbers_.begin() + 1;
   each_sum(phase, [&](detail::arena_sums& sums) {
-    auto const end = from + static_cast<std::ptrdiff_t>(sums.blocks().size());
+    auto const end = from + std::ssize(sums.blocks());
     std::copy(from, end, sums.blocks().begin());
     from = end;
   });
+}
+
+parameter_set::arena_range parameter_update::share_of(arena_range const& range, int which, int all) {
+  constexpr std::size_t unit = 16;
+  index_slice const units = part_of({0, static_cast<std::int64_t>(range.room / unit)}, which, all);
+  return {range.offset + static_cast<std::size_t>(units.first) * unit,
+          static_cast<std::size_t>(units.count) * unit};
 }
 
 void parameter_update::measure_gradients(update_request const& request) {
@@ -241,25 +251,18 @@ update_scalars parameter_update::scalars(std::size_t p, double whole, update_req
 }
 
 void parameter_update::apply_rules(update_request const& request, double whole, int thread, int threads) {
-  constexpr std::size_t unit = 16;
-  auto const bound = [](std::size_t begin, std::size_t end, int which_part, int all) {
-    std::size_t const units = (end - begin) / unit;
-    return begin + units * static_cast<std::size_t>(which_part) / static_cast<std::size_t>(all) * unit;
-  };
   std::size_t const front = is_sharded_ ? 0 : parameters_.offset_of(request.which.first),
                     back = is_sharded_ ? state_elements_ : parameters_.offset_of(request.which.last);
-  std::size_t const of_worker = bound(front, back, request.worker, request.workers),
-                    to_worker = bound(front, back, request.worker + 1, request.workers);
-  std::size_t const first = bound(of_worker, to_worker, thread, threads),
-                    last = bound(of_worker, to_worker, thread + 1, threads);
+  arena_range const share = share_of(share_of({front, back - front}, request), thread, threads);
   for (std::size_t index = 0; !is_sharded_ && request.worker == 0 && thread == 0 && index < rules_.size();
        ++index)
     if (int const p = static_cast<int>(index); request.which.has(p) && writes_copy(p))
       parameters_.mark_update_copy(p);
-  each_range(first, last, [&](std::size_t shift, std::size_t begin, std::size_t n) {
-    apply_range(request, whole, shift, begin, begin + n);
-  });
-  if (average() && !is_sharded_) update_average(request.step, first, last);
+  each_range(share.offset, share.offset + share.room,
+             [&](std::size_t shift, std::size_t begin, std::size_t n) {
+               apply_range(request, whole, shift, begin, begin + n);
+             });
+  if (average() && !is_sharded_) update_average(request.step, share);
 }
 
 bool parameter_update::writes_copy(int p) const {
@@ -306,16 +309,6 @@ void parameter_update::apply_range(update_request const& request, double whole, 
     }
   }
   update_ranges(std::span(pending).first(count));
-}
-
-/// Updates a worker's share of the average after the parameters of all ranks were gathered.
-void parameter_update::update_whole_average(update_request const& request) {
-  if (!average()) return;
-  constexpr std::size_t unit = 16;
-  index_slice const units{0, static_cast<std::int64_t>(parameters_.arena_elements() / unit)};
-  index_slice const share = part_of(units, request.worker, request.workers);
-  auto const first = static_cast<std::size_t>(share.first) * unit;
-  update_average(request.step, first, first + static_cast<std::size_t>(share.count) * unit);
 }
 
 }  // namespace cohort

@@ -39,7 +39,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   bool before_update(step_info const& info, gradient_parts& gradients) override;
 
   void after_update(step_info const&, replica const&, bool) override {
-    in_flight_ = in_flight_ && !is_sharded();
+    in_flight_ = in_flight_ && (!is_sharded() || late_buckets_ > 0);
   }
   int late_buckets() const override { return late_buckets_; }
   void finish_late(gradient_parts& gradients) override;
@@ -50,7 +50,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   std::size_t freed_gradients(parameter_set const& parameters) const override;
   void find_maxima(std::span<double> numbers) override;
   void gather(parameter_set& parameters) override;
-  void collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
+  void collect(parameter_set const& parameters, parameter_set::arena_range const& which, std::byte* arena,
                bool on_all_ranks) override;
 
   void abandon(std::string_view why) noexcept override;
@@ -80,6 +80,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   [[noreturn]] void refuse_shards();
   /// The slices of a bucket's arena range that a rank has after the sum; one slice if they are not divided.
   std::vector<index_slice> parts_in(parameter_set const& parameters, bucket const& layers, int rank) const;
+  bool is_divided(parameter_set const& parameters, bucket const& layers) const;
   /// Waits until at most the last sum before bucket `last` is in flight, and frees the gradients of the
   /// others.
   void free_gradients(gradient_parts& gradients, int last);
@@ -105,6 +106,8 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
   /// number of bytes to send.
   std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
+
+  void wait_for_gathers(std::size_t first, std::size_t last);
 
   /// Waits for the sums of buckets [first, last) and writes their means back.
   void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
@@ -134,6 +137,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   std::vector<split_allreduce> gathers_;  // one per bucket
   std::size_t freed_ = 0;                 // number of buckets whose gradients were freed in this step
   int workers_ = 1;
+  int late_gathers_ = 0;  // number of buckets whose parameters are gathered in the next forward
   int late_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;
@@ -201,7 +205,9 @@ bool allreduce_strategy::before_update(step_info const& info, gradient_parts& gr
     });
   if (low_precision_) return finish_low_precision(info, gradients);
   bool const resyncs = how_.resync > 0 && (info.step + 1) % how_.resync == 0;
-  late_buckets_ = overlaps(info) && is_step_valid() && !resyncs ? info.max_late_buckets : 0;
+  int const late = overlaps(info) && is_step_valid() && !resyncs ? info.max_late_buckets : 0;
+  late_gathers_ = is_sharded() ? late : 0;
+  late_buckets_ = late - late_gathers_;
   finish_buckets(gradients, static_cast<std::size_t>(late_buckets_), sums_.size());
   if (frees_gradients()) free_gradients(gradients, static_cast<int>(sums_.size()));
   freed_ = 0;
@@ -210,6 +216,11 @@ bool allreduce_strategy::before_update(step_info const& info, gradient_parts& gr
 }
 
 void allreduce_strategy::finish_late(gradient_parts& gradients) {
+  if (is_sharded()) {
+    wait_for_gathers(0, static_cast<std::size_t>(std::exchange(late_buckets_, 0)));
+    in_flight_ = false;
+    return;
+  }
   meter_.end_wait();
   finish_buckets(gradients, 0, static_cast<std::size_t>(late_buckets_));
   end_exchange();
@@ -316,11 +327,8 @@ void allreduce_strategy::make_sums(parameter_set const& parameters) {
 void allreduce_strategy::make_sum_in_place(parameter_set const& parameters, bucket const& layers) {
   weighted_sum& sum =
       sums_.emplace_back(parameters.passes(), parameters.type(), parameters.range_of(layers).room);
-  if (!is_sharded()) return;
-  std::vector<index_slice> parts = parts_in(parameters, layers, world_->rank());
-  bool const is_whole =
-      parts.size() == 1 && static_cast<std::size_t>(parts[0].count) == parameters.range_of(layers).room;
-  if (!is_whole) sum.set_parts(std::move(parts));
+  if (is_sharded() && is_divided(parameters, layers))
+    sum.set_parts(parts_in(parameters, layers, world_->rank()));
 }
 
 std::vector<index_slice> allreduce_strategy::parts_in(parameter_set const& parameters, bucket const& layers,
@@ -328,6 +336,11 @@ std::vector<index_slice> allreduce_strategy::parts_in(parameter_set const& param
   std::size_t const room = parameters.range_of(layers).room;
   if (!reduces_in_place(parameters, layers)) return {{0, static_cast<std::int64_t>(room)}};
   return split_allreduce::parts(parameters.type(), room, rank, world_->size());
+}
+
+bool allreduce_strategy::is_divided(parameter_set const& parameters, bucket const& layers) const {
+  std::vector<index_slice> const parts = parts_in(parameters, layers, world_->rank());
+  return parts.size() != 1 || static_cast<std::size_t>(parts[0].count) != parameters.range_of(layers).room;
 }
 
 std::optional<state_shard> allreduce_strategy::shard(parameter_set const& parameters, int rank) const {
@@ -369,37 +382,43 @@ void allreduce_strategy::find_maxima(std::span<double> numbers) {
 void allreduce_strategy::gather(parameter_set& parameters) {
   gathers_.resize(sums_.size());
   std::size_t const width = bytes_of(parameters.type());
-  for (bucket const& layers : parameters.buckets()) {
+  for (std::size_t b = gathers_.size(); b-- > 0;) {  // the first layers first
+    bucket const& layers = parameters.buckets()[b];
     if (sum_of(layers).parts().empty()) continue;
     parameter_set::arena_range const range = parameters.range_of(layers);
-    gathers_[static_cast<std::size_t>(layers.index)].start_allgather(
-        *world_, {parameters.master() + range.offset * width, parameters.type(), range.room});
+    gathers_[b].start_allgather(*world_,
+                                {parameters.master() + range.offset * width, parameters.type(), range.room});
   }
-  for (split_allreduce& pending : gathers_) pending.wait();
+  late_buckets_ = late_gathers_;
+  wait_for_gathers(static_cast<std::size_t>(late_buckets_), gathers_.size());
 }
 
-void allreduce_strategy::collect(parameter_set const& parameters, std::byte const* own, std::byte* arena,
-                                 bool on_all_ranks) {
+void allreduce_strategy::wait_for_gathers(std::size_t first, std::size_t last) {
+  for (split_allreduce& pending : std::span(gathers_).subspan(first, last - first)) pending.wait();
+}
+
+void allreduce_strategy::collect(parameter_set const& parameters, parameter_set::arena_range const& which,
+                                 std::byte* arena, bool on_all_ranks) {
   constexpr int tag = 0;
   std::size_t const width = bytes_of(parameters.type());
-  for (int rank = 0; rank < world_->size(); ++rank) {
-    state_shard const ranges = *shard(parameters, rank);
-    std::size_t bytes = 0;
-    for (parameter_set::arena_range const& part : ranges) bytes += part.room * width;
-    bool const is_own = rank == world_->rank();
-    buffer const received(arena && !is_own ? bytes : 0);
-    buffer const sent = on_all_ranks && is_own ? copy_of({own, bytes}) : buffer();
-    if (on_all_ranks)
-      world_->broadcast({is_own ? sent.data() : received.data(), element_type::u8, bytes}, rank);
-    else if (is_own && rank != 0)
-      world_->send({own, bytes}, 0, tag);
-    else if (arena && !is_own)
-      world_->receive({received.data(), bytes}, rank, tag);
-    std::byte const* from = is_own ? own : received.data();
-    for (parameter_set::arena_range const& part : ranges) {
-      if (arena) std::memcpy(arena + part.offset * width, from, part.room * width);
-      from += part.room * width;
-    }
+  for (bucket const& layers : parameters.buckets()) {
+    if (!is_divided(parameters, layers)) continue;
+    std::size_t const offset = parameters.range_of(layers).offset;
+    for (int rank = 0; rank < world_->size(); ++rank)
+      for (index_slice const& part : parts_in(parameters, layers, rank)) {
+        std::size_t const first = offset + static_cast<std::size_t>(part.first),
+                          begin = std::max(which.offset, first),
+                          end = std::min(which.offset + which.room,
+                                         first + static_cast<std::size_t>(part.count));
+        if (begin >= end) continue;
+        elements const values{arena + begin * width, parameters.type(), end - begin};
+        if (on_all_ranks)
+          world_->broadcast(values, rank);
+        else if (rank != 0 && rank == world_->rank())
+          world_->send({values.data, values.bytes()}, 0, tag);
+        else if (rank != 0 && world_->rank() == 0)
+          world_->receive({values.data, values.bytes()}, rank, tag);
+      }
   }
 }
 
@@ -528,11 +547,11 @@ std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce.overlap_next_forward",
                          .expected = "wire: none or f32",
                          .got = "bf16"});
-  if (shard != cohort::shard::nothing && (wire || overlap_next_forward))
+  if (shard != cohort::shard::nothing && wire)
     throw setting_error({.what = "sharded state cannot be combined with this setting",
-                         .where = "allreduce.shard",
-                         .expected = "no wire and no overlap_next_forward; or shard::nothing",
-                         .got = overlap_next_forward ? "overlap_next_forward" : "wire"});
+                         .where = "allreduce.wire",
+                         .expected = "no wire, or shard::nothing",
+                         .got = {name_of(*wire)}});
   if (shard != cohort::shard::nothing && diverged == when_diverged::repair)
     throw setting_error({.what = "sharded state cannot be repaired from rank 0, which has only its own part",
                          .where = "allreduce.diverged",

@@ -14,14 +14,16 @@ namespace cohort::detail {
 /// Returns 0 in these cases:
 /// - one of the buckets contains the first layer, which forward needs at once;
 /// - the arenas are on a device;
-/// - the update cannot process ranges of parameters;
-/// - steps with numbers that are not finite are skipped;
+/// - without a shard: the update cannot process ranges of parameters, or steps with numbers that are not
+///   finite are skipped;
+/// - with a shard: there are constraints, or a moving average of the parameters;
 /// - layers sum over the batch, because these sums have separate barriers.
 int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
                  bool synchronised);
 
-/// The late parts of a step: the exchange of its late buckets and the update of their parameters. The late
-/// parts must be finished before the late parameters are used.
+/// The late parts of a step: the exchange of its late buckets and the update of their parameters; with a
+/// shard, only the gathering of their parameters. The late parts must be finished before the late parameters
+/// are used.
 class late_update {
  public:
   late_update() = default;  ///< no late parts
@@ -51,10 +53,10 @@ class late_update {
       auto const begin = std::chrono::steady_clock::now();
       exchange_strategy_->finish_late(*gradients_);
       waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      require_finite(parameters);
+      if (!update_->is_sharded()) require_finite(parameters);
     }
     wait();
-    update_->run(mine, wait);
+    if (!update_->is_sharded()) update_->run(mine, wait);
     if (worker == 0) gradients_->statistics().follow(parameters, mine.which);
     wait();
     parameters.refresh(worker, workers, mine.which);

@@ -12,14 +12,19 @@ namespace cohort::detail {
 /// Metadata keys of a model file for the preparation of the data.
 inline constexpr char const *preparation_key = "data/preparation", *pipeline_key = "data/pipeline";
 
-/// Copies this rank's parameters, the optimizers' state in `arrays` (arenas), position and plateau state to
-/// `to`.
-void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to);
+/// Adds this rank's parameters, the optimizers' state, position and plateau state to `to`.
+void add_replica(training_state& run, model_content& to);
+
+/// Returns the source of a model of a run with sharded state, which collects each tensor on rank 0 or on all
+/// ranks; otherwise a source without `read`. Only tensors for rank 0 are deferred.
+///
+/// Order     all ranks read the same tensors in the same order.
+tensor_source source_of_ranks(training_state& run, bool on_all_ranks);
 
 /// The ranks' consensus as the content of a model file. `on_all_ranks`: whether ranks other than 0 need the
 /// optimizers' state.
 ///
-/// Order     collective.
+/// Order     collective. Sharded state is read when the content is written, unless all ranks need it.
 model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks = true);
 
 /// Returns the preparation of the data in a model file, without the pipeline.  Errors: data_error.

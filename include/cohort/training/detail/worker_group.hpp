@@ -264,14 +264,13 @@ class worker_group {
   /// worker's loss is known before its first bucket is complete.
   void arrive(bucket const& one);
 
-  /// Measures the first norms of an update with a shard. Returns whether the exchanged gradient is finite on
-  /// all ranks.
-  bool agree_on_update(shard_exchange& ranks, update_request& request);
-
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
   /// so all ranks get the same result. This rank's vote reports whether its own gradient was finite before
   /// the exchange.
   void finish_exchange();
+
+  /// Sets the late parts of this step, if the strategy has late buckets.
+  void set_late();
 
   step_info now_with_votes() const;
   void set_not_finite(int w);

@@ -15,7 +15,6 @@
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>
-#include <cohort/training/detail/whole_state.hpp>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -118,16 +117,16 @@ std::string checkpoint_codec::save(std::string const& directory, int keep) {
                              .settings_hash = fnv1a(describe(run_.settings)),
                              .seed = run_.settings.seed};
   replica const mine = run_.current_replica();
-  if (run_.exchange_strategy->diverged())
-    add_replica(run_, whole_state(run_, false).arrays(), content.rank_local);
+  if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
   add_strategy(content.rank_local);
   if (run_.is_within_epoch()) add_epoch_data(content.rank_local);
   {
     scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays(), false);
-    whole_state const state(run_, false);
-    if (run_.world->rank() == 0) add_replica(run_, state.arrays(), content.shared.emplace(run_.net));
+    tensor_source source = source_of_ranks(run_, false);
+    if (run_.world->rank() == 0 || source.read)
+      add_replica(run_, content.shared.emplace(run_.net, std::move(source)));
   }
-  if (content.shared) add_listeners(*content.shared);
+  if (run_.world->rank() == 0) add_listeners(*content.shared);
   return save_checkpoint(*run_.world, directory, content, keep);
 }
 
@@ -139,13 +138,14 @@ std::optional<std::string> checkpoint_codec::resume(std::string const& directory
   all_or_none(*run_.world, "resume", "cannot resume from the checkpoint", [&] {
     std::optional<model_file> own;
     if (same_ranks) own = found->rank_file(run_.world->rank());
+    model_file const shared = found->shared_on_demand();
     bool const same_run =
         own && text_in(*own, checkpoint_key::strategy) == run_.exchange_strategy->describe();
     if (same_run && own->has_parameters())
       load_model(run_, *own);
     else
-      load_model(run_, found->shared());
-    run_.saved_listeners = listeners_in(found->shared());
+      load_model(run_, shared);
+    run_.saved_listeners = listeners_in(shared);
     run_.position = found->position();
     if (own) {
       run_.position.position = integer_in(*own, checkpoint_key::position);

@@ -9,9 +9,10 @@ namespace cohort::detail {
 int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
                  bool synchronised) {
   std::span<bucket const> const all = parameters.buckets();
-  if (all.empty() || parameters.passes().space() || !update.can_update_ranges() || synchronised
-      || otherwise == when_not_finite::skip)
-    return 0;
+  bool const can_be_late = update.is_sharded()
+                               ? !update.has_constraints() && !update.average()
+                               : update.can_update_ranges() && otherwise != when_not_finite::skip;
+  if (all.empty() || parameters.passes().space() || !can_be_late || synchronised) return 0;
   std::int64_t whole = 0, late = 0;
   for (bucket const& one : all) whole += one.elements;
   std::size_t count = 0;

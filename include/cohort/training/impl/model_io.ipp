@@ -9,6 +9,7 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training.hpp>
+#include <optional>
 #include <string>
 
 namespace cohort {
@@ -17,7 +18,7 @@ void training::save(std::string const& path, bool optimizer_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   model_content const written = detail::consensus_model(*state_, optimizer_state, false);
   auto const write = [&] {
-    if (state_->world->rank() == 0) save_model(path, written);
+    detail::save_model_of_ranks(state_->world->rank() == 0 ? std::optional(path) : std::nullopt, written);
     return std::string();
   };
   if (state_->world->size() == 1)
@@ -31,7 +32,7 @@ void training::save(io::byte_sink_ref to, bool optimizer_state) {
   write_model(to, detail::consensus_model(*state_, optimizer_state));
 }
 
-void training::load(std::string const& path) { load(model_file::open(path)); }
+void training::load(std::string const& path) { load(model_file::open_on_demand(path)); }
 
 void training::load(model_file const& from) { detail::load_model(*state_, from); }
 

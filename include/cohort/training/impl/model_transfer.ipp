@@ -7,7 +7,6 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
-#include <cohort/training/detail/whole_state.hpp>
 #include <cohort/training/load.hpp>
 #include <cstddef>
 #include <optional>
@@ -105,14 +104,39 @@ void load_preparation(training& run, model_file const& from) {
   run.state().preparation = preparation_in(from, run.network());
 }
 
-void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to) {
+void add_replica(training_state& run, model_content& to) {
+  parameter_update& update = run.update();
+  std::vector<std::byte*> arrays;
+  for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));
   to.add_parameters(run.parameters());
   add_preparation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer,
                                   .position = run.position,
                                   .arrays = arrays,
                                   .plateau = run.rate_plateau,
-                                  .average = run.update().average()});
+                                  .average = update.average()});
+}
+
+tensor_source source_of_ranks(training_state& run, bool on_all_ranks) {
+  if (!run.update().is_sharded()) return {};
+  bool const is_reader = on_all_ranks || run.world->rank() == 0;
+  auto const read = [&run, on_all_ranks, is_reader](model_tensor const& wanted, std::byte* dense) {
+    parameter_set const& parameters = run.parameters();
+    auto const read_arena = [&](std::byte const* arena) {
+      if (is_reader) parameters.read(wanted.p, arena, dense);
+    };
+    if (wanted.array < 0) {
+      read_arena(wanted.arena);
+      return is_reader;
+    }
+    parameter const& p = parameters.table()[static_cast<std::size_t>(wanted.p)];
+    run.update().access_state(wanted.array, wanted.p, [&](std::byte* arena) {
+      run.exchange_strategy->shard_ranks()->collect(parameters, {p.offset, p.room}, arena, on_all_ranks);
+      read_arena(arena);
+    });
+    return is_reader;
+  };
+  return {.read = read, .is_deferred = !on_all_ranks};
 }
 
 model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks) {
@@ -120,11 +144,9 @@ model_content consensus_model(training_state& run, bool optimizer_state, bool on
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
                                    !optimizer_state);
-  model_content content(run.net);
-  std::optional<whole_state> state;
-  if (optimizer_state) state.emplace(run, on_all_ranks);
-  if (state && (on_all_ranks || run.world->rank() == 0)) {
-    add_replica(run, state->arrays(), content);
+  model_content content(run.net, optimizer_state ? source_of_ranks(run, on_all_ranks) : tensor_source());
+  if (optimizer_state) {
+    add_replica(run, content);
   } else {
     content.add_parameters(run.parameters());
     add_preparation(run, content);
@@ -142,15 +164,9 @@ void load_model(training_state& run, model_file const& from) {
     run.preparation = std::move(preparation);
     return;
   }
-  // Reads into temporary arrays first, because a mismatch must leave everything unchanged.
-  parameter_update loaded(run.parameters(), run.settings.optimizer, run.settings.average_decay);
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));
-  training_position const position =
-      from.read_state(run.parameters(), run.settings.optimizer, arrays, loaded.average());
+  from.check_state(run.parameters(), run.update());  // a mismatch leaves everything unchanged
   from.read_parameters(run.net, run.parameters());
-  for (int k = 0; k < loaded.state_arrays(); ++k) run.update().set_state(k, loaded.state(k));
-  run.position = position;
+  run.position = from.read_state(run.parameters(), run.update());
   run.preparation = std::move(preparation);
   run.rate_plateau = from.plateau();
   run.epoch_sums = {};

@@ -51,6 +51,5 @@
 #include <cohort/training/impl/tune.ipp>
 #include <cohort/training/impl/validation.ipp>
 #include <cohort/training/impl/vote_state.ipp>
-#include <cohort/training/impl/whole_state.ipp>
 #include <cohort/training/impl/worker_contexts.ipp>
 #include <cohort/training/impl/worker_group.ipp>

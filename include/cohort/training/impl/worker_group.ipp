@@ -376,43 +376,28 @@ void worker_group::exchange_part(int w) {
 
 void worker_group::update_part(int w) {
   if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
-  update_request request{.worker = w,
-                         .workers = size(),
-                         .parts = gradients_->all(),
-                         .step = job_.now.step,
-                         .epoch = job_.now.epoch,
-                         .which = late_.not_late()};
-  shard_exchange* const ranks = job_.exchange_strategy->shard_ranks();
-  if (ranks && !agree_on_update(*ranks, request)) return;
+  update_request const request{.worker = w,
+                               .workers = size(),
+                               .parts = gradients_->all(),
+                               .step = job_.now.step,
+                               .epoch = job_.now.epoch,
+                               .which = late_.not_late(),
+                               .is_finite = shard_is_finite_};
   if (w == 0) backend_.parameters->mark_updated();
-  job_.update->run(
-      request, [&] { team_.barrier(w); }, ranks);
+  bool const updated = job_.update->run(
+      request, [&] { team_.barrier(w); }, job_.exchange_strategy->shard_ranks());
   if (w != 0) return;
+  if (!updated) return rejected_.store(true, std::memory_order_relaxed);
+  if (job_.update->is_sharded()) set_late();  // the gathering of the last layers' parameters
   if (!job_.exchanges) gradients_->statistics().merge_workers();
   gradients_->statistics().follow(*backend_.parameters, late_.not_late());
-}
-
-bool worker_group::agree_on_update(shard_exchange& ranks, update_request& request) {
-  parameter_update& update = *job_.update;
-  if (request.first_phase < update.phases(request.workers)) update.measure(request.first_phase++, request);
-  team_.barrier(request.worker);
-  if (request.worker == 0) {
-    std::span<double> const sums = update.sums_of(0);
-    sums.back() = shard_is_finite_ ? 0 : 1;
-    ranks.find_maxima(sums);
-    rejected_.store(sums.back() > 0, std::memory_order_relaxed);
-    update.set_sums(0);
-  }
-  team_.barrier(request.worker);
-  return !rejected_.load(std::memory_order_relaxed);
 }
 
 void worker_group::finish_exchange() {
   gradients_->statistics().merge_workers();
   job_.is_applied = job_.exchange_strategy->before_update(now_with_votes(), *gradients_);
   job_.times.update = clock::now();
-  if (int const late = job_.exchange_strategy->late_buckets(); late > 0)
-    late_ = late_update(*job_.exchange_strategy, late, *gradients_, *job_.update, job_.now);
+  set_late();
   bool const voted = job_.exchange_strategy->agreed() != nullptr;
   bool is_finite = true;
   if (!job_.is_applied)
@@ -428,6 +413,11 @@ void worker_group::finish_exchange() {
       std::memory_order_relaxed);
   if (late_ && (!job_.is_applied || rejected_.load(std::memory_order_relaxed)))
     std::exchange(late_, {}).exchange_strategy().finish_late(*gradients_);  // the sums are discarded
+}
+
+void worker_group::set_late() {
+  if (int const late = job_.exchange_strategy->late_buckets(); late > 0)
+    late_ = late_update(*job_.exchange_strategy, late, *gradients_, *job_.update, job_.now);
 }
 
 void worker_group::arrive(bucket const& one) {
