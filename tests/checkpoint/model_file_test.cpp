@@ -7,7 +7,9 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/parameter_update.hpp>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -224,6 +226,31 @@ TEST(model_file, round_trips_the_optimizers_state_across_layouts_and_types) {
   }
   saved.read_parameters(net, other);
   EXPECT_EQ(numbers<float>(other), numbers<float>(from));
+}
+
+TEST(model_file, reads_the_same_values_on_demand) {
+  scratch_folder const folder;
+  graph const net = small();
+  stored<float> from(net), to(net);
+  from.initialise(7);
+  optimizer_settings const settings{.rule = adam{}};
+  trial_state const state(from, 2);
+  std::string bytes = written(net, from, optimizer_state_view{settings, {10, 2}, state.arrays});
+  std::string const path = folder / "model.safetensors";
+  io::write_file(path, bytes);
+  model_file const saved = model_file::open_on_demand(path);
+  EXPECT_EQ(saved.file().at("fc.weights").data, nullptr);
+  saved.read_parameters(net, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(from));
+  parameter_update update(to, settings);
+  EXPECT_EQ(saved.read_state(to, update), (training_position{10, 2}));
+  for (int k = 0; k < 2; ++k)
+    EXPECT_EQ(numbers<float>(to, update.state(k)),
+              numbers<float>(from, state.arrays[static_cast<std::size_t>(k)]));
+  bytes.back() ^= 1;
+  io::write_file(path, bytes);
+  EXPECT_NE(refusal_of<data_error>([&] { model_file::open_on_demand(path); }).find("damaged"),
+            std::string::npos);
 }
 
 TEST(model_file, contains_the_position_in_the_epoch_which_older_files_lack) {

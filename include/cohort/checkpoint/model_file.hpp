@@ -53,7 +53,8 @@ class model_file {
   /// Reads a model from a file.
   static model_file open(std::string const& path, safetensors_limits limits = {});
   /// Reads a model from a file, but keeps only a strategy's state in memory. Reads each other tensor, to
-  /// check the hash, and again when it is used; `file()` has no data of these tensors.
+  /// check the hash, and again when it is used; `file()` has no data of these tensors. One thread at a
+  /// time may use the result.
   static model_file open_on_demand(std::string const& path);
   /// Reads a model from a stream.
   static model_file read(io::byte_stream_ref in, std::string const& name = "stream",
