@@ -121,7 +121,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                whether the step is taken: the same on every rank.
 /// shard_ranks    If shard() is not empty, the result's exchanges are called in the update after
 ///                before_update: find_maxima for the finite gradient and for each phase of norms, then
-///                gather.
+///                gather. If late_buckets() is above 0 then, the parameters of these buckets are gathered
+///                when finish_late returns.
 /// finish_late    Writes back the sums of the late buckets, which were still pending when before_update
 ///                returned. These are the first late_buckets() buckets, the same number on every rank, at
 ///                most step_info::max_late_buckets. Before this call, the layers of these buckets have not
