@@ -207,6 +207,48 @@ TEST(onnx_slice, of_a_constant_begins_at_its_first_element_if_the_start_is_befor
             (numbers{6}));
 }
 
+/// Slice of x, N×2×3, along an axis, up to the batch size.
+onnx_model sliced_to_the_batch_size(std::int64_t axis, std::int64_t step) {
+  return model_of({2, 3},
+                  {op("Shape", {"x"}, {"last"}, {whole("end", 1)}),
+                   op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                  {ints("first", {step < 0 ? -1 : 0}), ints("axes", {axis}), ints("step", {step})});
+}
+
+TEST(onnx_slice, ends_at_the_batch_size_only_along_the_batch) {
+  numbers const x{0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(output_of(sliced_to_the_batch_size(0, 1), x), x);
+  for (std::int64_t const step : {-1, 1})
+    EXPECT_EQ(refused(sliced_to_the_batch_size(2, step)),
+              message(1, "y", "Slice", "the end along another axis is the batch size", "a constant",
+                      "integers, 1", dynamic));
+}
+
+TEST(onnx_batch_sizes, differ_from_all_constants) {
+  std::int64_t const least = std::numeric_limits<std::int64_t>::min();
+  auto const of_constant = [](char const* kind, std::vector<std::int64_t> const& extents) {
+    return model_of({1, 2}, {op(kind, {"x", "extents"}, {"y"})}, {ints("extents", extents)});
+  };
+  auto const sliced = [&](std::int64_t axis, std::int64_t step) {
+    return model_of({1, 2}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                    {ints("first", {step < 0 ? -1 : 0}), ints("last", {least + 1}), ints("axes", {axis}),
+                     ints("step", {step})});
+  };
+  EXPECT_EQ(output_of(sliced(2, -1), {1, 2}), (numbers{2, 1}));  // as PyTorch exports flip
+  EXPECT_NE(refused(sliced(0, 1)).find("the node selects a part of the batch"), std::string::npos);
+  EXPECT_NE(refused(of_constant("Reshape", {least + 1, 2})), "");
+  EXPECT_NE(refused(of_constant("Reshape", {least + 2, 1})), "");
+  EXPECT_NE(refused(of_constant("Expand", {least + 1, 1, 2})), "");
+  onnx_model older = of_constant("Reshape", {});
+  older.opsets = {{"", 1}};
+  older.nodes[0].inputs.pop_back();
+  older.nodes[0].attributes = {list("shape", {least + 1, 2})};
+  EXPECT_NE(refused(older), "");
+  EXPECT_NE(refused(model_of({1, 2, 2}, {op("Resize", {"x", "", "", "sizes"}, {"y"})},
+                             {ints("sizes", {least + 1, 1, 2, 2})})),
+            "");
+}
+
 TEST(onnx_slice, refuses_every_second_example) {
   onnx_model const model =
       model_of({7}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},

@@ -185,6 +185,8 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
+    if (last == batch_extent)
+      refuse("the end along another axis is the batch size", "a constant", input_text(2), onnx_remedy::dynamic);
     if (step > 0) {
       first = slice_bound(first, extent), last = slice_bound(last, extent);
       x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);

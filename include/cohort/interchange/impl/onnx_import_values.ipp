@@ -236,8 +236,13 @@ onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
 }
 std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older,
                                                           std::int64_t most) {
+  // Constants that would represent multiples of the batch become a number as far below all others.
+  auto const constants = [](extents numbers) {
+    for (std::int64_t& number : numbers) number = std::max(number, batch_multiple(max_onnx_extent + 1));
+    return numbers;
+  };
   if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
-    return found->ints;
+    return constants(found->ints);
   if (!has_input(which)) return std::nullopt;
   onnx_value const& value = any(which);
   if (value.known) {
@@ -257,10 +262,10 @@ std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, cha
   if (!value.constant)
     refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
            onnx_remedy::fold);
-  auto const made = value.constant->integers();
+  auto made = value.constant->integers();
   if (!made)
     refuse({"input ", which, " has another type"}, "int32 or int64", input_text(which), onnx_remedy::check);
-  return *made;
+  return constants(std::move(*made));
 }
 std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
   if (onnx_attribute const* const found = attribute(older, onnx_attribute::real))
