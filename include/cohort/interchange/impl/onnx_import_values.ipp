@@ -422,10 +422,15 @@ onnx_importer::extents onnx_importer::file_extents(onnx_value const& value) {
   return dims;
 }
 int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
-  auto const count = static_cast<std::int64_t>(rank);
+  std::size_t const more = joined_count_ - 1;
+  auto const count = static_cast<std::int64_t>(rank - more), first = static_cast<std::int64_t>(first_joined_);
   if (axis < -count || axis >= count)
     refuse("the axis does not exist", {-count, " to ", count - 1}, {axis}, onnx_remedy::check);
-  return static_cast<int>(axis < 0 ? axis + count : axis);
+  std::int64_t const place = axis < 0 ? axis + count : axis;
+  if (more > 0 && place == first)
+    refuse("the node reads an axis that joins the batch with other axes", "another axis", {"axis ", axis},
+           onnx_remedy::batch_first);
+  return static_cast<int>(place > first ? place + static_cast<std::int64_t>(more) : place);
 }
 onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
   if (value.axes[0] != onnx_value::batch)
