@@ -336,7 +336,7 @@ class onnx_importer {
   std::size_t runs_ = 0;                                   // runs of elements that nodes have selected
   onnx_node const* node_ = nullptr;
   std::optional<std::size_t> example_axis_{};  // fold() computes for one example of the batch at this axis
-  // The axes that the node's inputs have joined, which the import function sees separately; none if count is 1.
+  // Axes that the node's inputs have joined; the import function sees them separately. A count of 1: none.
   std::size_t first_joined_ = 0, joined_count_ = 1;
   std::string place_{};  // input or output of the graph, for errors; has precedence over the node
   std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read

@@ -551,8 +551,8 @@ void onnx_importer::joined() {
   set(std::move(result));
 }
 
-/// Like combined, for values with more than three axes after the batch: neighbouring axes along which the same
-/// values are repeated become one axis.
+/// Like combined, for values with more than three axes after the batch: neighbouring axes along which the
+/// same values are repeated become one axis.
 onnx_value onnx_importer::repeated_along_axes(std::string_view kind, std::vector<onnx_value> const& from) {
   extents result = behind_batch_of(from[0]);
   for (onnx_value const& value : from)

@@ -345,13 +345,13 @@ onnx_value onnx_importer::padded(onnx_value const& x, int axis, std::int64_t fro
     return extended(x, axis, copies(front), copies(back));
   }
   auto const [before, along, after] = split_at(x, axis);
-  int const made = append("zero_padding", {reshaped(x, checked_shape({before, along, after}))},
-                          {{"sides",
-                            {static_cast<double>(padding_mode::sides), static_cast<double>(front),
-                             static_cast<double>(back), 0, 0}}});
+  int const layer = append("zero_padding", {reshaped(x, checked_shape({before, along, after}))},
+                           {{"sides",
+                             {static_cast<double>(padding_mode::sides), static_cast<double>(front),
+                              static_cast<double>(back), 0, 0}}});
   extents dims = behind_batch_of(x);
   dims[place - 1] += front + back;
-  return row_major(reshaped(made, collapsed(dims)), dims, x.dims[0]);
+  return row_major(reshaped(layer, collapsed(dims)), dims, x.dims[0]);
 }
 
 void onnx_importer::pad() {
@@ -377,14 +377,14 @@ void onnx_importer::pad() {
                         && x.axes[0] == onnx_value::batch
                         && side(2, false) + side(2, true) + side(3, false) + side(3, true) > 0;
   if (is_image) {
-    int const made = append("zero_padding", {image(x)},
-                            {{"sides",
-                              {static_cast<double>(padding_mode::sides), static_cast<double>(side(2, false)),
-                               static_cast<double>(side(2, true)), static_cast<double>(side(3, false)),
-                               static_cast<double>(side(3, true))}}});
+    int const layer = append("zero_padding", {image(x)},
+                             {{"sides",
+                               {static_cast<double>(padding_mode::sides), static_cast<double>(side(2, false)),
+                                static_cast<double>(side(2, true)), static_cast<double>(side(3, false)),
+                                static_cast<double>(side(3, true))}}});
     extents dims = behind_batch_of(x);
     for (std::size_t const axis : {2, 3}) dims[axis - 1] += side(axis, false) + side(axis, true);
-    x = row_major(made, dims, x.dims[0]);
+    x = row_major(layer, dims, x.dims[0]);
   }
   for (std::size_t place = 0; place < (is_image ? 2 : rank); ++place) {
     std::int64_t const front = side(place, false), back = side(place, true);
