@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX files of tf2onnx, and values.txt, into tests/golden/onnx_keras, in the format of onnx_torch.py.
+"""Writes ONNX files of tf2onnx, and values.txt, into tests/golden/onnx_keras, in the format of onnx_cases.py.
 
 python3 tests/golden/onnx_keras.py    (made with Keras 3.15, TensorFlow 2.21 and tf2onnx 1.17; outputs of ONNX Runtime 1.32)
 
 TensorFlow computes normalisations, repeated elements and attention as formulas, which tf2onnx writes node by node.
 """
 import os
-import pathlib
-import shutil
-import zlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras
@@ -17,8 +14,8 @@ import onnxruntime
 import tensorflow
 import tf2onnx
 from keras import layers
+from onnx_cases import write_cases
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "onnx_keras"
 ROW, STEPS, IMAGE, GROUPS = (5,), (6, 4), (6, 6, 3), (4, 4, 6)
 
 
@@ -56,29 +53,19 @@ MODELS = {
 }
 
 
-def values(word, array):
-    return f"{word} {' '.join(map(str, array.shape))} : {' '.join(f'{one:.7g}' for one in array.flatten().tolist())}\n"
-
-
-def main():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
-    text = ""
-    for name, (example, made) in MODELS.items():
-        keras.utils.set_random_seed(zlib.crc32(name.encode()))
-        inputs = keras.Input(example)
-        model = keras.Model(inputs, made(inputs))
-        for variable in model.variables:
-            variable.assign(keras.random.normal(variable.shape, stddev=0.5))
-        signature = [tensorflow.TensorSpec((None, *example), tensorflow.float32, name="x")]
-        function = tensorflow.function(lambda x: model(x, training=False), input_signature=signature)
-        file = str(FOLDER / f"{name}.onnx")
-        tf2onnx.convert.from_function(function, input_signature=signature, opset=17, output_path=file)
-        x = numpy.asarray(keras.random.normal((3, *example)))
-        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-        text += f"case {name}\n" + values("input", x) + values("output", session.run(None, {session.get_inputs()[0].name: x})[0])
-    (FOLDER / "values.txt").write_text(text, encoding="utf-8")
+def export(file, seed, example, made):
+    keras.utils.set_random_seed(seed)
+    inputs = keras.Input(example)
+    model = keras.Model(inputs, made(inputs))
+    for variable in model.variables:
+        variable.assign(keras.random.normal(variable.shape, stddev=0.5))
+    signature = [tensorflow.TensorSpec((None, *example), tensorflow.float32, name="x")]
+    function = tensorflow.function(lambda x: model(x, training=False), input_signature=signature)
+    tf2onnx.convert.from_function(function, input_signature=signature, opset=17, output_path=file)
+    x = numpy.asarray(keras.random.normal((3, *example)))
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    return x, session.run(None, {session.get_inputs()[0].name: x})[0]
 
 
 if __name__ == "__main__":
-    main()
+    write_cases("onnx_keras", MODELS, export)

@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX files of PyTorch's exporters, and values.txt, into tests/golden/onnx_torch.
+"""Writes ONNX files of PyTorch's exporters, and values.txt, into tests/golden/onnx_torch, in the format of onnx_cases.py.
 
 python3 tests/golden/onnx_torch.py    (made with PyTorch 2.15 and torchvision 0.29; needs onnx and onnxscript)
 
-NAME.onnx has the batch size N. values.txt has for each file a line `case NAME`, then, row-major after their extents and a colon,
-`input` and PyTorch's `output`. The exporters write `Shape` and operators on its result instead of the extents that they know.
+The outputs are PyTorch's. The exporters write `Shape` and operators on its result instead of the extents that they know.
 """
-import pathlib
-import shutil
 import warnings
-import zlib
 
 import onnx
 import torch
+from onnx_cases import write_cases
 from torch import nn
 from torch.nn import functional as f
 from torchvision.models import MaxVit, SwinTransformer, VisionTransformer
 from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 
 warnings.filterwarnings("ignore")
-FOLDER = pathlib.Path(__file__).resolve().parent / "onnx_torch"
 
 
 class function(nn.Module):
@@ -151,35 +147,25 @@ def reset(part):
             nn.init.normal_(parameter, std=0.5)
 
 
-def values(word, array):
-    return f"{word} {' '.join(map(str, array.shape))} : {' '.join(f'{one:.7g}' for one in array.flatten().tolist())}\n"
-
-
-def main():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
-    text = ""
-    for name, (module, example, operators) in MODELS.items():
-        torch.manual_seed(zlib.crc32(name.encode()))
-        module.apply(reset)
-        module.eval()
-        x = torch.randn(3, *example)
-        file = str(FOLDER / f"{name}.onnx")
-        if operators > 18:
-            torch.onnx.export(module, (x,), file, dynamo=True, verbose=False, external_data=False,
-                              dynamic_shapes=({0: torch.export.Dim("N", min=1, max=1024)},))
-        else:
-            torch.onnx.export(module, (x,), file, dynamo=False, opset_version=operators, input_names=["x"], output_names=["y"],
-                              dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
-        model = onnx.load(file)  # without paths of the machine that exports it
-        for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info):
-            part.ClearField("doc_string")
-            part.ClearField("metadata_props")
-        onnx.save(model, file)
-        with torch.no_grad():
-            text += f"case {name}\n" + values("input", x) + values("output", module(x))
-    (FOLDER / "values.txt").write_text(text, encoding="utf-8")
+def export(file, seed, module, example, operators):
+    torch.manual_seed(seed)
+    module.apply(reset)
+    module.eval()
+    x = torch.randn(3, *example)
+    if operators > 18:
+        torch.onnx.export(module, (x,), file, dynamo=True, verbose=False, external_data=False,
+                          dynamic_shapes=({0: torch.export.Dim("N", min=1, max=1024)},))
+    else:
+        torch.onnx.export(module, (x,), file, dynamo=False, opset_version=operators, input_names=["x"], output_names=["y"],
+                          dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+    model = onnx.load(file)  # without paths of the machine that exports it
+    for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info):
+        part.ClearField("doc_string")
+        part.ClearField("metadata_props")
+    onnx.save(model, file)
+    with torch.no_grad():
+        return x, module(x)
 
 
 if __name__ == "__main__":
-    main()
+    write_cases("onnx_torch", MODELS, export)

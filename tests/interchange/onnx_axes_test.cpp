@@ -207,12 +207,154 @@ TEST(onnx_slice, of_a_constant_begins_at_its_first_element_if_the_start_is_befor
             (numbers{6}));
 }
 
+/// Slice of x, N×2×3, along an axis, up to the batch size.
+onnx_model sliced_to_the_batch_size(std::int64_t axis, std::int64_t step) {
+  return model_of({2, 3},
+                  {op("Shape", {"x"}, {"last"}, {whole("end", 1)}),
+                   op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                  {ints("first", {step < 0 ? -1 : 0}), ints("axes", {axis}), ints("step", {step})});
+}
+
+TEST(onnx_slice, ends_at_the_batch_size_only_along_the_batch) {
+  numbers const x{0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(output_of(sliced_to_the_batch_size(0, 1), x), x);
+  for (std::int64_t const step : {-1, 1})
+    EXPECT_EQ(refused(sliced_to_the_batch_size(2, step)),
+              message(1, "y", "Slice", "the end along another axis is the batch size", "a constant",
+                      "integers, 1", dynamic));
+}
+
+TEST(onnx_batch_sizes, differ_from_all_constants) {
+  std::int64_t const least = std::numeric_limits<std::int64_t>::min();
+  auto const of_constant = [](char const* kind, std::vector<std::int64_t> const& extents) {
+    return model_of({1, 2}, {op(kind, {"x", "extents"}, {"y"})}, {ints("extents", extents)});
+  };
+  auto const sliced = [&](std::int64_t axis, std::int64_t step) {
+    return model_of({1, 2}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
+                    {ints("first", {step < 0 ? -1 : 0}), ints("last", {least + 1}), ints("axes", {axis}),
+                     ints("step", {step})});
+  };
+  EXPECT_EQ(output_of(sliced(2, -1), {1, 2}), (numbers{2, 1}));  // as PyTorch exports flip
+  EXPECT_NE(refused(sliced(0, 1)).find("the node selects a part of the batch"), std::string::npos);
+  EXPECT_NE(refused(of_constant("Reshape", {least + 1, 2})), "");
+  EXPECT_NE(refused(of_constant("Reshape", {least + 2, 1})), "");
+  EXPECT_NE(refused(of_constant("Expand", {least + 1, 1, 2})), "");
+  onnx_model older = of_constant("Reshape", {});
+  older.opsets = {{"", 1}};
+  older.nodes[0].inputs.pop_back();
+  older.nodes[0].attributes = {list("shape", {least + 1, 2})};
+  EXPECT_NE(refused(older), "");
+  EXPECT_NE(refused(model_of({1, 2, 2}, {op("Resize", {"x", "", "", "sizes"}, {"y"})},
+                             {ints("sizes", {least + 1, 1, 2, 2})})),
+            "");
+}
+
 TEST(onnx_slice, refuses_every_second_example) {
   onnx_model const model =
       model_of({7}, {op("Slice", {"x", "first", "last", "axes", "step"}, {"y"})},
                {ints("first", {0}), ints("last", {std::numeric_limits<std::int64_t>::max()}),
                 ints("axes", {0}), ints("step", {2})});
   EXPECT_NE(refused(model).find("the node selects a part of the batch"), std::string::npos) << refused(model);
+}
+
+/// Nodes between a Reshape that joins the batch with the rows of x, N×4×2, and one that separates them again.
+onnx_model between_joined_rows(std::vector<detail::onnx_node> nodes, std::vector<std::int64_t> const& result,
+                               std::vector<onnx_tensor> constants = {}) {
+  std::vector<detail::onnx_node> all{op("Reshape", {"x", "joined"}, {"rows"})};
+  all.insert(all.end(), nodes.begin(), nodes.end());
+  all.push_back(op("Reshape", {"result", "separate"}, {"y"}));
+  constants.push_back(ints("joined", {-1, 2, 2}));  // 2N×2×2
+  constants.push_back(ints("separate", result));
+  return model_of({4, 2}, std::move(all), std::move(constants));
+}
+
+TEST(onnx_joined_batches, are_not_changed_by_operators_on_other_axes) {
+  numbers const x{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(
+      output_of(between_joined_rows({op("Slice", {"rows", "one", "end", "axis"}, {"result"})}, {-1, 2, 2},
+                                    {ints("one", {1}), ints("end", {2}), ints("axis", {1})}),
+                x),
+      (numbers{2, 3, 6, 7}));
+  EXPECT_EQ(output_of(between_joined_rows({op("Split", {"rows"}, {"", "last"}, {whole("axis", -1)}),
+                                           op("Squeeze", {"last", "axis"}, {"flat"}),
+                                           op("Unsqueeze", {"flat", "one"}, {"result"})},
+                                          {-1, 2, 2}, {ints("axis", {-1}), ints("one", {1})}),
+                      x),
+            (numbers{1, 3, 5, 7}));
+  EXPECT_EQ(output_of(between_joined_rows({op("Pad", {"rows", "pads"}, {"result"})}, {-1, 2, 3, 2},
+                                          {ints("pads", {0, 1, 0, 0, 0, 0})}),
+                      x),
+            (numbers{0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 7}));
+  EXPECT_EQ(output_of(between_joined_rows(
+                          {op("ReduceMax", {"rows"}, {"result"}, {list("axes", {1}), whole("keepdims", 0)})},
+                          {-1, 2, 2}),
+                      x),
+            (numbers{2, 3, 6, 7}));
+  EXPECT_EQ(
+      output_of(between_joined_rows({op("Flatten", {"rows"}, {"result"}, {whole("axis", 2)})}, {-1, 4, 2}),
+                x),
+      x);
+  std::vector<onnx_tensor> norm;
+  for (char const* const name : {"scale", "shift", "mean", "variance"})
+    norm.push_back(onnx_tensor::of(name, {2}, {1, 4}));
+  EXPECT_EQ(output_of(between_joined_rows(
+                          {op("Flatten", {"rows"}, {"flat"}, {whole("axis", 2)}),
+                           op("BatchNormalization", {"flat", "scale", "shift", "mean", "variance"},
+                              {"result"}, {{.name = "epsilon", .type = onnx_attribute::real, .f = 1e-12F}})},
+                          {-1, 4, 2}, norm),
+                      x),
+            (numbers{0, -2, 2, 2, 4, 6, 6, 10}));
+  for (std::int64_t const axis : {0, -3})
+    EXPECT_NE(
+        refused(between_joined_rows({op("Slice", {"rows", "one", "end", "axis"}, {"result"})}, {-1, 2, 2},
+                                    {ints("one", {1}), ints("end", {2}), ints("axis", {axis})}))
+            .find("the node reads an axis that joins the batch with other axes"),
+        std::string::npos);
+}
+
+TEST(onnx_flatten, refuses_axes_before_the_batch_is_complete) {
+  EXPECT_NE(refused(model_of({2, 2}, {op("Flatten", {"x"}, {"y"}, {whole("axis", 0)})})), "");
+  EXPECT_NE(refused(model_of({2, 2}, {op("Flatten", {"x"}, {"y"}, {whole("axis", 2)})})), "");
+}
+
+TEST(onnx_pad, of_any_axes_is_filled_with_any_number) {
+  auto const padded = [](std::vector<std::int64_t> const& x, std::vector<std::int64_t> const& pads,
+                         float with) {
+    return model_of(x, {op("Pad", {"x", "pads", "with"}, {"y"})},
+                    {ints("pads", pads), onnx_tensor::of("with", {}, {with})});
+  };
+  EXPECT_EQ(output_of(padded({1, 1, 2}, {0, 1, 0, 0, 0, 0, 1, 1}, 0), {1, 2}),
+            (numbers{0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0}));
+  EXPECT_EQ(output_of(padded({2, 2}, {0, 0, 1, 0, 1, 0}, 9), {1, 2, 3, 4}),
+            (numbers{9, 1, 2, 9, 3, 4, 9, 9, 9}));
+  EXPECT_EQ(kinds_of(padded({1, 2, 2}, {0, 0, 1, 1, 0, 0, 1, 0}, 0)), "input zero_padding ");
+  EXPECT_NE(refused(padded({2}, {1, 0, 0, 0}, 0)).find("the node pads the batch"), std::string::npos);
+}
+
+TEST(onnx_pad, repeats_elements) {
+  auto const padded = [](char const* mode) {
+    return model_of(
+        {3}, {op("Pad", {"x", "pads"}, {"y"}, {{.name = "mode", .type = onnx_attribute::text, .s = mode}})},
+        {ints("pads", {0, 2, 0, 3})});
+  };
+  numbers const x{1, 2, 3};
+  EXPECT_EQ(output_of(padded("reflect"), x), (numbers{3, 2, 1, 2, 3, 2, 1, 2}));
+  EXPECT_EQ(output_of(padded("edge"), x), (numbers{1, 1, 1, 2, 3, 3, 3, 3}));
+  EXPECT_EQ(output_of(padded("wrap"), x), (numbers{2, 3, 1, 2, 3, 1, 2, 3}));
+  EXPECT_EQ(refused(padded("none")), message(0, "y", "Pad", "the mode is unknown",
+                                             "constant, reflect, edge or wrap", "\"none\"", check));
+}
+
+TEST(onnx_products, of_values_with_many_axes_are_repeated_along_neighbouring_axes) {
+  onnx_model model = model_of({2, 2, 2},
+                              {op("Reshape", {"x", "view"}, {"v"}),
+                               op("ReduceMax", {"v"}, {"m"}, {list("axes", {4, 5}), whole("keepdims", 1)}),
+                               op("Mul", {"v", "m"}, {"p"}), op("Flatten", {"p"}, {"y"})},
+                              {ints("view", {0, 1, 2, 2, 1, 2})});
+  EXPECT_EQ(output_of(model, {1, 2, 3, 4, 5, 6, 7, 8}), (numbers{2, 4, 12, 16, 30, 36, 56, 64}));
+  model.initializers[0] = ints("view", {0, 2, 1, 2, 2, 1});
+  model.nodes[1].attributes[0] = list("axes", {1, 4});
+  EXPECT_EQ(output_of(model, {1, 2, 3, 4, 5, 6, 7, 8}), (numbers{6, 12, 24, 32, 30, 36, 56, 64}));
 }
 
 TEST(onnx_einsum, computes_products_of_matrices_in_any_order_of_their_axes) {
@@ -253,6 +395,19 @@ TEST(onnx_gather, of_all_elements_in_their_order_is_a_reshape) {
   EXPECT_EQ(output_of(strided({0, 1, 2, 3}, 4), x, 2), x);
   EXPECT_NE(refused(strided({0, 2, 1, 3}, 4)), "");
   EXPECT_NE(refused(strided({0, 1, 2, 3}, 3)), "");
+}
+
+TEST(onnx_gather, selects_the_elements_of_a_matrix_of_indices) {
+  onnx_tensor indices = ints("indices", {0, 1, 1, 2});
+  indices.dims = {2, 2};
+  onnx_model const windows =
+      model_of({3, 2}, {op("Gather", {"x", "indices"}, {"y"}, {whole("axis", 1)})}, {indices});
+  EXPECT_EQ(output_of(windows, {0, 1, 2, 3, 4, 5}), (numbers{0, 1, 2, 3, 2, 3, 4, 5}));
+  onnx_model const columns = model_of({2, 3},
+                                      {op("Gather", {"x", "indices"}, {"z"}, {whole("axis", 2)}),
+                                       op("Transpose", {"z"}, {"y"}, {list("perm", {0, 3, 1, 2})})},
+                                      {indices});
+  EXPECT_EQ(output_of(columns, {0, 1, 2, 3, 4, 5}), (numbers{0, 1, 3, 4, 1, 2, 4, 5}));
 }
 
 TEST(onnx_gather, refuses_indices_that_depend_on_themselves) {

@@ -64,7 +64,10 @@ inline std::string const check = "check the file by onnx.checker.check_model, an
                              "imported",
                          fold = "export the model with constant parameters, or compute constants by onnxsim",
                          batch_first = "export the model with the batch as the first axis of each value",
-                         reduce = "export a smaller model, or divide it into several files";
+                         reduce = "export a smaller model, or divide it into several files",
+                         dynamic =
+                             "export the model with a fixed batch or by torch.onnx.export(dynamo=True), or "
+                             "fold its shapes by onnxsim";
 /// The message about a place of the file.
 inline std::string message_at(std::string const& where, std::string const& what, std::string const& expected,
                               std::string const& got, std::string const& remedy) {

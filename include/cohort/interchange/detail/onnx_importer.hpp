@@ -190,6 +190,7 @@ class onnx_importer {
   void import_joined(known_operator const& known);
   void set_reshaped(onnx_value const& x, extents const& target, std::size_t batch_place, std::int64_t inside);
   onnx_value dense(onnx_value const& x, int units, bool bias, std::function<void()> const& store_parameters);
+  /// Returns the index of an axis that the node names. `rank` counts joined axes separately.
   int axis_of(std::int64_t axis, std::size_t rank) const;
   around split_at(onnx_value const& value, int axis) const;
   int image(onnx_value const& value);
@@ -200,11 +201,13 @@ class onnx_importer {
   extents split_sizes(std::int64_t extent);
   onnx_value selected(onnx_value const& value, int axis, extents const& indices);
   onnx_value joined_along(std::vector<onnx_value> from, int axis);
+  onnx_value divided(onnx_value const& value, std::size_t axis, extents const& into);
   onnx_value tiled(onnx_value const& value, int axis, std::int64_t count);
   onnx_value scaled(onnx_value const& value, double factor);
   onnx_value at_least(onnx_value const& value, tensor_float const& least);
   onnx_value at_most(onnx_value const& value, tensor_float most);
   onnx_value combined(std::string_view kind, std::vector<onnx_value> from);
+  onnx_value repeated_along_axes(std::string_view kind, std::vector<onnx_value> const& from);
   std::optional<tensor_float> repeated(std::size_t which) const;
   onnx_value extended(onnx_value const& value, int axis, std::vector<tensor_float> const& front,
                       std::vector<tensor_float> const& back);
@@ -298,7 +301,7 @@ class onnx_importer {
   void unsqueeze();
   void transpose();
   void pad();
-  void pad_channels(extents const& sides);
+  onnx_value padded(onnx_value const& value, int axis, std::int64_t front, std::int64_t back, double with);
   void resize();
   void depth_to_space();
   void move_blocks(extents const& view, std::vector<int> const& order, extents const& dims);
@@ -333,8 +336,9 @@ class onnx_importer {
   std::size_t runs_ = 0;                                   // runs of elements that nodes have selected
   onnx_node const* node_ = nullptr;
   std::optional<std::size_t> example_axis_{};  // fold() computes for one example of the batch at this axis
-  bool is_joined_ = false;  // the node's inputs have joined axes, which the import function sees separately
-  std::string place_{};     // input or output of the graph, for errors; has precedence over the node
+  // Axes that the node's inputs have joined; the import function sees them separately. A count of 1: none.
+  std::size_t first_joined_ = 0, joined_count_ = 1;
+  std::string place_{};  // input or output of the graph, for errors; has precedence over the node
   std::set<std::string, std::less<>> read_{};      // names of attributes that the import function has read
   std::map<int, onnx_node const*> recorded_by_{};  // layer -> the node that appended it
   int layer_ = -1;                                 // the layer appended last

@@ -265,6 +265,7 @@ bool onnx_importer::fold_each() {
   static constexpr std::pair<std::string_view, double (*)(double)> functions[]{
       {"Abs", [](double x) { return std::abs(x); }},
       {"Ceil", [](double x) { return std::ceil(x); }},
+      {"Cos", [](double x) { return std::cos(x); }},
       {"Exp", [](double x) { return std::exp(x); }},
       {"Floor", [](double x) { return std::floor(x); }},
       {"Log", [](double x) { return std::log(x); }},
@@ -273,6 +274,7 @@ bool onnx_importer::fold_each() {
       {"Reciprocal", [](double x) { return 1 / x; }},
       {"Relu", [](double x) { return x < 0 ? 0 : x; }},
       {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Sin", [](double x) { return std::sin(x); }},
       {"Sqrt", [](double x) { return std::sqrt(x); }},
       {"Tanh", [](double x) { return std::tanh(x); }}};
   auto result = known(0);
@@ -788,6 +790,7 @@ bool onnx_importer::fold() {
       {"Clip", &self::fold_clip},
       {"Concat", &self::fold_concat},
       {"ConstantOfShape", &self::fold_filled},
+      {"Cos", &self::fold_each},
       {"Div", &self::fold_elements},
       {"Equal", &self::fold_elements},
       {"Exp", &self::fold_each},
@@ -814,6 +817,7 @@ bool onnx_importer::fold() {
       {"Reshape", &self::fold_axes},
       {"ScatterND", &self::fold_scatter},
       {"Sigmoid", &self::fold_each},
+      {"Sin", &self::fold_each},
       {"Slice", &self::fold_slice},
       {"Split", &self::fold_split},
       {"Sqrt", &self::fold_each},

@@ -26,17 +26,22 @@ void onnx_importer::batch_normalization() {
   if (x.dims.size() < 2)
     refuse("the input has no channels", "N x C or more axes", input_text(0), onnx_remedy::check);
   ::cohort::shape const have = shape_of(x.id);
-  bool const keeps = x.axes[1] >= 0 && have.rank > 0 && x.axes[1] == channel_axis(have)
-                     && have[x.axes[1]] == x.dims[1] && !(have.rank == 2 && x.dims.size() < 3);
+  auto const axis = static_cast<std::size_t>(axis_of(1, x.dims.size()));
+  bool const keeps = x.axes[axis] >= 0 && have.rank > 0 && x.axes[axis] == channel_axis(have)
+                     && have[x.axes[axis]] == x.dims[axis] && !(have.rank == 2 && x.dims.size() < 3);
   fields const with{{"momentum", {momentum}}, {"epsilon", {epsilon}}};
   int from = x.id;
   if (!keeps) {
-    around const part = split_at(x, 1);
-    from = reshaped(
-        x, x.dims.size() == 2 ? checked_shape({part.along}) : checked_shape({part.along, part.after, 1}));
+    around const part = split_at(x, static_cast<int>(axis));
+    if (part.before > 1 && part.after > 1)
+      refuse("the channels are not the last axis, and the batch is joined with other axes", "N x C",
+             input_text(0), onnx_remedy::batch_first);
+    from = reshaped(x, part.before > 1      ? checked_shape({part.before, part.along})
+                       : x.dims.size() == 2 ? checked_shape({part.along})
+                                            : checked_shape({part.along, part.after, 1}));
   }
   int const made = append("batch_norm", {from}, with);
-  int const channels = static_cast<int>(x.dims[1]);
+  int const channels = static_cast<int>(x.dims[axis]);
   store("scale", {channels}, numbers(1).values);
   store("shift", {channels}, numbers(2).values);
   store("running_mean", {channels}, numbers(3).values);
@@ -291,7 +296,7 @@ void onnx_importer::gemm() {
   tensor_float weights = numbers(1);
   if (turns_a) refuse("the node transposes its input", "transA 0", "transA 1", onnx_remedy::batch_first);
   bool const is_matrix = x.dims.size() == 2 && x.axes[0] == onnx_value::batch;
-  if (!(is_matrix || is_joined_) || weights.dims.size() != 2)
+  if (!(is_matrix || joined_count_ > 1) || weights.dims.size() != 2)
     refuse("the operands are not matrices, or the batch is not the first axis", "N x C and a constant matrix",
            {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
   ::cohort::shape const matrix = checked_shape(weights.dims);
@@ -546,6 +551,34 @@ void onnx_importer::joined() {
   set(std::move(result));
 }
 
+/// Like combined, for values with more than three axes after the batch: neighbouring axes along which the
+/// same values are repeated become one axis.
+onnx_value onnx_importer::repeated_along_axes(std::string_view kind, std::vector<onnx_value> const& from) {
+  extents result = behind_batch_of(from[0]);
+  for (onnx_value const& value : from)
+    for (std::size_t axis = 0; axis < result.size(); ++axis)
+      result[axis] = std::max(result[axis], value.dims[axis + 1]);
+  std::vector<extents> dims(from.size());
+  std::vector<bool> repeated_before;
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    if (result[axis] == 1) continue;
+    std::vector<bool> is_repeated;
+    for (onnx_value const& value : from) is_repeated.push_back(value.dims[axis + 1] == 1);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (is_repeated == repeated_before)
+        dims[i].back() *= from[i].dims[axis + 1];
+      else
+        dims[i].push_back(from[i].dims[axis + 1]);
+    repeated_before = std::move(is_repeated);
+  }
+  if (dims[0].size() > 3)
+    refuse("the inputs are repeated along separate axes", "at most 3 groups of neighbouring axes",
+           {dims[0].size()}, onnx_remedy::replace);
+  std::vector<int> ids;
+  for (std::size_t i = 0; i < from.size(); ++i) ids.push_back(reshaped(from[i], checked_shape(dims[i])));
+  return row_major(append(kind, ids), result, from[0].dims[0]);
+}
+
 /// Returns a layer of this kind that reads all values, which are broadcast to each other.
 onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value> from) {
   std::vector<int> ids;
@@ -571,11 +604,13 @@ onnx_value onnx_importer::combined(std::string_view kind, std::vector<onnx_value
     for (onnx_value& value : from) value = moved(std::move(value), batch, 0);
     return moved(combined(kind, std::move(from)), 0, batch);
   }
-  for (onnx_value const& value : from) {
+  for (onnx_value const& value : from)
     if (value.dims.size() != from[0].dims.size() || value.axes[0] != onnx_value::batch
         || value.dims[0] != from[0].dims[0])
       refuse("the inputs have different batches or different numbers of axes", extents_text(from[0].dims),
              extents_text(value.dims), onnx_remedy::batch_first);
+  if (!is_equal && rank > 4) return repeated_along_axes(kind, from);
+  for (onnx_value const& value : from) {
     extents const dims = value.dims.size() == 1 ? extents{1} : behind_batch_of(value);
     ids.push_back(reshaped(value, is_equal ? collapsed(dims) : checked_shape(dims)));
   }

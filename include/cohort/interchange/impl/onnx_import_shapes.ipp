@@ -185,6 +185,9 @@ void onnx_importer::slice() {
                onnx_remedy::replace);
       continue;
     }
+    if (last == batch_extent)
+      refuse("the end along another axis is the batch size", "a constant", input_text(2),
+             onnx_remedy::dynamic);
     if (step > 0) {
       first = slice_bound(first, extent), last = slice_bound(last, extent);
       x = step == 1 ? sliced(x, axis, first, last) : every(x, axis, first, last, step);
@@ -343,6 +346,17 @@ onnx_value onnx_importer::selected(onnx_value const& x, int axis, extents const&
   return moved(moved(joined_along(std::move(parts), 1), 1, behind), 0, batch);
 }
 
+/// Returns the value with several axes in place of one, whose elements are in row-major order.
+onnx_value onnx_importer::divided(onnx_value const& x, std::size_t axis, extents const& into) {
+  std::size_t const batch = batch_axis(x), place = axis < batch ? axis + 1 : axis;
+  onnx_value const turned = moved(x, batch, 0);
+  extents dims = behind_batch_of(turned);
+  int const id = reshaped(turned, collapsed(dims));
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(place) - 1);
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(place) - 1, into.begin(), into.end());
+  return moved(row_major(id, dims, turned.dims[0]), 0, axis < batch ? batch + into.size() - 1 : batch);
+}
+
 void onnx_importer::gather() {
   std::int64_t const axis = integer("axis", 0);
   if (!is_constant(0) && is_constant(1)) {  // one element along an axis
@@ -355,7 +369,7 @@ void onnx_importer::gather() {
              onnx_remedy::batch_first);
     if (at > joined_axis) at += more;
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
-    if (!index || any(1).dims.size() > 1 || (x.joined > 1 && index->size() != 1))
+    if (!index || (x.joined > 1 && index->size() != 1))
       refuse("the node selects several elements of a value", "one list of constant indices", input_text(1),
              onnx_remedy::replace);
     extents places;
@@ -370,6 +384,8 @@ void onnx_importer::gather() {
       made.dims.erase(made.dims.begin() + at);
       made.axes.erase(made.axes.begin() + at);
       if (at < joined_axis) --made.first_joined;
+    } else if (any(1).dims.size() > 1) {
+      made = divided(made, static_cast<std::size_t>(at), any(1).dims);
     }
     return set(made);
   }
@@ -399,21 +415,23 @@ void onnx_importer::gather() {
 }
 
 void onnx_importer::flatten() {
-  onnx_value const& x = data(0);
+  onnx_value const& x = viewed(0);
+  extents const dims = file_extents(x);
   std::int64_t const given = integer("axis", 1);
-  auto const rank = static_cast<std::int64_t>(x.dims.size());
-  std::int64_t const axis = given == rank ? rank : axis_of(given, x.dims.size());
-  if (axis < 1 || x.axes[0] != onnx_value::batch)
+  auto const rank = static_cast<std::int64_t>(dims.size());
+  std::int64_t const axis = given == rank ? rank : axis_of(given, dims.size());
+  if (axis < 1 || x.axes[0] != onnx_value::batch || axis > rank)
     refuse("the node mixes examples of the batch", "axis 1, and the batch as first axis",
            {"axis ", given, " of ", input_text(0)}, onnx_remedy::batch_first);
-  std::int64_t before = 1, after = 1;
-  for (std::int64_t a = 1; a < rank; ++a) (a < axis ? before : after) *= x.dims[static_cast<std::size_t>(a)];
-  if (before > 1)
-    refuse("the node adds an axis to the batch", "axis 1", {"axis ", given, " of ", input_text(0)},
-           onnx_remedy::batch_first);
-  if (shape_of(x.id).rank < 2 || !is_row_major(x))
-    return set(row_major(reshaped(x, checked_shape({after})), {after}, x.dims[0]));
-  set(row_major(append("flatten", {x.id}), {after}, x.dims[0]));
+  std::int64_t inside = 1, after = 1;  // of the axes that are joined with the batch
+  for (std::size_t a = 1; a < x.dims.size(); ++a)
+    (a < static_cast<std::size_t>(axis) + x.joined - 1 ? inside : after) *= x.dims[a];
+  if (inside > 1 || x.joined > 1)
+    return set_reshaped(x, {x.dims[0] < 0 ? batch_multiple(inside) : inside * x.dims[0], after}, 0, inside);
+  onnx_value const& rows = data(0);
+  if (shape_of(rows.id).rank < 2 || !is_row_major(rows))
+    return set(row_major(reshaped(rows, checked_shape({after})), {after}, rows.dims[0]));
+  set(row_major(append("flatten", {rows.id}), {after}, rows.dims[0]));
 }
 
 void onnx_importer::reshape() {
@@ -562,26 +580,30 @@ void onnx_importer::reverse_sequence() {
 }
 
 void onnx_importer::squeeze() {
-  onnx_value x = tensor(0);
-  std::optional<extents> axes = list(1, "axes");
-  std::vector<bool> removed(x.dims.size());
+  onnx_value const& x = tensor(0);
+  std::optional<extents> const axes = list(1, "axes");
+  extents const dims = file_extents(x);
+  std::vector<bool> removed(dims.size());
   if (axes)
-    for (std::int64_t const one : *axes)
-      removed[static_cast<std::size_t>(axis_of(one, x.dims.size()))] = true;
+    for (std::int64_t const one : *axes) removed[static_cast<std::size_t>(axis_of(one, dims.size()))] = true;
   else
-    for (std::size_t a = 0; a < removed.size(); ++a) removed[a] = x.dims[a] == 1;
+    for (std::size_t a = 0; a < removed.size(); ++a) removed[a] = dims[a] == 1;
   onnx_value made = x;
   made.dims.clear(), made.axes.clear();
-  for (std::size_t a = 0; a < removed.size(); ++a) {
-    if (removed[a] && x.dims[a] != 1)
-      refuse("the node removes an axis whose extent is not 1", "1", {x.dims[a], " at axis ", a},
+  for (std::size_t a = 0, next = 0; a < removed.size(); ++a) {
+    std::size_t const last = next + (x.joined > 1 && a == x.first_joined ? x.joined : 1);
+    if (x.joined > 1 && a == x.first_joined) made.first_joined = made.dims.size();
+    if (removed[a] && dims[a] != 1)
+      refuse("the node removes an axis whose extent is not 1", "1", {x.dims[next], " at axis ", a},
              onnx_remedy::check);
-    if (removed[a] && !x.constant && x.axes[a] == onnx_value::batch)
-      refuse("the node removes the batch", "axes after the batch", {"axis ", a, " of ", input_text(0)},
-             onnx_remedy::batch_first);
-    if (removed[a]) continue;
-    made.dims.push_back(x.dims[a]);
-    if (!x.constant) made.axes.push_back(x.axes[a]);
+    for (; next < last; ++next) {
+      if (removed[a] && !x.constant && x.axes[next] == onnx_value::batch)
+        refuse("the node removes the batch", "axes after the batch", {"axis ", a, " of ", input_text(0)},
+               onnx_remedy::batch_first);
+      if (removed[a]) continue;
+      made.dims.push_back(x.dims[next]);
+      if (!x.constant) made.axes.push_back(x.axes[next]);
+    }
   }
   if (!x.constant) return set(made);
   onnx_tensor tensor = *x.constant;
@@ -590,14 +612,14 @@ void onnx_importer::squeeze() {
 }
 
 void onnx_importer::unsqueeze() {
-  onnx_value x = tensor(0);
+  onnx_value const& x = tensor(0);
   std::optional<extents> const axes = list(1, "axes");
   constexpr std::size_t most = 16;
   if (!axes || axes->size() > most || x.dims.size() + axes->size() > most)
     refuse("the axes are missing, or the result has too many axes", {"at most ", most, " axes"},
            {x.dims.size(), " and ", axes ? text_of({axes->size()}) : "no", " added ones"},
            onnx_remedy::check);
-  std::size_t const rank = x.dims.size() + axes->size();
+  std::size_t const rank = x.dims.size() - x.joined + 1 + axes->size();
   std::vector<bool> added(rank);
   for (std::int64_t const one : *axes) {
     auto const at = static_cast<std::size_t>(axis_of(one, rank));
@@ -608,9 +630,17 @@ void onnx_importer::unsqueeze() {
   onnx_value made = x;
   made.dims.clear(), made.axes.clear();
   for (std::size_t a = 0, next = 0; a < rank; ++a) {
-    made.dims.push_back(added[a] ? 1 : x.dims[next]);
-    if (!x.constant) made.axes.push_back(added[a] ? onnx_value::unit : x.axes[next]);
-    if (!added[a]) ++next;
+    if (added[a]) {
+      made.dims.push_back(1);
+      if (!x.constant) made.axes.push_back(onnx_value::unit);
+      continue;
+    }
+    bool const is_joined = x.joined > 1 && next == x.first_joined;
+    if (is_joined) made.first_joined = made.dims.size();
+    for (std::size_t const last = next + (is_joined ? x.joined : 1); next < last; ++next) {
+      made.dims.push_back(x.dims[next]);
+      if (!x.constant) made.axes.push_back(x.axes[next]);
+    }
   }
   if (!x.constant) return set(made);
   onnx_tensor tensor = *x.constant;

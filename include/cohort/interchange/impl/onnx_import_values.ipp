@@ -236,8 +236,13 @@ onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
 }
 std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, char const* older,
                                                           std::int64_t most) {
+  // Constants that would represent multiples of the batch become a number as far below all others.
+  auto const constants = [](extents numbers) {
+    for (std::int64_t& number : numbers) number = std::max(number, batch_multiple(max_onnx_extent + 1));
+    return numbers;
+  };
   if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
-    return found->ints;
+    return constants(found->ints);
   if (!has_input(which)) return std::nullopt;
   onnx_value const& value = any(which);
   if (value.known) {
@@ -257,10 +262,10 @@ std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which, cha
   if (!value.constant)
     refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
            onnx_remedy::fold);
-  auto const made = value.constant->integers();
+  auto made = value.constant->integers();
   if (!made)
     refuse({"input ", which, " has another type"}, "int32 or int64", input_text(which), onnx_remedy::check);
-  return *made;
+  return constants(std::move(*made));
 }
 std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
   if (onnx_attribute const* const found = attribute(older, onnx_attribute::real))
@@ -417,10 +422,15 @@ onnx_importer::extents onnx_importer::file_extents(onnx_value const& value) {
   return dims;
 }
 int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
-  auto const count = static_cast<std::int64_t>(rank);
+  std::size_t const more = joined_count_ - 1;
+  auto const count = static_cast<std::int64_t>(rank - more), first = static_cast<std::int64_t>(first_joined_);
   if (axis < -count || axis >= count)
     refuse("the axis does not exist", {-count, " to ", count - 1}, {axis}, onnx_remedy::check);
-  return static_cast<int>(axis < 0 ? axis + count : axis);
+  std::int64_t const place = axis < 0 ? axis + count : axis;
+  if (more > 0 && place == first)
+    refuse("the node reads an axis that joins the batch with other axes", "another axis", {"axis ", axis},
+           onnx_remedy::batch_first);
+  return static_cast<int>(place > first ? place + static_cast<std::int64_t>(more) : place);
 }
 onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
   if (value.axes[0] != onnx_value::batch)

@@ -325,65 +325,86 @@ void onnx_importer::reduce() {
                           : result);
 }
 
+/// Returns the value with copies of a number before and after it along an axis.
+onnx_value onnx_importer::padded(onnx_value const& x, int axis, std::int64_t front, std::int64_t back,
+                                 double with) {
+  std::size_t const batch = batch_axis(x), place = static_cast<std::size_t>(axis);
+  if (place == batch) refuse("the node pads the batch", "other axes", input_text(0), onnx_remedy::replace);
+  if (batch > 0)
+    return moved(padded(moved(x, batch, 0), place < batch ? axis + 1 : axis, front, back, with), 0, batch);
+  if (with != 0) {
+    auto const copies = [&](std::int64_t count) {
+      tensor_float part{behind_batch_of(x), {}};
+      part.dims[place - 1] = count;
+      if (count == 0) return std::vector<tensor_float>();
+      std::int64_t const elements = checked_shape(part.dims).elements();
+      count_bytes(4 * static_cast<std::size_t>(elements));
+      part.values.assign(static_cast<std::size_t>(elements), static_cast<float>(with));
+      return std::vector{std::move(part)};
+    };
+    return extended(x, axis, copies(front), copies(back));
+  }
+  auto const [before, along, after] = split_at(x, axis);
+  int const layer = append("zero_padding", {reshaped(x, checked_shape({before, along, after}))},
+                           {{"sides",
+                             {static_cast<double>(padding_mode::sides), static_cast<double>(front),
+                              static_cast<double>(back), 0, 0}}});
+  extents dims = behind_batch_of(x);
+  dims[place - 1] += front + back;
+  return row_major(reshaped(layer, collapsed(dims)), dims, x.dims[0]);
+}
+
 void onnx_importer::pad() {
-  onnx_value const& x = data(0);
+  onnx_value x = viewed(0);
   std::string const mode = text("mode", "constant");
   std::optional<extents> const given = list(1, "pads");
-  std::optional<double> const value = bound(2, "value");
-  if (mode != "constant" || (value && *value != 0))
-    refuse("the padding is not filled with zeros", "mode constant and value 0",
-           {"mode ", quote_for_error(mode), " and value ", value.value_or(0)}, onnx_remedy::replace);
+  double const value = bound(2, "value").value_or(0);
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    refuse("the mode is unknown", "constant, reflect, edge or wrap", quote_for_error(mode),
+           onnx_remedy::check);
   if (has_input(3))
     refuse("the node pads selected axes", "pads of all axes and no input 3", input_text(3),
            onnx_remedy::replace);
-  std::size_t const rank = x.dims.size();
+  std::size_t const rank = x.dims.size() - (joined_count_ - 1);
   if (!given || given->size() != 2 * rank)
     refuse("pads has another length than twice the axes of the input", {2 * rank},
            {given ? text_of({given->size()}) : "none"}, onnx_remedy::check);
   for (std::int64_t const one : *given)
     if (one < 0 || one > max_onnx_window)
       refuse("a padding is out of range", {"0 to ", max_onnx_window}, {one}, onnx_remedy::replace);
-  if (rank < 2 || rank > 4 || x.axes[0] != onnx_value::batch || (*given)[0] != 0 || (*given)[rank] != 0)
-    refuse("the node pads the batch, or the input does not have one to three axes after the batch",
-           "N x C, N x T x C or N x C x H x W, with 0 for N",
-           {input_text(0), " with ", extents_text(*given, ", ")}, onnx_remedy::replace);
-  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0)) return pad_channels(*given);
-  auto const side = [&](std::size_t axis, bool end) {
-    return static_cast<double>((*given)[axis + (end ? rank : 0)]);
-  };
-  extents const dims = behind_batch_of(x);
-  int const from = reshaped(x, rank == 4   ? checked_shape(dims)
-                               : rank == 3 ? checked_shape({1, dims[0], dims[1]})
-                                           : checked_shape({1, 1, dims[0]}));
-  bool const has_rows = rank > 2;
-  int const made =
-      append("zero_padding", {from},
-             {{"sides",
-               {static_cast<double>(padding_mode::sides), has_rows ? side(rank - 2, false) : 0,
-                has_rows ? side(rank - 2, true) : 0, side(rank - 1, false), side(rank - 1, true)}}});
-  extents padded;
-  for (std::size_t a = 1; a < rank; ++a) padded.push_back(x.dims[a] + (*given)[a] + (*given)[a + rank]);
-  set(row_major(made, padded, x.dims[0]));
-}
-
-/// Pads the first axis after the batch, and at most one of the two others: the axis without padding becomes
-/// the channel axis.
-void onnx_importer::pad_channels(extents const& sides) {
-  onnx_value const& x = data(0);
-  bool const keeps_rows = sides[2] == 0 && sides[6] == 0;
-  std::size_t const kept = keeps_rows ? 2 : 3;
-  if (!keeps_rows && (sides[3] != 0 || sides[7] != 0))
-    refuse("the node pads three axes", "at most two axes", extents_text(sides, ", "), onnx_remedy::replace);
-  onnx_value turned = moved(x, kept, 1);
-  std::size_t const last = keeps_rows ? 3 : 2;
-  int const padded = append("zero_padding", {reshaped(turned, checked_shape(behind_batch_of(turned)))},
-                            {{"sides",
-                              {static_cast<double>(padding_mode::sides), static_cast<double>(sides[1]),
-                               static_cast<double>(sides[5]), static_cast<double>(sides[last]),
-                               static_cast<double>(sides[last + 4])}}});
-  turned.dims[2] += sides[1] + sides[5];
-  turned.dims[3] += sides[last] + sides[last + 4];
-  set(moved(row_major(padded, behind_batch_of(turned), x.dims[0]), 1, kept));
+  auto const side = [&](std::size_t axis, bool end) { return (*given)[axis + (end ? rank : 0)]; };
+  bool const is_image = mode == "constant" && value == 0 && rank == 4 && joined_count_ == 1
+                        && x.axes[0] == onnx_value::batch
+                        && side(2, false) + side(2, true) + side(3, false) + side(3, true) > 0;
+  if (is_image) {
+    int const layer = append("zero_padding", {image(x)},
+                             {{"sides",
+                               {static_cast<double>(padding_mode::sides), static_cast<double>(side(2, false)),
+                                static_cast<double>(side(2, true)), static_cast<double>(side(3, false)),
+                                static_cast<double>(side(3, true))}}});
+    extents dims = behind_batch_of(x);
+    for (std::size_t const axis : {2, 3}) dims[axis - 1] += side(axis, false) + side(axis, true);
+    x = row_major(layer, dims, x.dims[0]);
+  }
+  for (std::size_t place = 0; place < (is_image ? 2 : rank); ++place) {
+    std::int64_t const front = side(place, false), back = side(place, true);
+    if (front + back == 0) continue;
+    int const axis = axis_of(static_cast<std::int64_t>(place), x.dims.size());
+    if (mode == "constant") {
+      x = padded(x, axis, front, back, value);
+      continue;
+    }
+    std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)],
+                       period = mode == "reflect" ? std::max<std::int64_t>(2 * extent - 2, 1) : extent;
+    extents indices;
+    for (std::int64_t i = -front; extent > 0 && i < extent + back; ++i) {
+      std::int64_t const within = (i % period + period) % period;
+      indices.push_back(mode == "edge" ? std::clamp<std::int64_t>(i, 0, extent - 1)
+                                       : std::min(within, period - within + (mode == "wrap" ? extent : 0)));
+    }
+    x = selected(x, axis, indices);
+  }
+  set(std::move(x));
 }
 
 void onnx_importer::resize() {

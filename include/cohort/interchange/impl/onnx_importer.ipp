@@ -326,58 +326,95 @@ void onnx_importer::import_node(onnx_node const& node) {
              onnx_remedy::replace);
 }
 
-/// Imports a node that reads values with a joined axis. Operators on the last axes do not depend on whether
-/// the axes before are joined. Such an operator is imported for the separate axes; these axes of the result
-/// are then joined.
+/// Imports a node that reads values with a joined axis. Operators on other axes do not depend on whether axes
+/// are joined. Such an operator is imported for the separate axes; these axes of the result are then joined.
 void onnx_importer::import_joined(known_operator const& known) {
-  static constexpr std::string_view moving[]{"Gather", "Identity", "Reshape", "Shape", "Transpose"};
-  static constexpr std::string_view of_last_axes[]{"Add",       "Div",
-                                                   "Dropout",   "Gelu",
-                                                   "Gemm",      "LayerNormalization",
-                                                   "LeakyRelu", "MatMul",
-                                                   "Mul",       "RMSNormalization",
-                                                   "Relu",      "Sigmoid",
-                                                   "Softmax",   "Sub",
-                                                   "Tanh"};
+  static constexpr std::string_view moving[]{"Flatten", "Gather",  "Identity",  "Reshape",
+                                             "Shape",   "Squeeze", "Transpose", "Unsqueeze"};
+  static constexpr std::string_view of_other_axes[]{"Abs",
+                                                    "Add",
+                                                    "BatchNormalization",
+                                                    "Celu",
+                                                    "Clip",
+                                                    "Div",
+                                                    "Dropout",
+                                                    "Elu",
+                                                    "Gelu",
+                                                    "Gemm",
+                                                    "HardSigmoid",
+                                                    "HardSwish",
+                                                    "LayerNormalization",
+                                                    "LeakyRelu",
+                                                    "LogSoftmax",
+                                                    "MatMul",
+                                                    "Mish",
+                                                    "Mul",
+                                                    "Neg",
+                                                    "Pad",
+                                                    "Pow",
+                                                    "RMSNormalization",
+                                                    "ReduceMax",
+                                                    "ReduceMean",
+                                                    "ReduceMin",
+                                                    "ReduceSum",
+                                                    "Relu",
+                                                    "Selu",
+                                                    "Sigmoid",
+                                                    "Slice",
+                                                    "Softmax",
+                                                    "Softplus",
+                                                    "Softsign",
+                                                    "Split",
+                                                    "Sub",
+                                                    "Swish",
+                                                    "Tanh"};
   if (std::ranges::find(moving, node_->op) != std::end(moving)) return (this->*known.import)();
-  onnx_attribute const* const axis = node_->find("axis");
-  bool const is_last = axis ? axis->i == -1 : node_->op != "Softmax" || version_ >= 13;
   std::map<std::string, onnx_value> joined;
-  std::size_t first = 0, count = 1, rank = 0;
-  bool fits = is_last && std::ranges::find(of_last_axes, node_->op) != std::end(of_last_axes);
+  std::size_t first = 0, count = 1, rank = 0, offset = 0;  // of the batch among the joined axes
+  extents dims;                                            // of the joined axes
+  bool const flattens = node_->op.ends_with("Softmax") && version_ < 13;
+  bool fits = !flattens && std::ranges::find(of_other_axes, node_->op) != std::end(of_other_axes);
   for (std::string const& name : node_->inputs) {
     auto const found = values_.find(name);
     if (found == values_.end() || found->second.constant || found->second.known) continue;
     onnx_value const& value = found->second;
+    extents const block(value.dims.begin() + static_cast<std::ptrdiff_t>(value.first_joined),
+                        value.dims.begin() + static_cast<std::ptrdiff_t>(value.first_joined + value.joined));
     fits = fits && value.joined > 1
            && (joined.empty()
-               || (value.first_joined == first && value.joined == count && value.dims.size() == rank));
-    first = value.first_joined, count = value.joined, rank = value.dims.size();
+               || (value.first_joined == first && block == dims && value.dims.size() == rank
+                   && batch_axis(value) == first + offset));
+    first = value.first_joined, count = value.joined, rank = value.dims.size(), dims = block;
+    offset = batch_axis(value) - first;
     joined.emplace(name, value);
   }
   for (std::string const& name : node_->inputs)
     if (auto const found = values_.find(name); found != values_.end() && found->second.constant) {
-      extents const& dims = found->second.dims;
-      auto const wide = std::ranges::find_if(dims, [](std::int64_t extent) { return extent != 1; });
+      extents const& axes = found->second.dims;
+      auto const wide = std::ranges::find_if(axes, [](std::int64_t extent) { return extent != 1; });
       fits =
           fits
-          && static_cast<std::size_t>(dims.end() - wide) < std::max<std::size_t>(rank - first - count + 1, 3);
+          && static_cast<std::size_t>(axes.end() - wide) < std::max<std::size_t>(rank - first - count + 1, 3);
     }
   if (!fits || first + count >= rank)
     refuse("the node reads an axis that joins the batch with other axes",
-           "an operator on the last axes, or Reshape to separate axes", input_text(0),
+           "an operator on the other axes, or Reshape to separate axes", input_text(0),
            onnx_remedy::batch_first);
   for (auto const& [name, value] : joined) values_.find(name)->second.joined = 1;
-  is_joined_ = true;
+  first_joined_ = first, joined_count_ = count;
   (this->*known.import)();
-  is_joined_ = false;
+  first_joined_ = 0, joined_count_ = 1;
   for (auto const& [name, value] : joined) values_.find(name)->second = value;
   for (std::string const& name : node_->outputs)
     if (auto const found = values_.find(name); found != values_.end()) {
-      if (found->second.dims.size() != rank)
-        refuse("the result has other axes than the input", {rank}, {found->second.dims.size()},
+      onnx_value& result = found->second;
+      std::size_t const batch = batch_axis(result);
+      bool const is_whole = batch >= offset && batch - offset + count <= result.dims.size();
+      auto const block = result.dims.begin() + static_cast<std::ptrdiff_t>(is_whole ? batch - offset : 0);
+      if (!is_whole || !std::equal(dims.begin(), dims.end(), block))
+        refuse("the result has other axes than the input", extents_text(dims), extents_text(result.dims),
                onnx_remedy::replace);
-      found->second.first_joined = first, found->second.joined = count;
+      result.first_joined = batch - offset, result.joined = count;
     }
 }
 
