@@ -87,7 +87,8 @@ std::uint64_t zip_directory::find_end() const {
   for (std::uint64_t back = end_bytes; back <= bytes && back <= end_bytes + longest_comment; ++back)
     if (number(bytes - back, 4) == end_mark && number(bytes - back + 20, 2) == back - end_bytes)
       return bytes - back;
-  refuse("it has no end record: it is truncated or not a zip archive", bytes);
+  refuse("it has no end record: it is truncated or not a zip archive", bytes, "an end record",
+         "none; copy or write the file again");
 }
 
 std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
@@ -118,8 +119,10 @@ std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
     }
     field += 4 + size;
   }
-  if ((made.flags & 1) != 0) refuse(made, "is encrypted");
-  if (!index_.try_emplace(made.name, entries_.size()).second) refuse(made, "exists twice");
+  if ((made.flags & 1) != 0)
+    refuse(made, "is encrypted", "no encryption", "a password; write the archive without it");
+  if (!index_.try_emplace(made.name, entries_.size()).second)
+    refuse(made, "exists twice", "different names", "equal names; write the archive again");
   entries_.push_back(std::move(made));
   return at + bytes;
 }
@@ -130,7 +133,7 @@ void zip_directory::find_data(std::uint64_t directory) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (zip_entry& one : entries_) {
     if (one.local > directory || directory - one.local < local_bytes || number(one.local, 4) != local_mark)
-      refuse(one, "has no local header");
+      refuse(one, "has no local header", "a header", "other bytes; copy or write the file again");
     one.data = one.local + local_bytes + number(one.local + 26, 2) + number(one.local + 28, 2);
     std::uint64_t const room = one.data > directory ? 0 : directory - one.data;
     if (one.packed > room || one.data > directory)
@@ -148,7 +151,9 @@ void zip_directory::find_data(std::uint64_t directory) {
   }
   std::ranges::sort(ranges);
   for (std::size_t i = 1; i < ranges.size(); ++i)
-    if (ranges[i].first < ranges[i - 1].second) refuse("two entries overlap", ranges[i].first);
+    if (ranges[i].first < ranges[i - 1].second)
+      refuse("two entries overlap", ranges[i].first, "separate entries",
+             "common bytes; write the archive again");
 }
 
 zip_entry const* zip_directory::find(std::string_view name) const {
