@@ -373,6 +373,18 @@ TEST(import_caffe, names_what_it_refuses) {
         << data;
 }
 
+TEST(import_caffe, reads_the_data_layers_of_caffe_on_spark) {
+  caffe_model const made = imported(
+      "layer { name: 'd' type: 'CoSData' top: 'x' top: 'c' cos_data_param { top { name: 'x' type: INT_ARRAY "
+      "channels: 5 sample_num_axes: 1 transpose: true } top { name: 'c' type: INT_ARRAY channels: 5 "
+      "sample_num_axes: 1 transpose: true } } } layer { name: 'e' type: 'Embed' bottom: 'x' top: 'y' "
+      "embed_param "
+      "{ input_dim: 6 num_output: 3 } } layer { name: 'r' type: 'LSTM' bottom: 'y' bottom: 'c' top: 'h' "
+      "recurrent_param { num_output: 2 } }");
+  graph_view const net = made.model.network();
+  EXPECT_EQ(net[0].output, shape{5});
+}
+
 TEST(import_caffe, refuses_weights_of_another_shape) {
   std::string const net =
       "layer { name: 'd' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 3 dim: 5 dim: 5 } } } "

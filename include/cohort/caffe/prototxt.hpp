@@ -36,7 +36,8 @@ class prototxt_message {
   explicit prototxt_message(std::string origin = {}, int line = 1, int column = 1);
 
   /// All fields in the order of the file.
-  std::vector<field> const& fields() const { return fields_; }
+  std::vector<field> const& fields() const& { return fields_; }
+  std::vector<field> const& fields() const&& = delete;
   std::string const& origin() const { return *origin_; }
   bool has(std::string_view name) const;
   /// Returns the number of fields with this name.
@@ -56,7 +57,8 @@ class prototxt_message {
   std::vector<double> numbers(std::string_view name) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<bool> booleans(std::string_view name) const;
-  std::vector<prototxt_message const*> messages(std::string_view name) const;
+  std::vector<prototxt_message const*> messages(std::string_view name) const&;
+  std::vector<prototxt_message const*> messages(std::string_view name) const&& = delete;  // would dangle
 
   /// Throws data_error about the first field that is not in `names`: the message has fields that the reader
   /// does not know.

@@ -328,7 +328,8 @@ caffe_importer::extents caffe_importer::data_extents(caffe_layer const& layer, s
     return {-1, param.integer("channels", 0), crop > 0 ? crop : height, crop > 0 ? crop : width};
   }
   if (layer.type == "CoSData") {
-    auto const tops = message.message("cos_data_param").messages("top");
+    prototxt_message const param = message.message("cos_data_param");
+    auto const tops = param.messages("top");
     if (top >= tops.size())
       refuse({"cos_data_param has no top ", top}, {layer.tops.size(), " messages top"}, {tops.size()});
     prototxt_message const& each = *tops[top];

@@ -333,7 +333,7 @@ std::vector<bool> prototxt_message::booleans(std::string_view name) const {
     if (each.name == name) all.push_back(boolean_of(each));
   return all;
 }
-std::vector<prototxt_message const*> prototxt_message::messages(std::string_view name) const {
+std::vector<prototxt_message const*> prototxt_message::messages(std::string_view name) const& {
   std::vector<prototxt_message const*> all;
   for (field const& each : fields_)
     if (each.name == name) all.push_back(&message_of(each));
