@@ -71,6 +71,9 @@ TEST(prototxt, refuses_malformed_text_with_line_and_column) {
   EXPECT_NE(refused("a: 'x\n'").find("(a.prototxt:1:6): expected the end of the string"), std::string::npos);
   EXPECT_NE(refused("a: \"\\q\"").find("expected one of the escapes"), std::string::npos);
   EXPECT_NE(refused("[ext]: 1").find("expected the name of a field"), std::string::npos);
+  EXPECT_NE(refused("\xef\xbb\xbfname: 'a'")
+                .find("got the byte 239; save the file as text, without a byte order mark"),
+            std::string::npos);
   EXPECT_NE(refused("a: }").find("expected a value"), std::string::npos);
   EXPECT_NE(refused("a: [1 2]").find("expected ',' or ']'"), std::string::npos);
   std::string deep;

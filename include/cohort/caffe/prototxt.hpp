@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -77,6 +78,8 @@ class prototxt_message {
   prototxt_message nested(int line, int column) const;
 
  private:
+  prototxt_message(std::shared_ptr<std::string const> origin, int line, int column)
+      : origin_(std::move(origin)), line_(line), column_(column) {}
   field const* only(std::string_view name) const;
   double number_of(field const& from) const;
   std::int64_t integer_of(field const& from) const;

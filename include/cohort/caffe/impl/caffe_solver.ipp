@@ -71,6 +71,28 @@ std::int64_t integer_in(prototxt_message const& from, std::string_view name, std
   return value;
 }
 
+/// Refuses a real number that no setting of Cohort accepts, by the field of the solver.
+void expect_reals(prototxt_message const& from) {
+  struct range {
+    std::string_view name;
+    double least, below;
+  };
+  constexpr double most = 3e38;
+  double const least_gamma = from.text("lr_policy") == "sigmoid" ? -most : 0;
+  for (auto const& [name, least, below] : {range{"base_lr", 0, most},
+                                           {"gamma", least_gamma, most},
+                                           {"power", 0, most},
+                                           {"momentum", 0, 1},
+                                           {"momentum2", 0, 1},
+                                           {"rms_decay", 0, 1},
+                                           {"delta", 0, most},
+                                           {"weight_decay", 0, most},
+                                           {"clip_gradients", -most, most}})
+    if (double const value = from.number(name, 0); !(value >= least && value < below))
+      from.refuse(name, {"a field of the solver is out of range"}, {least, " or more, and below ", below},
+                  {value});
+}
+
 /// Returns the index of the solver's type in caffe_solver_types.
 std::size_t type_of(prototxt_message const& from) {
   if (from.has("type") && from.has("solver_type"))
@@ -267,6 +289,7 @@ caffe_solver caffe_solver::from(prototxt_message message) {
     message.refuse("snapshot_diff", {"snapshots with gradients are not written"}, {"false"}, {"true"});
   if (!message.has("base_lr"))
     message.refuse("", {"the solver has no learning rate"}, {"the field base_lr"}, {"none"});
+  detail::expect_reals(message);
   constexpr std::int64_t most_steps = std::int64_t{1} << 53;
   caffe_solver result{.max_iter = integer_in(message, "max_iter", 0, 0, most_steps),
                       .iter_size = static_cast<int>(integer_in(message, "iter_size", 1, 1)),
