@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_frame.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <utility>
 
@@ -11,10 +12,6 @@ namespace zip_format {
 
 inline constexpr std::uint64_t end_bytes = 22, wide_end_bytes = 56, wide_place_bytes = 20, entry_bytes = 46,
                                local_bytes = 30, longest_comment = 0xffff;
-
-/// Maximum ratio of uncompressed to compressed bytes in deflate: a match of 258 bytes needs at least 2 bits,
-/// one for its length and one for its distance.
-inline constexpr std::uint64_t largest_ratio = 1032;
 
 }  // namespace zip_format
 
@@ -142,9 +139,9 @@ void zip_directory::find_data(std::uint64_t directory) {
     if (one.method == 0 && one.size != one.packed)
       refuse(one, "is stored with different compressed and uncompressed sizes", std::to_string(one.packed),
              std::to_string(one.size));
-    if (one.method == 8 && one.size > one.packed * largest_ratio)
+    if (one.method == 8 && one.size > one.packed * largest_deflate_ratio)
       refuse(one, "has a size that deflate cannot produce",
-             "at most " + std::to_string(one.packed * largest_ratio) + " bytes from "
+             "at most " + std::to_string(one.packed * largest_deflate_ratio) + " bytes from "
                  + std::to_string(one.packed),
              std::to_string(one.size));
     ranges.emplace_back(one.local, one.data + one.packed);
