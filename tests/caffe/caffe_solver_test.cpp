@@ -176,6 +176,11 @@ TEST(caffe_solver, refuses_fields_by_their_name) {
         {"lr_policy: \"fixed\" net: \"a.prototxt\"", "net"}})
     EXPECT_NE(refusal(text).find(name), std::string::npos) << text << ": " << refusal(text);
   for (std::string const field :
+       {"lr_policy: \"", "lr_policy: \"fixed\" type: \"", "lr_policy: \"fixed\" solver_mode: \"",
+        "lr_policy: \"fixed\" regularization_type: \""})
+    EXPECT_NE(refusal(field + "\\033[31m\"").find("got \"\\u001b[31m\""), std::string::npos)
+        << refusal(field + "\\033[31m\"");
+  for (std::string const field :
        {"base_lr: -1", "base_lr: nan", "gamma: inf", "power: -1", "momentum: 1", "momentum2: 1",
         "rms_decay: -1", "delta: nan", "weight_decay: 1e39", "clip_gradients: nan"}) {
     std::string const name = field.substr(0, field.find(':'));

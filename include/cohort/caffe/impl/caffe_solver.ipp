@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cohort/caffe/caffe_solver.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/batch_norm.hpp>
@@ -107,7 +108,7 @@ std::size_t type_of(prototxt_message const& from) {
   std::string const got = is_new ? name : from.text("solver_type");
   from.refuse(is_new ? "type" : "solver_type", {"unknown type of a solver"},
               {"one of ", is_new ? names_and_nearest(got, caffe_solver_types) : names_and_nearest(got, old)},
-              {"'", got, "'"});
+              quote_for_error(got));
 }
 
 /// Returns the learning rate over time for a layer with this factor. Steps count from 0.
@@ -148,7 +149,7 @@ rate_schedule rate_of(prototxt_message const& from, double factor) {
                                                      "poly",  "multistep", "sigmoid"};
   from.refuse("lr_policy", {"unknown policy of the learning rate"},
               {"one of ", names_and_nearest(policy, policies)},
-              {policy.empty() ? "none" : "'" + policy + "'"});
+              {policy.empty() ? std::string("none") : quote_for_error(policy)});
 }
 
 /// Returns the update rule for a factor of the learning rate.
@@ -195,7 +196,7 @@ caffe_state state_of(prototxt_message const& from, std::string_view name, caffe_
   bool const trains = phase == caffe_state::phases::train;
   std::string const expected = trains ? "TRAIN" : "TEST", given = state.text("phase", expected);
   if (given != expected && given != (trains ? "0" : "1"))
-    state.refuse("phase", {"a state has another phase than its network"}, {expected}, {"'", given, "'"});
+    state.refuse("phase", {"a state has another phase than its network"}, {expected}, quote_for_error(given));
   result.level = static_cast<int>(integer_in(state, "level", 0, std::numeric_limits<int>::min()));
   result.stages = state.texts("stage");
   return result;
@@ -244,7 +245,8 @@ std::vector<std::string> notices_of(prototxt_message const& from) {
 optimizer_settings caffe_solver::optimizer() const {
   std::string const kind = message.text("regularization_type", "L2");
   if (kind != "L1" && kind != "L2")
-    message.refuse("regularization_type", {"unknown regularization"}, {"L1 or L2"}, {"'", kind, "'"});
+    message.refuse("regularization_type", {"unknown regularization"}, {"L1 or L2"},
+                   detail::quote_for_error(kind));
   double const decay = message.number("weight_decay", 0), limit = message.number("clip_gradients", -1);
   optimizer_settings result{.rule = detail::rule_of(message, 1)};
   (kind == "L1" ? result.l1 : result.l2) = decay;
@@ -304,7 +306,7 @@ caffe_solver caffe_solver::from(prototxt_message message) {
     result.seed = static_cast<std::uint64_t>(seed);
   std::string const mode = message.text("solver_mode", "GPU");
   if (mode != "GPU" && mode != "1" && mode != "CPU" && mode != "0")
-    message.refuse("solver_mode", {"unknown mode"}, {"CPU or GPU"}, {"'", mode, "'"});
+    message.refuse("solver_mode", {"unknown mode"}, {"CPU or GPU"}, detail::quote_for_error(mode));
   result.uses_gpu = mode == "GPU" || mode == "1";
   std::filesystem::path prefix = result.snapshot_prefix, stem = message.origin();
   stem.replace_extension();
