@@ -175,7 +175,24 @@ TEST(caffe_solver, refuses_fields_by_their_name) {
         {"lr_policy: \"fixed\" solver_mode: TPU", "solver_mode"},
         {"lr_policy: \"fixed\" net: \"a.prototxt\"", "net"}})
     EXPECT_NE(refusal(text).find(name), std::string::npos) << text << ": " << refusal(text);
-  EXPECT_THROW(solver_of("lr_policy: \"fixed\" momentum: 1"), setting_error);
+  for (std::string const field :
+       {"lr_policy: \"", "lr_policy: \"fixed\" type: \"", "lr_policy: \"fixed\" solver_mode: \"",
+        "lr_policy: \"fixed\" regularization_type: \""})
+    EXPECT_NE(refusal(field + "\\033[31m\"").find("got \"\\u001b[31m\""), std::string::npos)
+        << refusal(field + "\\033[31m\"");
+  for (std::string const field :
+       {"base_lr: -1", "base_lr: nan", "gamma: inf", "power: -1", "momentum: 1", "momentum2: 1",
+        "rms_decay: -1", "delta: nan", "weight_decay: 1e39", "clip_gradients: nan"}) {
+    std::string const name = field.substr(0, field.find(':'));
+    std::string const text = "net_param { } lr_policy: \"inv\" " + field;
+    prototxt_message message = parse_prototxt(text, "solver.prototxt");
+    if (name != "base_lr") message.add({.name = "base_lr", .text = "1"});
+    EXPECT_NE(refusal_of<data_error>([&] {
+                caffe_solver::from(message);
+              }).find("a field of the solver is out of range (solver.prototxt:1:"),
+              std::string::npos)
+        << field;
+  }
 }
 
 TEST(caffe_solver, finds_the_network_beside_the_solver) {

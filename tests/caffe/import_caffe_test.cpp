@@ -373,6 +373,72 @@ TEST(import_caffe, names_what_it_refuses) {
         << data;
 }
 
+TEST(import_caffe, refuses_numbers_that_are_not_finite) {
+  std::string const dense =
+      "type: 'InnerProduct' bottom: 'data' top: 'y' inner_product_param { num_output: 2 ";
+  for (std::string const value : {"nan", "inf", "-inf", "1e40"})
+    for (std::string const& layer :
+         {dense + "weight_filler { type: 'uniform' min: V max: 1 } }",
+          dense + "weight_filler { type: 'uniform' min: 0 max: V } }",
+          dense + "weight_filler { type: 'gaussian' mean: V } }",
+          dense + "weight_filler { type: 'gaussian' std: V } }", dense + "bias_filler { value: V } }",
+          std::string("type: 'Power' bottom: 'data' top: 'y' power_param { shift: V }"),
+          std::string("type: 'Power' bottom: 'data' top: 'y' power_param { scale: V }"),
+          std::string("type: 'LRN' bottom: 'data' top: 'y' lrn_param { alpha: V }"),
+          std::string("type: 'LRN' bottom: 'data' top: 'y' lrn_param { k: V }"),
+          std::string("type: 'BatchNorm' bottom: 'data' top: 'y' batch_norm_param { eps: V }"),
+          std::string("type: 'ELU' bottom: 'data' top: 'y' elu_param { alpha: V }"),
+          std::string("type: 'EuclideanLoss' bottom: 'data' bottom: 'data' top: 'y' loss_weight: V")}) {
+      std::string text = layer;
+      text.replace(text.find(": V") + 2, 1, value);
+      EXPECT_NE(refused(one(text)), "") << text;
+    }
+  EXPECT_EQ(refused(one("type: 'Power' bottom: 'data' top: 'y' power_param { shift: nan }")),
+            "cannot import the Caffe network: the number for shift is not a finite number of 32 bits "
+            "(net.prototxt:2:7, layer \"l\" of type \"Power\"): expected -3.4e38 to 3.4e38, got nan");
+}
+
+TEST(import_caffe, refuses_too_many_computed_parameters_without_their_memory) {
+  EXPECT_NE(
+      refused(one("type: 'InnerProduct' bottom: 'data' top: 'y' inner_product_param { num_output: 500000 "
+                  "weight_filler { type: 'gaussian' mean: 1 } }"))
+          .find("too many parameters are computed at import"),
+      std::string::npos);
+}
+
+TEST(import_caffe, refuses_too_many_axes_and_nodes) {
+  std::string many, tops;
+  for (int n = 0; n < 33; ++n) many += " dim: 1";
+  EXPECT_NE(refused("layer { type: 'Input' top: 'x' input_param { shape {" + many + " } } }")
+                .find("the top \"x\" has too many axes"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(one("type: 'Reshape' bottom: 'label' top: 'y' reshape_param { shape { dim: 0" + many + " } }"))
+          .find("a blob has too many axes"),
+      std::string::npos);
+  for (int n = 0; n < 1024; ++n) tops += " top: 'y" + std::to_string(n) + "'";
+  std::string text = "layer { type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 1024 } } }";
+  for (int n = 0; n < 20; ++n) {
+    std::string own = tops;
+    for (std::size_t place = 0; (place = own.find('y', place)) != own.npos;)
+      own[place] = static_cast<char>('A' + n);
+    text += " layer { type: 'Slice' bottom: 'x'" + own + " }";
+  }
+  EXPECT_NE(refused(text).find("the network needs too many layers of Cohort"), std::string::npos);
+}
+
+TEST(import_caffe, reads_the_data_layers_of_caffe_on_spark) {
+  caffe_model const made = imported(
+      "layer { name: 'd' type: 'CoSData' top: 'x' top: 'c' cos_data_param { top { name: 'x' type: INT_ARRAY "
+      "channels: 5 sample_num_axes: 1 transpose: true } top { name: 'c' type: INT_ARRAY channels: 5 "
+      "sample_num_axes: 1 transpose: true } } } layer { name: 'e' type: 'Embed' bottom: 'x' top: 'y' "
+      "embed_param "
+      "{ input_dim: 6 num_output: 3 } } layer { name: 'r' type: 'LSTM' bottom: 'y' bottom: 'c' top: 'h' "
+      "recurrent_param { num_output: 2 } }");
+  graph_view const net = made.model.network();
+  EXPECT_EQ(net[0].output, shape{5});
+}
+
 TEST(import_caffe, refuses_weights_of_another_shape) {
   std::string const net =
       "layer { name: 'd' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 3 dim: 5 dim: 5 } } } "

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
@@ -44,9 +45,21 @@ TEST(prototxt, reads_nested_and_repeated_messages) {
   prototxt_message const& first = *made.messages("layer")[0];
   EXPECT_EQ(first.texts("top"), (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(first.message("p").integers("dim"), (std::vector<std::int64_t>{1, 2, 3}));
-  EXPECT_EQ(first.message("missing").fields().size(), 0U);
+  prototxt_message const missing = first.message("missing");
+  EXPECT_EQ(missing.fields().size(), 0U);
   EXPECT_EQ(made.messages("layer")[1]->text("name"), "b");
   EXPECT_FALSE(made.has("list"));
+}
+
+template <class Message>
+concept returns_pointers = requires(Message message) {
+  std::forward<Message>(message).messages("layer");
+  std::forward<Message>(message).fields();
+};
+
+TEST(prototxt, returns_no_pointers_into_a_temporary_message) {
+  EXPECT_TRUE(returns_pointers<prototxt_message const&>);
+  EXPECT_FALSE(returns_pointers<prototxt_message>);
 }
 
 TEST(prototxt, refuses_malformed_text_with_line_and_column) {
@@ -58,6 +71,9 @@ TEST(prototxt, refuses_malformed_text_with_line_and_column) {
   EXPECT_NE(refused("a: 'x\n'").find("(a.prototxt:1:6): expected the end of the string"), std::string::npos);
   EXPECT_NE(refused("a: \"\\q\"").find("expected one of the escapes"), std::string::npos);
   EXPECT_NE(refused("[ext]: 1").find("expected the name of a field"), std::string::npos);
+  EXPECT_NE(refused("\xef\xbb\xbfname: 'a'")
+                .find("got the byte 239; save the file as text, without a byte order mark"),
+            std::string::npos);
   EXPECT_NE(refused("a: }").find("expected a value"), std::string::npos);
   EXPECT_NE(refused("a: [1 2]").find("expected ',' or ']'"), std::string::npos);
   std::string deep;

@@ -5,15 +5,24 @@
 // Deeplearning4j cannot be installed here. The outputs and losses there are computed by numpy.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/interchange/detail/deeplearning4j_translation.hpp>
 #include <cohort/interchange/detail/nd4j_reader.hpp>
 #include <cohort/interchange/import_deeplearning4j.hpp>
+#include <cohort/io/crc32.hpp>
+#include <cohort/io/detail/zip_writer.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/zlib.hpp>
+#include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
@@ -408,6 +417,61 @@ TEST(import_deeplearning4j, refuses_large_entries_before_they_are_decompressed) 
       << message;
 }
 
+/// Returns a zip archive. `is_bomb`: the last entry claims 1,000 times the size of its bytes.
+std::vector<std::byte> archive_of(std::vector<std::pair<std::string, std::vector<std::byte>>> const& entries,
+                                  bool is_bomb = false) {
+  std::string const path = testing::TempDir() + "deeplearning4j_archive.zip";
+  {
+    io::file_writer file(path);
+    detail::zip_writer archive(file);
+    for (auto const& [name, bytes] : entries) {
+      bool const claims = is_bomb && &bytes == &entries.back().second;
+      archive.begin({.name = name,
+                     .method = claims ? 8U : 0U,
+                     .crc = io::crc32(bytes),
+                     .packed = bytes.size(),
+                     .size = claims ? 1000 * bytes.size() : bytes.size()});
+      file.write(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    }
+    archive.finish();
+    file.commit();
+  }
+  return io::read_file(path);
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  auto const bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A configuration with 15 parameters.
+std::vector<std::byte> small_configuration() {
+  return bytes_of(list_json(R"({"@class": "DenseLayer", "nin": 4, "nout": 3, )" + relu_function + ", "
+                            + sgd_updater + "}"));
+}
+
+TEST(import_deeplearning4j, refuses_bombs_by_the_size_that_the_configuration_requires) {
+  for (auto const& [name, most] :
+       {std::pair{"coefficients.bin", "4216"}, {"configuration.json", "67108864"}}) {
+    std::vector<std::pair<std::string, std::vector<std::byte>>> entries;
+    if (std::string_view(name) == "coefficients.bin")
+      entries.emplace_back("configuration.json", small_configuration());
+    entries.emplace_back(name, std::vector<std::byte>(100'000));
+    EXPECT_EQ(refusal_of_bytes(archive_of(entries, true))
+                  .find("cannot read the zip archive: the entry \"" + std::string(name) + "\" is too large"),
+              0U);
+    EXPECT_NE(refusal_of_bytes(archive_of(entries, true))
+                  .find("expected at most " + std::string(most) + " bytes, got 100000000"),
+              std::string::npos);
+  }
+}
+
+TEST(import_deeplearning4j, names_in_messages_are_printable) {
+  std::string const message =
+      refusal_of_configuration(list_json(layer_json("Mine", R"("layerName": "a\u001b[31m\n")")), {4});
+  EXPECT_NE(message.find("the class is unknown (file, layer a [31m )"), std::string::npos) << message;
+}
+
 /// Encodes a number as Java does.
 void put(std::vector<std::byte>& to, std::uint64_t value, int width) {
   for (int shift = 8 * (width - 1); shift >= 0; shift -= 8)
@@ -486,6 +550,58 @@ TEST(nd4j_reader, refuses_damaged_arrays) {
             "cannot read the Deeplearning4j model: bytes follow the last array (x, byte 111): expected the "
             "end, got 4 "
             "bytes");
+}
+
+/// A normalizer of four features: a type, and the statistics after its fields.
+std::vector<std::byte> normalizer_of(std::string_view type, std::vector<double> const& numbers,
+                                     std::vector<float> const& first, std::vector<float> const& second) {
+  std::vector<std::byte> bytes;
+  auto const text = [&](std::string_view value) {
+    put(bytes, value.size(), 2);
+    for (char const letter : value) bytes.push_back(static_cast<std::byte>(letter));
+  };
+  text("NORMALIZER");
+  put(bytes, 1, 4);
+  text(type);
+  if (type != "IMAGE_MIN_MAX") put(bytes, 0, 1);
+  for (double const number : numbers) put(bytes, std::bit_cast<std::uint64_t>(number), 8);
+  for (std::vector<float> const* const values : {&first, &second}) {
+    if (values->empty()) continue;
+    std::vector<std::uint64_t> elements;
+    for (float const value : *values) elements.push_back(std::bit_cast<std::uint32_t>(value));
+    std::vector<std::byte> const array = nd4j_array({1, 4}, 'c', "FLOAT", elements, 4, 4);
+    bytes.insert(bytes.end(), array.begin(), array.end());
+  }
+  return bytes;
+}
+
+TEST(import_deeplearning4j, refuses_statistics_that_are_not_finite) {
+  std::vector<std::uint64_t> const zeros(15);
+  auto const refused = [&](std::vector<std::byte> const& normalizer) {
+    return refusal_of_bytes(archive_of({{"configuration.json", small_configuration()},
+                                        {"coefficients.bin", nd4j_array({1, 15}, 'c', "FLOAT", zeros, 4, 15)},
+                                        {"normalizer.bin", normalizer}}));
+  };
+  std::vector<float> const usual{1, 2, 3, 4};
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(),
+                  infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(refused(normalizer_of("STANDARDIZE", {}, usual, usual)), "");
+  EXPECT_EQ(refused(normalizer_of("IMAGE_MIN_MAX", {0, 1, 255}, {}, {})).find("the range of"),
+            std::string::npos);
+  for (float const bad : {nan, infinity, -infinity}) {
+    std::vector<float> damaged = usual;
+    damaged[2] = bad;
+    for (auto const& normalizer :
+         {normalizer_of("STANDARDIZE", {}, damaged, usual), normalizer_of("MIN_MAX", {0, 1}, damaged, usual),
+          normalizer_of("MIN_MAX", {0, bad}, usual, usual)})
+      EXPECT_NE(refused(normalizer).find("the statistics of a normalizer are not finite"), std::string::npos);
+    EXPECT_NE(refused(normalizer_of("IMAGE_MIN_MAX", {0, bad, 255}, {}, {})).find("is empty or not finite"),
+              std::string::npos);
+  }
+  EXPECT_NE(refused(normalizer_of("STANDARDIZE", {}, usual, {1, nan, 1, 1})).find("not finite"),
+            std::string::npos);
+  EXPECT_NE(refused(normalizer_of("STANDARDIZE", {}, usual, {1, infinity, 1, 1})).find("not finite"),
+            std::string::npos);
 }
 
 }  // namespace import_deeplearning4j_test

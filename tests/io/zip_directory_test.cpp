@@ -90,7 +90,8 @@ TEST(zip_directory, refuses_an_archive_truncated_anywhere) {
       EXPECT_EQ(refused(whole.substr(0, n)),
                 "cannot read the zip archive: it has no end record: it is truncated or not a zip archive "
                 "(a.zip, byte "
-                    + std::to_string(n) + ')');
+                    + std::to_string(n)
+                    + "): expected an end record, got none; copy or write the file again");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -36,7 +37,8 @@ class prototxt_message {
   explicit prototxt_message(std::string origin = {}, int line = 1, int column = 1);
 
   /// All fields in the order of the file.
-  std::vector<field> const& fields() const { return fields_; }
+  std::vector<field> const& fields() const& { return fields_; }
+  std::vector<field> const& fields() const&& = delete;
   std::string const& origin() const { return *origin_; }
   bool has(std::string_view name) const;
   /// Returns the number of fields with this name.
@@ -56,7 +58,8 @@ class prototxt_message {
   std::vector<double> numbers(std::string_view name) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<bool> booleans(std::string_view name) const;
-  std::vector<prototxt_message const*> messages(std::string_view name) const;
+  std::vector<prototxt_message const*> messages(std::string_view name) const&;
+  std::vector<prototxt_message const*> messages(std::string_view name) const&& = delete;  // would dangle
 
   /// Throws data_error about the first field that is not in `names`: the message has fields that the reader
   /// does not know.
@@ -75,6 +78,8 @@ class prototxt_message {
   prototxt_message nested(int line, int column) const;
 
  private:
+  prototxt_message(std::shared_ptr<std::string const> origin, int line, int column)
+      : origin_(std::move(origin)), line_(line), column_(column) {}
   field const* only(std::string_view name) const;
   double number_of(field const& from) const;
   std::int64_t integer_of(field const& from) const;

@@ -195,14 +195,16 @@ TEST(keras_archives, with_compressed_damaged_or_duplicate_entries_are_refused) {
   EXPECT_EQ(refusal_of(file.path),
             entry + "is damaged" + where + "0): expected CRC-32 0, got CRC-32 2363233923");
   file.write(archive_of({{"metadata.json", "", 0}, {"metadata.json", "", 0}}));
-  EXPECT_EQ(refusal_of(file.path), entry + "exists twice" + where + "43)");
+  EXPECT_EQ(refusal_of(file.path),
+            entry + "exists twice" + where
+                + "43): expected different names, got equal names; write the archive again");
   file.write(archive_of({{"../metadata.json", "", 0}}));  // names are never paths of files
   EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no entry \"metadata.json\" ("
                                        + file.path + "): expected a file of Keras 3");
   file.write({});
   EXPECT_EQ(refusal_of(file.path),
             "cannot read the zip archive: it has no end record: it is truncated or not a zip archive" + where
-                + "0)");
+                + "0): expected an end record, got none; copy or write the file again");
   std::vector<std::byte> const whole = io::read_file(folder + "cnn.keras");
   file.write(whole);
   EXPECT_EQ(refusal_of(file.path, {.max_bytes = 100}), "the file is too large (" + file.path

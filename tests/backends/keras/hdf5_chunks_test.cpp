@@ -175,6 +175,21 @@ TEST(hdf5_chunks, fletcher32_is_that_of_hdf5) {
   EXPECT_EQ(sum(many), 0xffffffffU);
 }
 
+TEST(hdf5_chunks, of_sizes_that_no_compression_produces_are_refused_without_their_memory) {
+  using compression = packed_block::compression;
+  io::inflater const never = [](auto, auto, auto, auto const&) -> std::uint64_t {
+    ADD_FAILURE() << "decompressed";
+    return 0;
+  };
+  for (auto const packing : {compression::stream, compression::deflate, compression::lzf})
+    expect_parts(refused<data_error>([&] {
+                   detail::unpack({.bytes = std::uint64_t{1} << 60, .packing = packing},
+                                  std::vector<std::byte>(100), never, [] { return std::string("x.h5"); });
+                 }),
+                 {"it cannot have the size that the index says (x.h5)", "at most 1032 bytes from each of 100",
+                  "got 1152921504606846976 bytes; write the file again"});
+}
+
 TEST(hdf5_chunks, lzf_expands_literals_and_repetitions_within_bounds) {
   auto const expanded = [](std::string const& packed, std::size_t room) -> std::string {
     std::string to(room, '?');

@@ -102,7 +102,8 @@ TEST(npz, refuses_a_file_truncated_anywhere) {
       EXPECT_EQ(refused(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
                 "cannot read the .npz file: it has no end record: it is truncated or not a zip archive "
                 "(x.npz, byte "
-                    + std::to_string(n) + ')');
+                    + std::to_string(n)
+                    + "): expected an end record, got none; copy or write the file again");
   }
 }
 
@@ -176,19 +177,22 @@ TEST(npz, refuses_entries_with_false_sizes) {
 TEST(npz, refuses_entries_that_overlap) {
   bytes const whole = written(npz_compression::deflate);
   EXPECT_EQ(refused(changed(whole, find(whole, central, 1) + 42, 0, 4)),
-            "cannot read the .npz file: two entries overlap (x.npz, byte 0)");
+            "cannot read the .npz file: two entries overlap (x.npz, byte 0): expected separate entries, got "
+            "common bytes; write the archive again");
 }
 
 TEST(npz, refuses_archives_that_numpy_does_not_write) {
   bytes const whole = written(npz_compression::none);
   std::size_t const entry = find(whole, central), last = find(whole, end);
-  EXPECT_EQ(refused(changed(whole, entry + 8, 1, 2)), weights_entry + "is encrypted (x.npz, byte 0)");
+  EXPECT_EQ(refused(changed(whole, entry + 8, 1, 2)), weights_entry
+                + "is encrypted (x.npz, byte 0): expected no encryption, got a password; write the archive without it");
   EXPECT_EQ(
       refused(changed(whole, entry + 10, 12, 2)),
       weights_entry
           + "has an unknown compression (x.npz, byte 0): expected stored (0) or deflate (8), got method 12");
   EXPECT_EQ(refused(changed(whole, entry + 42, 0x7fffffff, 4)),
-            weights_entry + "has no local header (x.npz, byte 2147483647)");
+            weights_entry + "has no local header (x.npz, byte 2147483647): expected a header, got other bytes; copy or "
+                            "write the file again");
   EXPECT_EQ(refused(changed(whole, entry + 46 + 9, 'x', 1)),
             "cannot read the .npz file: the entry \"a/weightsxnpy\" is not an array (x.npz, byte 0): "
             "expected a name that "
@@ -218,7 +222,8 @@ TEST(npz, refuses_duplicate_names) {
   bytes const whole = io::read_file(folder / "x.npz");
   EXPECT_EQ(refused(changed(whole, find(whole, central, 1) + 46, 'a', 1)),
             "cannot read the .npz file: the entry \"a.npy\" exists twice (x.npz, byte "
-                + std::to_string(find(whole, local, 1)) + ')');
+                + std::to_string(find(whole, local, 1))
+                + "): expected different names, got equal names; write the archive again");
   from.tensors[1].name = "a";
   EXPECT_EQ(refusal_of<data_error>([&] { save_npz(folder / "y.npz", from.tensors); }),
             "cannot write the .npz file (" + (folder / "y.npz")

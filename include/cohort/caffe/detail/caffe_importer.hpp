@@ -3,6 +3,7 @@
 #include <cohort/caffe/detail/caffe_network.hpp>
 #include <cohort/caffe/detail/caffe_weights.hpp>
 #include <cohort/detail/text.hpp>
+#include <cohort/detail/unique_names.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
@@ -23,8 +24,10 @@ inline constexpr std::int64_t max_caffe_extent = std::int64_t{1} << 24,
                               max_caffe_window = (std::int64_t{1} << 15) - 1,
                               max_caffe_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_caffe_layers = 10'000, max_caffe_blobs = 1'024;
+/// Largest number of layers in Cohort's network, because a layer of the file may need many.
+inline constexpr int max_caffe_nodes = 20'000;
 /// Largest number of parameters that are computed at import: constants, and values of some fillers.
-inline constexpr std::size_t max_caffe_computed = std::size_t{1} << 28;
+inline constexpr std::size_t max_caffe_computed = std::size_t{1} << 26;
 
 /// A blob: the output of a layer, in row-major order of its extents without the batch.
 ///
@@ -133,6 +136,8 @@ class caffe_importer {
   int image(caffe_value const& value);
   int over_channels(caffe_value const& value, int axis);
   extents row_form(caffe_value const& value, int axis) const;
+  /// Refuses a number that no f32 represents, such as NaN.
+  void expect_f32(double number, std::string_view name) const;
   int shifted(int id, double shift);
   int affine(int id, double factor, double shift);
   int sliced(caffe_value const& value, int axis, std::int64_t first, std::int64_t last);
@@ -221,7 +226,7 @@ class caffe_importer {
   std::vector<scored> scores_{};
   std::vector<std::string> continuations_{};
   std::map<int, std::string> names_{};
-  std::set<std::string, std::less<>> used_names_{};
+  unique_names used_names_{'_'};
   std::vector<caffe_data_layer> data_{};
   builder net_{};
   caffe_layer const* layer_ = nullptr;

@@ -11,6 +11,9 @@ namespace cohort::detail {
 
 class protobuf_reader;
 
+/// Limit of Caffe: kMaxBlobAxes.
+inline constexpr std::size_t max_caffe_axes = 32;
+
 /// BlobProto. `is_legacy`: the shape is given by num, channels, height and width.
 struct caffe_blob {
   std::vector<std::int64_t> dims{};

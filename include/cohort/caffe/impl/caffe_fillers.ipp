@@ -20,7 +20,7 @@ caffe_importer::filling caffe_importer::filled(prototxt_message const& filler, e
     refuse("a parameter is too large, or empty", {"1 to ", max_caffe_elements, " elements"}, dims_text(dims));
   if (type == "constant") {
     double const value = filler.number("value", 0);
-    if (!std::isfinite(value)) filler.refuse("value", "the value is not finite", "a finite number", {value});
+    expect_f32(value, "value");
     return {.rule = init::constant{value}};
   }
   auto const checked = [&](initialiser rule) {
@@ -40,6 +40,7 @@ caffe_importer::filling caffe_importer::filled(prototxt_message const& filler, e
                   quote_for_error(norm));
   double const least = filler.number("min", 0), most = filler.number("max", 1),
                mean = filler.number("mean", 0), deviation = filler.number("std", 1);
+  expect_f32(least, "min"), expect_f32(most, "max"), expect_f32(mean, "mean"), expect_f32(deviation, "std");
   std::int64_t const sparse = filler.integer("sparse", -1);
   if (sparse >= 0 && type != "gaussian")
     filler.refuse("sparse", "only the filler gaussian is sparse", "type gaussian", quote_for_error(type));

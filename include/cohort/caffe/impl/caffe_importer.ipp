@@ -302,6 +302,9 @@ caffe_importer::extents caffe_importer::data_extents(caffe_layer const& layer, s
   if (extents given = given_extents(name); !given.empty()) return given;
   auto const of_shape = [&](prototxt_message const& shape) {
     extents dims = shape.integers("dim");
+    if (dims.size() > max_caffe_axes)
+      refuse({"the top ", quote_for_error(name), " has too many axes"}, {"at most ", max_caffe_axes},
+             {dims.size()});
     std::size_t const batch = time_major_.contains(name) && dims.size() > 1 ? 1 : 0;
     if (dims.empty())
       refuse({"the top ", quote_for_error(name), " has no extents"}, "dim for each axis", "none");
@@ -328,7 +331,8 @@ caffe_importer::extents caffe_importer::data_extents(caffe_layer const& layer, s
     return {-1, param.integer("channels", 0), crop > 0 ? crop : height, crop > 0 ? crop : width};
   }
   if (layer.type == "CoSData") {
-    auto const tops = message.message("cos_data_param").messages("top");
+    prototxt_message const param = message.message("cos_data_param");
+    auto const tops = param.messages("top");
     if (top >= tops.size())
       refuse({"cos_data_param has no top ", top}, {layer.tops.size(), " messages top"}, {tops.size()});
     prototxt_message const& each = *tops[top];
@@ -436,17 +440,12 @@ void caffe_importer::name_nodes(int first) {
     if (std::ranges::find(nodes, computed) != nodes.end()) main = computed;
   }
   if (main < 0 && !nodes.empty()) main = nodes.back();
-  auto const give = [&](int id, std::string const& base) {
-    std::string name = base;
-    for (int n = 2; !used_names_.insert(name).second; ++n) name = base + '_' + std::to_string(n);
-    names_[id] = std::move(name);
-  };
   std::string const base = !layer_->name.empty()   ? layer_->name
                            : !layer_->tops.empty() ? layer_->tops[0]
                                                    : layer_->type;
-  if (main >= 0) give(main, base);
+  if (main >= 0) names_[main] = used_names_.add(base);
   for (int const id : nodes)
-    if (id != main) give(id, base + '/' + std::string(net_.view().kind(id).name));
+    if (id != main) names_[id] = used_names_.add(base + '/' + std::string(net_.view().kind(id).name));
 }
 
 void caffe_importer::refuse(clause problem, clause expected, clause got) const {

@@ -4,12 +4,16 @@
 #include <cohort/caffe/detail/caffe_importer.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
+#include <cohort/tensor/finite.hpp>
 
 namespace cohort::detail {
 
 // ---- nodes ----
 int caffe_importer::append(std::string_view kind_name, std::vector<int> const& inputs, fields const& with,
                            layer_settings const& settings, int owner) {
+  if (net_.view().size() >= max_caffe_nodes)
+    refuse("the network needs too many layers of Cohort", {"at most ", max_caffe_nodes},
+           "more; import a smaller network");
   auto const found = std::ranges::find(built_in_kinds(), kind_name, &kind::name);
   std::int64_t elements = 0;
   for (int const id : inputs) elements += shape_of(id).elements();
@@ -21,6 +25,7 @@ int caffe_importer::append(std::string_view kind_name, std::vector<int> const& i
     auto const info = std::ranges::find((*found)->fields, name, &field_info::name);
     bool const is_window = info->type == field_type::extent || info->type == field_type::padding;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
+      expect_f32(numbers[i], name);
       double const most = static_cast<double>(is_window ? max_caffe_window : max_caffe_extent);
       if (info->type != field_type::real && !(std::abs(numbers[i]) <= most))
         refuse({"field ", name, " of the layer ", kind_name, " is out of range"}, {"at most ", most},
@@ -87,9 +92,7 @@ int caffe_importer::node(caffe_value const& value) {
     extents own = inner({.dims = dims});
     if (own.size() > 3) own = {elements_of(dims)};
     found->second = net_.input(checked_shape(own), {}, source_line{}).id();
-    std::string name = value.source;
-    for (int n = 2; !used_names_.insert(name).second; ++n) name = value.source + '_' + std::to_string(n);
-    names_[found->second] = name;
+    names_[found->second] = used_names_.add(value.source);
   }
   return found->second;
 }
@@ -167,9 +170,15 @@ int caffe_importer::sliced(caffe_value const& value, int axis, std::int64_t firs
       {{"first", {static_cast<double>(first * after)}}, {"last", {static_cast<double>(last * after)}}});
 }
 
+void caffe_importer::expect_f32(double number, std::string_view name) const {
+  if (!is_finite(number) || !fits_f32(number))
+    refuse({"the number for ", name, " is not a finite number of 32 bits"}, "-3.4e38 to 3.4e38", {number});
+}
+
 /// Adds a number, by a convolution with constant parameters: x + shift.
 int caffe_importer::shifted(int id, double shift) {
   if (shift == 0) return id;
+  expect_f32(shift, "shift");
   shape const whole = shape_of(id);
   int const result =
       append("conv2d", {as(id, {1, 1, whole.elements()})}, {{"filters", {1}}, {"kernel", {1, 1}}});
@@ -248,6 +257,8 @@ void caffe_importer::reshape() {
     result.push_back(extent);
   }
   result.insert(result.end(), value.dims.begin() + end, value.dims.end());
+  if (result.size() > max_caffe_axes)
+    refuse("a blob has too many axes", {"at most ", max_caffe_axes}, {result.size()});
   has_batch = has_batch || (batch >= static_cast<std::size_t>(end) && batch < value.dims.size());
   std::int64_t const elements = elements_of(value.dims);
   if (free < given.size()) {

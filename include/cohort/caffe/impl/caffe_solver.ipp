@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cohort/caffe/caffe_solver.hpp>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/batch_norm.hpp>
@@ -71,6 +72,28 @@ std::int64_t integer_in(prototxt_message const& from, std::string_view name, std
   return value;
 }
 
+/// Refuses a real number that no setting of Cohort accepts, by the field of the solver.
+void expect_reals(prototxt_message const& from) {
+  struct range {
+    std::string_view name;
+    double least, below;
+  };
+  constexpr double most = 3e38;
+  double const least_gamma = from.text("lr_policy") == "sigmoid" ? -most : 0;
+  for (auto const& [name, least, below] : {range{"base_lr", 0, most},
+                                           {"gamma", least_gamma, most},
+                                           {"power", 0, most},
+                                           {"momentum", 0, 1},
+                                           {"momentum2", 0, 1},
+                                           {"rms_decay", 0, 1},
+                                           {"delta", 0, most},
+                                           {"weight_decay", 0, most},
+                                           {"clip_gradients", -most, most}})
+    if (double const value = from.number(name, 0); !(value >= least && value < below))
+      from.refuse(name, {"a field of the solver is out of range"}, {least, " or more, and below ", below},
+                  {value});
+}
+
 /// Returns the index of the solver's type in caffe_solver_types.
 std::size_t type_of(prototxt_message const& from) {
   if (from.has("type") && from.has("solver_type"))
@@ -85,7 +108,7 @@ std::size_t type_of(prototxt_message const& from) {
   std::string const got = is_new ? name : from.text("solver_type");
   from.refuse(is_new ? "type" : "solver_type", {"unknown type of a solver"},
               {"one of ", is_new ? names_and_nearest(got, caffe_solver_types) : names_and_nearest(got, old)},
-              {"'", got, "'"});
+              quote_for_error(got));
 }
 
 /// Returns the learning rate over time for a layer with this factor. Steps count from 0.
@@ -126,7 +149,7 @@ rate_schedule rate_of(prototxt_message const& from, double factor) {
                                                      "poly",  "multistep", "sigmoid"};
   from.refuse("lr_policy", {"unknown policy of the learning rate"},
               {"one of ", names_and_nearest(policy, policies)},
-              {policy.empty() ? "none" : "'" + policy + "'"});
+              {policy.empty() ? std::string("none") : quote_for_error(policy)});
 }
 
 /// Returns the update rule for a factor of the learning rate.
@@ -173,7 +196,7 @@ caffe_state state_of(prototxt_message const& from, std::string_view name, caffe_
   bool const trains = phase == caffe_state::phases::train;
   std::string const expected = trains ? "TRAIN" : "TEST", given = state.text("phase", expected);
   if (given != expected && given != (trains ? "0" : "1"))
-    state.refuse("phase", {"a state has another phase than its network"}, {expected}, {"'", given, "'"});
+    state.refuse("phase", {"a state has another phase than its network"}, {expected}, quote_for_error(given));
   result.level = static_cast<int>(integer_in(state, "level", 0, std::numeric_limits<int>::min()));
   result.stages = state.texts("stage");
   return result;
@@ -222,7 +245,8 @@ std::vector<std::string> notices_of(prototxt_message const& from) {
 optimizer_settings caffe_solver::optimizer() const {
   std::string const kind = message.text("regularization_type", "L2");
   if (kind != "L1" && kind != "L2")
-    message.refuse("regularization_type", {"unknown regularization"}, {"L1 or L2"}, {"'", kind, "'"});
+    message.refuse("regularization_type", {"unknown regularization"}, {"L1 or L2"},
+                   detail::quote_for_error(kind));
   double const decay = message.number("weight_decay", 0), limit = message.number("clip_gradients", -1);
   optimizer_settings result{.rule = detail::rule_of(message, 1)};
   (kind == "L1" ? result.l1 : result.l2) = decay;
@@ -267,6 +291,7 @@ caffe_solver caffe_solver::from(prototxt_message message) {
     message.refuse("snapshot_diff", {"snapshots with gradients are not written"}, {"false"}, {"true"});
   if (!message.has("base_lr"))
     message.refuse("", {"the solver has no learning rate"}, {"the field base_lr"}, {"none"});
+  detail::expect_reals(message);
   constexpr std::int64_t most_steps = std::int64_t{1} << 53;
   caffe_solver result{.max_iter = integer_in(message, "max_iter", 0, 0, most_steps),
                       .iter_size = static_cast<int>(integer_in(message, "iter_size", 1, 1)),
@@ -281,7 +306,7 @@ caffe_solver caffe_solver::from(prototxt_message message) {
     result.seed = static_cast<std::uint64_t>(seed);
   std::string const mode = message.text("solver_mode", "GPU");
   if (mode != "GPU" && mode != "1" && mode != "CPU" && mode != "0")
-    message.refuse("solver_mode", {"unknown mode"}, {"CPU or GPU"}, {"'", mode, "'"});
+    message.refuse("solver_mode", {"unknown mode"}, {"CPU or GPU"}, detail::quote_for_error(mode));
   result.uses_gpu = mode == "GPU" || mode == "1";
   std::filesystem::path prefix = result.snapshot_prefix, stem = message.origin();
   stem.replace_extension();

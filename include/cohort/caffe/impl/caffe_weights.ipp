@@ -7,9 +7,6 @@
 
 namespace cohort::detail {
 
-/// Limit of Caffe: kMaxBlobAxes.
-constexpr std::size_t most_axes = 32;
-
 // BlobProto: shape 7, data 5, double_data 8; num, channels, height and width 1 to 4.
 caffe_blob read_blob(protobuf_reader& reader) {
   caffe_blob result;
@@ -28,8 +25,9 @@ caffe_blob read_blob(protobuf_reader& reader) {
       protobuf_reader shape(reader, "shape");
       while (shape.next())
         if (shape.field() == 1) shape.append_to(result.dims);
-      if (result.dims.size() > most_axes)
-        shape.refuse("at most " + std::to_string(most_axes) + " axes", std::to_string(result.dims.size()));
+      if (result.dims.size() > max_caffe_axes)
+        shape.refuse("at most " + std::to_string(max_caffe_axes) + " axes",
+                     std::to_string(result.dims.size()));
     } else if (field == 8) {
       reader.append_to(doubles);
     }
@@ -48,6 +46,7 @@ caffe_blob read_blob(protobuf_reader& reader) {
     elements = extent == 0 ? 0 : elements > (std::int64_t{1} << 40) / extent ? -1 : elements * extent;
     if (elements <= 0) break;
   }
+  if (elements < 0) reader.refuse("a shape of at most 2^40 values", "a larger shape");
   if (elements != static_cast<std::int64_t>(result.values.size()))
     reader.refuse(std::to_string(elements) + " values by the shape",
                   std::to_string(result.values.size()) + " values");

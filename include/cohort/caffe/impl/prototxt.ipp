@@ -60,11 +60,16 @@ class prototxt_parser {
   [[noreturn]] void refuse(clause expected) const {
     std::size_t length = 0;
     while (length < 24 && place_ + length < text_.size() && text_[place_ + length] > ' ') ++length;
+    std::string got = "the end of the file";
+    if (length > 0 || (!ends() && peek() == '\n'))
+      got = quote_for_error(text_.substr(place_, length > 0 ? length : 1));
+    else if (!ends())
+      got = "the byte " + std::to_string(static_cast<unsigned char>(peek()))
+            + "; save the file as text, without a byte order mark";
     throw data_error({.what = "cannot read the text format of Protocol Buffers",
                       .where = {root_->origin(), ':', line_, ':', column_},
                       .expected = std::move(expected),
-                      .got = ends() ? std::string("the end of the file")
-                                    : quote_for_error(text_.substr(place_, length > 0 ? length : 1))});
+                      .got = std::move(got)});
   }
 
   /// Reads the fields of a message up to `end`; '\0': up to the end of the text.
@@ -225,12 +230,10 @@ std::optional<double> prototxt_number(std::string_view text) {
 }  // namespace detail
 
 prototxt_message::prototxt_message(std::string origin, int line, int column)
-    : origin_(std::make_shared<std::string const>(std::move(origin))), line_(line), column_(column) {}
+    : prototxt_message(std::make_shared<std::string const>(std::move(origin)), line, column) {}
 
 prototxt_message prototxt_message::nested(int line, int column) const {
-  prototxt_message result({}, line, column);
-  result.origin_ = origin_;
-  return result;
+  return prototxt_message(origin_, line, column);
 }
 
 std::size_t prototxt_message::count(std::string_view name) const {
@@ -333,7 +336,7 @@ std::vector<bool> prototxt_message::booleans(std::string_view name) const {
     if (each.name == name) all.push_back(boolean_of(each));
   return all;
 }
-std::vector<prototxt_message const*> prototxt_message::messages(std::string_view name) const {
+std::vector<prototxt_message const*> prototxt_message::messages(std::string_view name) const& {
   std::vector<prototxt_message const*> all;
   for (field const& each : fields_)
     if (each.name == name) all.push_back(&message_of(each));
@@ -364,10 +367,11 @@ void prototxt_message::refuse(std::string_view name, detail::clause problem, det
                               detail::clause got) const {
   for (field const& each : fields_)
     if (each.name == name) refuse(each, std::move(problem), std::move(expected), std::move(got));
-  throw data_error({.what = std::move(problem),
-                    .where = {where(), ", field ", name},
-                    .expected = std::move(expected),
-                    .got = std::move(got)});
+  throw data_error(
+      {.what = std::move(problem),
+       .where = name.empty() ? detail::clause(where()) : detail::clause({where(), ", field ", name}),
+       .expected = std::move(expected),
+       .got = std::move(got)});
 }
 
 void prototxt_message::refuse(field const& about, detail::clause problem, detail::clause expected,

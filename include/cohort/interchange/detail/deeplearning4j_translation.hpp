@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/unique_names.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/interchange/deeplearning4j_settings.hpp>
 #include <cohort/interchange/detail/deeplearning4j_fields.hpp>
@@ -79,7 +80,9 @@ class deeplearning4j_translation {
   void read_list(io::json_value configuration);
   void read_graph(io::json_value configuration);
   std::vector<std::string> order_of(io::json_value configuration) const;
-  std::vector<deeplearning4j_step> path_from(io::json_value configuration, std::string const& input) const;
+  using name_map = std::map<std::string_view, std::string_view>;
+  std::vector<deeplearning4j_step> path_from(io::json_value vertices, name_map const& first_readers,
+                                             std::string const& input) const;
   void read_general(io::json_value configuration);
   void read_layer_configuration(io::json_value configuration);
   int add_input(std::string const& name, std::vector<deeplearning4j_step> const& path);
@@ -172,7 +175,7 @@ class deeplearning4j_translation {
   builder net_{};
   std::string layer_{};  // name of the layer that is being translated
   std::set<std::string, std::less<>> names_{};
-  std::set<std::string, std::less<>> layer_names_{};
+  unique_names layer_names_{'#'};
   std::vector<deeplearning4j_array> arrays_{};
   std::vector<deeplearning4j_updater> updaters_{};
   std::vector<std::string> input_names_{};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/safetensors_format.hpp>
+#include <cohort/detail/unique_names.hpp>
 #include <cohort/graph/node.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/onnx_export_settings.hpp>
 #include <cohort/layer/detail/sliding_window.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,7 +56,7 @@ class onnx_exporter {
   bool has(std::string_view parameter) const { return find(parameter) != nullptr; }
 
   // Values of the graph.
-  std::string unique(std::string name);
+  std::string unique(std::string_view name) { return names_.add(name); }
   std::string value_info(std::string name, onnx_type type, shape const& dims);
   /// Adds a node. Returns the name of its output.
   std::string emit(char const* op, names inputs, attributes with = {});
@@ -149,7 +149,7 @@ class onnx_exporter {
   data_preparation const& preparation_;
   onnx_export_settings const& how_;
   onnx_model model_{};
-  std::set<std::string, std::less<>> names_{};
+  unique_names names_{'_'};
   std::vector<std::string> values_{};  // output of each node of the network
   std::vector<recurrent_values> recurrent_{};
   std::map<std::vector<std::int64_t>, std::string> integers_{};

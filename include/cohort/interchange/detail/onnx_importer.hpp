@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/text.hpp>
+#include <cohort/detail/unique_names.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_limits.hpp>

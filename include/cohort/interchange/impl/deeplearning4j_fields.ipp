@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/deeplearning4j_fields.hpp>
 #include <span>
@@ -229,10 +230,10 @@ inline constexpr std::int64_t largest_extent = 1 << 20;
 
 void refuse_deeplearning4j(std::string where, std::string problem, std::string expected, std::string got,
                            std::string_view remedy) {
-  throw data_error({.what = {"cannot import the Deeplearning4j model: ", problem},
-                    .where = std::move(where),
-                    .expected = std::move(expected),
-                    .got = std::move(got) + "; " + std::string(remedy)});
+  throw data_error({.what = {"cannot import the Deeplearning4j model: ", make_printable(problem)},
+                    .where = make_printable(where),
+                    .expected = make_printable(expected),
+                    .got = make_printable(got) + "; " + std::string(remedy)});
 }
 
 std::optional<deeplearning4j_object> deeplearning4j_object::read(std::optional<io::json_value> from,

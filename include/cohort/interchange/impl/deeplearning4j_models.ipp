@@ -9,7 +9,7 @@ namespace cohort::detail {
 
 namespace deeplearning4j_graphs {
 
-inline constexpr std::size_t most_layers = 20'000;
+inline constexpr std::size_t most_layers = 20'000, most_inputs = 256;
 inline constexpr int largest_image = 4096;
 
 /// The order in which a java.util.HashSet of Integers iterates: by the lowest bits of the numbers, in a table
@@ -39,30 +39,36 @@ inline deeplearning4j_object unwrapped(deeplearning4j_object of) {
   return of;
 }
 
-/// Extent along one axis of an image behind a step of a path; 0: the step does not fit.
-inline std::int64_t extent_after(deeplearning4j_object const& of, int axis, std::int64_t extent) {
+/// The map of an extent by a step of a path: (factor·extent + summand) / divisor. A result below 1 means that
+/// the step does not fit.
+struct extent_map {
+  std::int64_t factor = 1, summand = 0, divisor = 1;
+};
+
+/// Returns the map of an image's height (axis 0) or width by a layer.
+inline extent_map extent_map_of(deeplearning4j_object const& of, int axis) {
+  static constexpr extent_map misfit{.factor = 0};
   std::string const& name = of.class_name();
-  auto const along = [&](extent2 pair) { return axis == 0 ? pair.height : pair.width; };
-  if (name == "Upsampling2D") return extent * along(of.extents("size", 2));
+  auto const along = [&](extent2 pair) -> std::int64_t { return axis == 0 ? pair.height : pair.width; };
+  if (name == "Upsampling2D") return {.factor = along(of.extents("size", 2))};
   if (name == "ZeroPaddingLayer" || name == "Cropping2D") {
     bool const crops = name == "Cropping2D";
     std::vector<int> const sides = of.integers(crops ? "cropping" : "padding");
-    if (sides.size() != 4) return 0;
+    if (sides.size() != 4) return misfit;
     auto const first = static_cast<std::size_t>(2 * axis);
     std::int64_t const both = std::int64_t{sides[first]} + sides[first + 1];
-    return crops ? extent - both : extent + both;
+    return {.summand = crops ? -both : both};
   }
   bool const is_deconvolution = name == "Deconvolution2D";
-  if (!of.has("kernelSize")) return extent;
+  if (!of.has("kernelSize")) return {};
   std::int64_t const stride = along(of.extents("stride", name == "SubsamplingLayer" ? 2 : 1)),
                      dilation = along(of.extents("dilation", 1)), kernel = along(of.extents("kernelSize", 1)),
                      pad = along(of.extents("padding", 0));
-  if (stride < 1 || dilation < 1 || kernel < 1) return 0;
-  std::int64_t const reach = (kernel - 1) * dilation + 1;
+  if (stride < 1 || dilation < 1 || kernel < 1) return misfit;
+  std::int64_t const around = 2 * pad - ((kernel - 1) * dilation + 1);
   bool const is_same = of.text("convolutionMode", "Truncate") == "Same";
-  if (is_deconvolution) return is_same ? extent * stride : (extent - 1) * stride + reach - 2 * pad;
-  if (is_same) return (extent + stride - 1) / stride;
-  return extent + 2 * pad < reach ? 0 : (extent + 2 * pad - reach) / stride + 1;
+  if (is_deconvolution) return {.factor = stride, .summand = is_same ? 0 : -stride - around};
+  return {.summand = is_same ? stride - 1 : around + stride, .divisor = stride};
 }
 
 }  // namespace deeplearning4j_graphs
@@ -73,21 +79,21 @@ inline std::int64_t extent_after(deeplearning4j_object const& of, int axis, std:
 /// contains.
 int deeplearning4j_translation::image_extent(std::vector<deeplearning4j_step> const& path, int axis) const {
   using namespace deeplearning4j_graphs;
-  std::vector<object> windows;
+  std::vector<extent_map> maps;
   std::int64_t target = 0;
   for (deeplearning4j_step const& step : path) {
     if (step.preprocessor) {
       target = step.preprocessor->integer(axis == 0 ? "inputHeight" : "inputWidth", 0);
       break;
     }
-    if (step.layer) windows.push_back(unwrapped(*step.layer));
+    if (step.layer) maps.push_back(extent_map_of(unwrapped(*step.layer), axis));
   }
   int first = 0, last = 0;
   if (target > 0)
     for (int extent = 1; extent <= largest_image; ++extent) {
       std::int64_t reached = extent;
-      for (object const& of : windows) {
-        reached = extent_after(of, axis, reached);
+      for (extent_map const& map : maps) {
+        reached = (map.factor * reached + map.summand) / map.divisor;
         if (reached < 1 || reached > largest_image * std::int64_t{64}) break;
       }
       if (reached != target) continue;
@@ -162,7 +168,7 @@ int deeplearning4j_translation::add_input(std::string const& name,
                                           std::vector<deeplearning4j_step> const& path) {
   shape const extents = input_shape(name, path);
   names_.insert(name);
-  layer_names_.insert(name);
+  layer_names_.add(name);
   input_names_.push_back(name);
   int const id = net_.input(extents, name).id();
   if (net_.problem().found())
@@ -427,9 +433,7 @@ void deeplearning4j_translation::read_list(io::json_value configuration) {
   }
   int x = add_input("input", path);
   for (std::size_t i = 0; i < path.size(); ++i) {
-    layer_ = names[i];
-    for (int number = 2; !layer_names_.insert(layer_).second; ++number)
-      layer_ = names[i] + '#' + std::to_string(number);
+    layer_ = layer_names_.add(names[i]);
     read_layer_configuration(list.at(i));
     int const first = net_.view().size();
     if (path[i].preprocessor) x = preprocess(*path[i].preprocessor, x);
@@ -482,20 +486,16 @@ std::vector<std::string> deeplearning4j_translation::order_of(io::json_value con
 
 /// Returns the layers behind an input, up to the first vertex with parameters of other kinds, along the first
 /// reader of each vertex.
-std::vector<deeplearning4j_step> deeplearning4j_translation::path_from(io::json_value configuration,
+std::vector<deeplearning4j_step> deeplearning4j_translation::path_from(io::json_value vertices,
+                                                                       name_map const& first_readers,
                                                                        std::string const& input) const {
   std::vector<deeplearning4j_step> path;
   std::string name = input;
-  io::json_value const vertices = configuration.at("vertices"), all_inputs = configuration.at("vertexInputs");
   while (path.size() < 1024) {
-    std::optional<std::string> reader;
-    for (io::json_value const list : all_inputs.items()) {
-      for (io::json_value const from : list.items())
-        if (from.string() == name && !reader) reader = std::string(list.key());
-    }
-    auto const found = reader ? vertices.find(*reader) : std::nullopt;
+    auto const reader = first_readers.find(name);
+    auto const found = reader == first_readers.end() ? std::nullopt : vertices.find(reader->second);
     if (!found) break;
-    name = *reader;
+    name = reader->second;
     auto const of = object::read(*found, origin_ + ", vertex " + name);
     if (!of) break;
     deeplearning4j_step step;
@@ -511,14 +511,20 @@ std::vector<deeplearning4j_step> deeplearning4j_translation::path_from(io::json_
 }
 
 void deeplearning4j_translation::read_graph(io::json_value configuration) {
+  using deeplearning4j_graphs::most_inputs;
   using deeplearning4j_graphs::texts;
   std::map<std::string, int, std::less<>> ids;
+  io::json_value const vertices = configuration.at("vertices"), all_inputs = configuration.at("vertexInputs");
+  name_map first_readers;
+  for (io::json_value const list : all_inputs.items())
+    for (io::json_value const from : list.items()) first_readers.try_emplace(from.string(), list.key());
   std::vector<std::string> const inputs = texts(configuration.at("networkInputs"));
+  if (inputs.size() > most_inputs)
+    configuration.at("networkInputs").refuse("at most " + std::to_string(most_inputs) + " names");
   for (std::string const& name : inputs) {
     if (ids.contains(name)) configuration.at("networkInputs").refuse("different names", name);
-    ids[name] = add_input(name, path_from(configuration, name));
+    ids[name] = add_input(name, path_from(vertices, first_readers, name));
   }
-  io::json_value const vertices = configuration.at("vertices"), all_inputs = configuration.at("vertexInputs");
   for (std::string const& name : order_of(configuration)) {
     if (std::ranges::find(inputs, name) != inputs.end()) continue;
     auto const found = vertices.find(name);
@@ -534,7 +540,7 @@ void deeplearning4j_translation::read_graph(io::json_value configuration) {
         refuse("the vertex reads an unknown or later vertex", "an earlier vertex", input);
       from.push_back(known->second);
     }
-    layer_names_.insert(name);
+    layer_names_.add(name);
     int const first = net_.view().size();
     int const id = vertex(*of, name, from);
     if (id >= first) publish(id);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/deeplearning4j_archive.hpp>
@@ -61,6 +62,9 @@ inline maps read_maps(nd4j_reader& from, bool is_range, double lowest, double hi
     double const unit = std::max(is_range ? static_cast<double>(second[i]) - zero : second[i], smallest);
     double const factor = is_range ? highest - lowest : 1, offset = is_range ? lowest : 0;
     result.push_back({.scale = factor / unit, .offset = offset - factor * zero / unit});
+    if (!std::isfinite(unit) || !std::isfinite(result.back().scale) || !std::isfinite(result.back().offset))
+      from.refuse("the statistics of a normalizer are not finite", "finite numbers",
+                  std::to_string(first[i]) + " and " + std::to_string(second[i]));
   }
   return result;
 }
@@ -69,15 +73,17 @@ inline maps read_maps(nd4j_reader& from, bool is_range, double lowest, double hi
 inline normalisation read(std::span<std::byte const> bytes, std::string const& name, shape const& input) {
   nd4j_reader from(bytes, name);
   if (std::string const header = from.text(); header != "NORMALIZER")
-    from.refuse("the normalizer is damaged", "NORMALIZER", header);
+    from.refuse("the normalizer is damaged", "NORMALIZER", quote_for_error(header));
   if (std::int32_t const version = from.integer(); version != 1)
     from.refuse("the normalizer has another version", "1", std::to_string(version));
   std::string const type = from.text();
   normalisation result;
   if (type == "IMAGE_MIN_MAX") {
     double const lowest = from.real(), highest = from.real(), most = from.real();
-    if (!(most > 0))
-      from.refuse("the largest pixel of a normalizer is not positive", "255", std::to_string(most));
+    if (!(most > 0) || !std::isfinite((highest - lowest) / most) || !std::isfinite(lowest))
+      from.refuse("the range of a normalizer's pixels is empty or not finite",
+                  "finite numbers, such as 0, 1 and 255",
+                  std::to_string(lowest) + ", " + std::to_string(highest) + " and " + std::to_string(most));
     result.inputs.emplace_back(static_cast<std::size_t>(channels_of(input)),
                                channel_scaling{.scale = (highest - lowest) / most, .offset = lowest});
   } else if (type == "STANDARDIZE" || type == "MIN_MAX") {
@@ -87,7 +93,8 @@ inline normalisation read(std::span<std::byte const> bytes, std::string const& n
     if (has_labels) result.targets.push_back(read_maps(from, is_range, lowest, highest));
   } else {
     from.refuse("the normalizer is not imported",
-                "STANDARDIZE, MIN_MAX or IMAGE_MIN_MAX; or a model that is saved without normalizer", type);
+                "STANDARDIZE, MIN_MAX or IMAGE_MIN_MAX; or a model that is saved without normalizer",
+                quote_for_error(type));
   }
   from.expect_end();
   if (auto const width = static_cast<std::size_t>(channels_of(input)); result.inputs[0].size() != width)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/nd4j_reader.hpp>
 #include <cohort/tensor/f16.hpp>
@@ -59,12 +60,13 @@ nd4j_reader::header nd4j_reader::read_header() {
   bool const is_narrow = mode == "DIRECT" || mode == "HEAP" || mode == "JAVACPP";
   if (!is_narrow && mode != "LONG_SHAPE" && mode != "MIXED_DATA_TYPES")
     refuse("an array has an unknown allocation mode", "DIRECT, HEAP, JAVACPP, LONG_SHAPE or MIXED_DATA_TYPES",
-           mode);
+           quote_for_error(mode));
   std::uint64_t const length = is_narrow ? number(4) : number(8);
   std::string type = text();
   std::size_t const bytes = nd4j_format::bytes_of(type);
   if (bytes == 0)
-    refuse("an array has an element type that is not imported", "FLOAT, DOUBLE, HALF or BFLOAT16", type);
+    refuse("an array has an element type that is not imported", "FLOAT, DOUBLE, HALF or BFLOAT16",
+           quote_for_error(type));
   if (length > (bytes_.size() - position_) / bytes)
     refuse("an array is truncated", std::to_string(length) + " elements of " + type,
            std::to_string(bytes_.size() - position_) + " bytes");
@@ -74,7 +76,7 @@ nd4j_reader::header nd4j_reader::read_header() {
 std::vector<std::int64_t> nd4j_reader::read_shape_information() {
   header const found = read_header();
   if (found.type != "LONG" && found.type != "INT")
-    refuse("the shape of an array has another type", "LONG or INT", found.type);
+    refuse("the shape of an array has another type", "LONG or INT", quote_for_error(found.type));
   if (found.length < 4 || found.length > static_cast<std::size_t>(2 * nd4j_format::most_axes + 4))
     refuse("the shape of an array is damaged", "4 to 68 numbers", std::to_string(found.length));
   std::vector<std::int64_t> numbers(found.length);

@@ -134,7 +134,7 @@ onnx_model onnx_exporter::run() {
   recurrent_.resize(values_.size());
   bool const encodes = how_.encoder && preparation_.encoder;
   for (int id = 0; id < net_.size(); ++id)
-    if (!encodes || net_.kind(id).role != layer_role::input) names_.insert(net_.name(id));
+    if (!encodes || net_.kind(id).role != layer_role::input) names_.add(net_.name(id));
   if (encodes) add_encoded_input();
   for (id_ = 0; id_ < net_.size(); ++id_) {
     name_ = net_.name(id_);
@@ -274,14 +274,8 @@ std::string const& onnx_exporter::input(std::size_t which) const {
   return values_[static_cast<std::size_t>(net_.inputs(id_)[which])];
 }
 
-std::string onnx_exporter::unique(std::string name) {
-  std::string made = name;
-  for (int n = 2; !names_.insert(made).second; ++n) made = name + '_' + std::to_string(n);
-  return made;
-}
-
 std::string onnx_exporter::value_info(std::string name, onnx_type type, shape const& dims) {
-  onnx_value_info made{unique(std::move(name)), type, true, {{-1, how_.batch}}};
+  onnx_value_info made{unique(name), type, true, {{-1, how_.batch}}};
   for (std::int64_t const one : extents_of(dims)) made.dims.push_back({one, {}});
   model_.inputs.push_back(made);
   return made.name;

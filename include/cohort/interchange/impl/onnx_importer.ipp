@@ -166,7 +166,8 @@ void onnx_importer::name_layers(std::span<int const> outputs) {
   for (auto node = model_.nodes.rbegin(); node != model_.nodes.rend(); ++node) choose(node->name);
   for (auto const& [layer, node] : recorded_by_)
     for (std::string const& output : node->outputs) choose_of_layer(layer, output);
-  std::set<std::string> derived;
+  unique_names names('_');
+  for (auto const& [name, layer] : denoted) names.add(name);
   for (auto const& [layer, node] : recorded_by_) {
     if (auto const found = chosen.find(layer); found != chosen.end()) {
       net_.rename(layer, found->second);
@@ -174,10 +175,7 @@ void onnx_importer::name_layers(std::span<int const> outputs) {
     }
     std::string base = name_of(*node);  // empty: an identity layer of add_outputs
     base += (base.empty() ? "" : "/") + std::string(net_.view().kind(layer).name);
-    std::string name = base;
-    for (int n = 2; denoted.contains(name) || !derived.insert(name).second; ++n)
-      name = base + '_' + std::to_string(n);
-    net_.rename(layer, name);
+    net_.rename(layer, names.add(base));
   }
 }
 

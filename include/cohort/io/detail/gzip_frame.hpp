@@ -7,6 +7,10 @@
 
 namespace cohort::detail {
 
+/// Maximum ratio of uncompressed to compressed bytes in deflate: a match of 258 bytes needs at least 2 bits,
+/// one for its length and one for its distance.
+inline constexpr std::uint64_t largest_deflate_ratio = 1032;
+
 /// Returns a stream of raw deflate, as archives contain it, as a stream of gzip, so that the decompressor
 /// verifies the checksum and the size. `crc`, `bytes`: of the contents.
 ///

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_frame.hpp>
 #include <cohort/io/detail/zip_directory.hpp>
 #include <utility>
 
@@ -11,10 +12,6 @@ namespace zip_format {
 
 inline constexpr std::uint64_t end_bytes = 22, wide_end_bytes = 56, wide_place_bytes = 20, entry_bytes = 46,
                                local_bytes = 30, longest_comment = 0xffff;
-
-/// Maximum ratio of uncompressed to compressed bytes in deflate: a match of 258 bytes needs at least 2 bits,
-/// one for its length and one for its distance.
-inline constexpr std::uint64_t largest_ratio = 1032;
 
 }  // namespace zip_format
 
@@ -87,7 +84,8 @@ std::uint64_t zip_directory::find_end() const {
   for (std::uint64_t back = end_bytes; back <= bytes && back <= end_bytes + longest_comment; ++back)
     if (number(bytes - back, 4) == end_mark && number(bytes - back + 20, 2) == back - end_bytes)
       return bytes - back;
-  refuse("it has no end record: it is truncated or not a zip archive", bytes);
+  refuse("it has no end record: it is truncated or not a zip archive", bytes, "an end record",
+         "none; copy or write the file again");
 }
 
 std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
@@ -118,8 +116,10 @@ std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
     }
     field += 4 + size;
   }
-  if ((made.flags & 1) != 0) refuse(made, "is encrypted");
-  if (!index_.try_emplace(made.name, entries_.size()).second) refuse(made, "exists twice");
+  if ((made.flags & 1) != 0)
+    refuse(made, "is encrypted", "no encryption", "a password; write the archive without it");
+  if (!index_.try_emplace(made.name, entries_.size()).second)
+    refuse(made, "exists twice", "different names", "equal names; write the archive again");
   entries_.push_back(std::move(made));
   return at + bytes;
 }
@@ -130,7 +130,7 @@ void zip_directory::find_data(std::uint64_t directory) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (zip_entry& one : entries_) {
     if (one.local > directory || directory - one.local < local_bytes || number(one.local, 4) != local_mark)
-      refuse(one, "has no local header");
+      refuse(one, "has no local header", "a header", "other bytes; copy or write the file again");
     one.data = one.local + local_bytes + number(one.local + 26, 2) + number(one.local + 28, 2);
     std::uint64_t const room = one.data > directory ? 0 : directory - one.data;
     if (one.packed > room || one.data > directory)
@@ -139,16 +139,18 @@ void zip_directory::find_data(std::uint64_t directory) {
     if (one.method == 0 && one.size != one.packed)
       refuse(one, "is stored with different compressed and uncompressed sizes", std::to_string(one.packed),
              std::to_string(one.size));
-    if (one.method == 8 && one.size > one.packed * largest_ratio)
+    if (one.method == 8 && one.size > one.packed * largest_deflate_ratio)
       refuse(one, "has a size that deflate cannot produce",
-             "at most " + std::to_string(one.packed * largest_ratio) + " bytes from "
+             "at most " + std::to_string(one.packed * largest_deflate_ratio) + " bytes from "
                  + std::to_string(one.packed),
              std::to_string(one.size));
     ranges.emplace_back(one.local, one.data + one.packed);
   }
   std::ranges::sort(ranges);
   for (std::size_t i = 1; i < ranges.size(); ++i)
-    if (ranges[i].first < ranges[i - 1].second) refuse("two entries overlap", ranges[i].first);
+    if (ranges[i].first < ranges[i - 1].second)
+      refuse("two entries overlap", ranges[i].first, "separate entries",
+             "common bytes; write the archive again");
 }
 
 zip_entry const* zip_directory::find(std::string_view name) const {

@@ -69,6 +69,13 @@ std::vector<std::byte> unpack(packed_block const& block, std::vector<std::byte> 
   }
   std::uint64_t bytes = stored.size();
   if (block.packing != packed_block::compression::none) {
+    // No memory for a content that no stream of this size has. LibLZF compresses less than deflate.
+    if (block.bytes / largest_deflate_ratio > stored.size())
+      throw data_error(
+          {.what = "a block is damaged: it cannot have the size that the index says",
+           .where = where(),
+           .expected = {"at most ", largest_deflate_ratio, " bytes from each of ", stored.size()},
+           .got = {block.bytes, " bytes; write the file again"}});
     if (block.packing == packed_block::compression::deflate)
       stored = with_gzip_frame(stored, block.crc, block.bytes);
     std::vector<std::byte> inflated(static_cast<std::size_t>(std::min(block.bytes, most)));
