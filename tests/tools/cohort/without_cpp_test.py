@@ -98,7 +98,7 @@ class from_import_to_export(unittest.TestCase):
         network = {"file": str(GOLDEN / "caffe/convnet.prototxt"), "weights": str(GOLDEN / "caffe/convnet.caffemodel"),
                    "loss": "softmax_cross_entropy"}
         self.write({"import": network}, {"records": {"files": "r.tar", "test_files": "r.tar", "classes": 5, "content": content, "cache": "none"}})
-        self.train()
+        self.train("--set", "training.epochs=40")
         self.assertGreater(self.apply_model({"data": values})["accuracy"], 0.95)
 
     def test_of_a_deeplearning4j_network_on_a_table_continues_its_updater(self):
