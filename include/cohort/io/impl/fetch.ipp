@@ -178,11 +178,18 @@ class file_fetcher {
     do got = ::read(failure.ends[0], &error_number, sizeof error_number);
     while (got < 0 && errno == EINTR);
     if (got <= 0) return child;
-    ::waitpid(child, nullptr, 0);
+    wait_for_end(child);
     throw file_error({.what = "the command that fetches files cannot be started",
                       .where = name,
                       .expected = {"the program ", arguments[0]},
                       .got = std::generic_category().message(error_number)});
+  }
+
+  /// Waits for the end of a process, at most a second: a process blocked on a dead network file system does
+  /// not end.
+  static void wait_for_end(::pid_t child) {
+    for (int poll = 0; poll < 100 && ::waitpid(child, nullptr, WNOHANG) == 0; ++poll)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 
   /// Returns the last characters of a file.
@@ -244,9 +251,7 @@ class file_fetcher {
       });
     } catch (...) {
       ::kill(-child, SIGKILL);
-      // The wait is bounded, because a process blocked on a dead network file system does not end.
-      for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      wait_for_end(child);
       throw;
     }
     if (status == 0 && io::size_of_file(partial)) {
