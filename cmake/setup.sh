@@ -426,7 +426,7 @@ finds_mnist() {
 
 if [ $with_data = yes ] && ! finds_mnist; then
   if ! has_certificates && [ "$(id -u)" -eq 0 ]; then install_packages ca-certificates; fi
-  step "Getting MNIST into $cache/mnist" python3 "$here/get_mnist.py" "$cache/mnist" 2>/dev/null \
+  step "Getting MNIST into $cache/mnist" python3 "$here/get_data.py" mnist "$cache/mnist" 2>/dev/null \
     || echo "MNIST could not be downloaded: the examples use synthetic digits instead."
   did=something
 fi

@@ -67,6 +67,23 @@ def column(text, title):
     return cells
 
 
+# What coming_from.md calls not supported → code that refuses it.
+NOT_SUPPORTED = {
+    "recurrent attention": '{"RecurrentAttentionLayer", no_attention}',
+    "autoencoders pretrained layer by layer": '{"AutoEncoder", no_pretraining}',
+    "variational autoencoders": '{"VariationalAutoencoder", no_pretraining}',
+    "3D convolutions": '{"Convolution3D", no_volumes}',
+    "locally connected": '{"LocallyConnected2D", no_local}',
+    "capsule layers": '{"CapsuleLayer", no_capsules}',
+    "SameDiff": '{"SameDiffLayer", is_code}',
+    "LevelDB data": '"LevelDB cannot be read"',
+    "a `cont` input of recurrent layers that restarts the state within a sequence": "check_continuation(",
+    "stochastic pooling": '"no layer pools at random"',
+    "MVN": '{"MVN", "it adds eps',
+    "Python layers": '{"Python", "it runs a program in Python',
+}
+
+
 class docs_pages(unittest.TestCase):
     def test_show_types_with_their_fields_and_defaults(self):
         headers = {}
@@ -107,6 +124,25 @@ class docs_pages(unittest.TestCase):
                     continue
                 for word in re.findall(r"[A-Za-z_]\w*", re.sub(r'"[^"]*"|\b[\d.]+(e-?\d+)?', "", span)):
                     self.assertTrue(word in known or word in theirs, f"{word} in: {cell}")
+
+    def test_migration_pages_call_only_refused_features_not_supported(self):
+        paragraphs = re.findall(r"^Not supported: (.*?)\.$", COMING_FROM["coming_from.md"], re.MULTILINE | re.DOTALL)
+        listed = [item for text in paragraphs for item in re.split(r"[;,] | and ", on_one_line(text))]
+        self.assertEqual(sorted(listed), sorted(NOT_SUPPORTED))
+        refusing = "".join(sources("include/cohort/caffe/**/*.?pp", "include/cohort/interchange/impl/deeplearning4j*.ipp", "tools/cohort/caffe*.cpp").values())
+        for name, code in NOT_SUPPORTED.items():
+            self.assertIn(code, on_one_line(refusing), name)
+
+    def test_migration_tables_deny_only_options_that_do_not_exist(self):
+        code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp").values())
+        known = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
+        denied = []
+        for line in prose(COMING_FROM["coming_from.md"]).splitlines():
+            row = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] if line.startswith("|") else []
+            if len(row) > 1 and re.match(r"none\b|no counterpart", row[1]):
+                denied += [re.sub(r"(?<=[a-z])([A-Z])", r"_\1", re.match(r"-?(\w+)", span)[1]).lower() for span in code_spans(row[0])]
+        self.assertGreater(len(denied), 20)
+        self.assertEqual([name for name in denied if name in known], [])
 
     def test_name_only_existing_flags(self):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))

@@ -146,7 +146,8 @@ TEST(caffe_solver, reads_states_tests_and_snapshots) {
       "lr_policy: \"fixed\" test_iter: 10 test_interval: 50 test_initialization: false snapshot: 20 "
       "train_state { stage: \"a\" stage: \"b\" } test_state { level: 2 } random_seed: 7 solver_mode: CPU "
       "snapshot_format: HDF5 snapshot_after_train: false");
-  EXPECT_EQ(made.test_iter, 10);
+  ASSERT_EQ(made.tests.size(), 1U);
+  EXPECT_EQ(made.tests[0].iterations, 10);
   EXPECT_EQ(made.test_interval, 50);
   EXPECT_FALSE(made.test_initialization);
   EXPECT_FALSE(made.snapshot_after_train);
@@ -154,11 +155,25 @@ TEST(caffe_solver, reads_states_tests_and_snapshots) {
   EXPECT_EQ(made.snapshot, 20);
   EXPECT_EQ(made.seed, 7U);
   EXPECT_EQ(made.train_state.stages, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(made.test_state.level, 2);
+  EXPECT_EQ(made.tests[0].state.level, 2);
   EXPECT_EQ(made.snapshot_prefix, "solver");
   ASSERT_EQ(made.notices.size(), 1U);
   EXPECT_NE(made.notices[0].find("snapshot_format"), std::string::npos);
-  EXPECT_EQ(solver_of("lr_policy: \"fixed\" test_iter: 0 test_interval: 0").test_iter, 0);
+  for (char const* const untested : {"test_iter: 0 test_interval: 5", "test_iter: 3 test_interval: 0"})
+    EXPECT_EQ(solver_of("lr_policy: \"fixed\" " + std::string(untested)).tests.at(0).iterations, 0);
+}
+
+TEST(caffe_solver, reads_several_tests_in_the_order_of_caffe) {
+  caffe_solver const solver = solver_of(
+      "lr_policy: \"fixed\" test_interval: 5 test_iter: 3 test_iter: 4 test_net_param { name: \"own\" } "
+      "test_state { stage: \"a\" } test_state { stage: \"b\" level: 1 }");
+  ASSERT_EQ(solver.tests.size(), 2U);
+  EXPECT_EQ(solver.tests[0].net.text("name"), "own");
+  EXPECT_EQ(solver.tests[1].net.fields().size(), solver.train_net.fields().size());
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(solver.tests[k].iterations, 3 + static_cast<int>(k));
+  EXPECT_EQ(solver.tests[0].state.stages, std::vector<std::string>{"a"});
+  EXPECT_EQ(solver.tests[1].state.stages, std::vector<std::string>{"b"});
+  EXPECT_EQ(solver.tests[1].state.level, 1);
 }
 
 TEST(caffe_solver, refuses_fields_by_their_name) {
@@ -171,7 +186,11 @@ TEST(caffe_solver, refuses_fields_by_their_name) {
         {"lr_policy: \"multistep\" gamma: 0.1 stepvalue: [1, 2, 3, 4, 5, 6, 7, 8]", "stepvalue"},
         {"lr_policy: \"fixed\" snapshot_diff: true", "snapshot_diff"},
         {"lr_policy: \"fixed\" iter_size: 0", "iter_size"},
-        {"lr_policy: \"fixed\" test_iter: 1 test_iter: 2", "test_iter"},
+        {"lr_policy: \"fixed\" test_interval: 1 test_iter: 1 test_iter: 0", "test_iter"},
+        {"lr_policy: \"fixed\" test_interval: 1 test_iter: 1 test_net_param {} test_net_param {}",
+         "test_iter"},
+        {"lr_policy: \"fixed\" test_interval: 1 test_iter: 1 test_state {} test_state {}", "test_state"},
+        {"lr_policy: \"fixed\" train_state {} train_state {}", "train_state"},
         {"lr_policy: \"fixed\" solver_mode: TPU", "solver_mode"},
         {"lr_policy: \"fixed\" net: \"a.prototxt\"", "net"}})
     EXPECT_NE(refusal(text).find(name), std::string::npos) << text << ": " << refusal(text);
@@ -204,7 +223,7 @@ TEST(caffe_solver, finds_the_network_beside_the_solver) {
       "net: \"elsewhere/net.prototxt\" base_lr: 1 lr_policy: \"fixed\" test_iter: 1 test_interval: 1");
   caffe_solver const made = caffe_solver::read((folder / "solver.prototxt").string());
   EXPECT_EQ(made.train_net.text("name"), "found");
-  EXPECT_EQ(made.test_net.text("name"), "found");
+  EXPECT_EQ(made.tests.at(0).net.text("name"), "found");
   EXPECT_EQ(made.snapshot_prefix, (folder / "solver").string());
   io::write_file((folder / "solver.prototxt").string(),
                  "net: \"missing.prototxt\" base_lr: 1 lr_policy: \"fixed\"");

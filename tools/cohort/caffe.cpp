@@ -2,6 +2,8 @@
 // The command line of CaffeOnSpark: cohort caffe --help
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/documents.hpp>
@@ -13,7 +15,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -140,19 +146,26 @@ std::filesystem::path output_of(document_call const& call) {
   return result;
 }
 
+/// Evaluates each test. test.json contains the numbers of the first one, and an object for each further one.
 int test_rank(caffe_run const& caffe, document_call const& call, run_document const& run,
               cohort::communicator& world, data_sets const& data) {
   print_data(run, data, world, cohort::documents::stdout_sink(), cohort::stderr_sink());
   cohort::training model = caffe.load_model(run, world);
-  cohort::documents::test_report const results =
-      cohort::documents::evaluate(model, data.train, run.evaluation);
-  if (world.rank() != 0) return 0;
-  std::printf("\n%s\n", results.text.c_str());
   cohort::io::json_writer out(2);
   out.begin_object();
-  for (auto const& [name, value] : results.numbers) out.field(name, value);
-  out.field("examples", data.train.size());
-  cohort::io::write_file((output_of(call) / "test.json").string(), out.end_object().text());
+  for (std::size_t k = 0; k < caffe.tests(); ++k) {
+    cohort::dataset const examples = k == 0 ? data.train : caffe.test_set(k, false, false);
+    cohort::documents::test_report const results =
+        cohort::documents::evaluate(model, examples, caffe.evaluation(run, k));
+    if (world.rank() == 0 && k > 0) std::printf("\n%s:", cohort_program::name_of_test(k).c_str());
+    if (world.rank() == 0) std::printf("\n%s\n", results.text.c_str());
+    if (k > 0) out.key(cohort_program::name_of_test(k)).begin_object();
+    for (auto const& [name, value] : results.numbers) out.field(name, value);
+    out.field("examples", examples.size());
+    if (k > 0) out.end_object();
+  }
+  if (world.rank() == 0)
+    cohort::io::write_file((output_of(call) / "test.json").string(), out.end_object().text());
   return 0;
 }
 
@@ -164,23 +177,42 @@ std::string file_of(std::string top) {
   return top + ".csv";
 }
 
-/// Writes a CSV file in the folder of -output: a number for each example, with its key. `text_of`: returns
-/// the number of an example with a key. All ranks call it, and the first one writes the file.
-void write_column(
-    document_call const& call, cohort::dataset const& data, std::string const& name, bool writes,
-    std::function<std::string(cohort::example_view const&, std::string const&)> const& text_of) {
+std::string text_of(double number) {
+  if (std::isnan(number)) return "nan";
+  std::array<char, 32> text;
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.9g", number))};
+}
+
+/// Returns a number of an example with a key.
+using example_number = std::function<double(cohort::example_view const&, std::string const&)>;
+
+/// Writes a CSV file in the folder of -output: a number for each example, with its key.
+///
+/// Order     collective: each rank computes the numbers of its part of the examples. The first rank writes
+///           the file.
+void write_column(document_call const& call, cohort::dataset const& data, std::string const& name,
+                  cohort::communicator& world, example_number const& number_of) {
   cohort::example_view example;
   example.allocate(data.describe());
+  auto const read = [&](std::int64_t i) {
+    data.get(i, example);
+    return data.describe().keyed ? std::string(example.key) : std::to_string(i);
+  };
+  std::vector<double> numbers(static_cast<std::size_t>(data.size()));
+  for (std::int64_t i = world.rank(); i < data.size(); i += world.size()) {
+    std::string const key = read(i);
+    numbers[static_cast<std::size_t>(i)] = number_of(example, key);
+  }
+  world.allreduce(std::span(numbers));
+  if (world.rank() != 0) return;
   std::string text = "key,";
   cohort::detail::append_csv_field(text, name);
   text += '\n';
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    data.get(i, example);
-    std::string const key = data.describe().keyed ? std::string(example.key) : std::to_string(i);
-    cohort::detail::append_csv_field(text, key);
-    text += ',' + text_of(example, key) + '\n';
+    cohort::detail::append_csv_field(text, read(i));
+    text += ',' + text_of(numbers[static_cast<std::size_t>(i)]) + '\n';
   }
-  if (writes) cohort::io::write_file((output_of(call) / file_of(name)).string(), text);
+  cohort::io::write_file((output_of(call) / file_of(name)).string(), text);
 }
 
 /// Returns the part of the examples that a top of the data layer is. `flag`: for the error.
@@ -200,11 +232,6 @@ double number_in(cohort::dataset const& data, cohort::example_view const& exampl
                   : static_cast<double>(*reinterpret_cast<float const*>(example.at(part)));
 }
 
-std::string text_of(double number) {
-  std::array<char, 32> text;
-  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.9g", number))};
-}
-
 /// Returns a batch of one example.
 cohort::batch_view batch_of(cohort::data_description const& what, cohort::example_view const& example) {
   cohort::batch_view batch;
@@ -217,18 +244,18 @@ cohort::batch_view batch_of(cohort::data_description const& what, cohort::exampl
   return batch;
 }
 
-/// Writes an Accuracy layer's value for each example. As in AccuracyLayer of Caffe, a class with an equal
+/// Returns an Accuracy layer's value for an example. As in AccuracyLayer of Caffe, a class with an equal
 /// score ranks before the label.
-void write_accuracy(document_call const& call, cohort::dataset const& data, cohort::training& model,
-                    cohort::caffe_accuracy const& layer) {
+example_number accuracy_of(cohort::dataset const& data, cohort::training const& model,
+                           cohort::caffe_accuracy const& layer) {
   std::size_t const part = target_of(data, layer.labels, "-features");
   if (data.describe().part(part).stored != cohort::element_type::i32
       || data.describe().part(part).example.elements() > 1)
     throw usage_error("-features: expected an Accuracy layer with one label for each example, got '"
                       + layer.name + "'");
-  auto const value_of = [&](cohort::example_view const& example, std::string const& key) {
+  return [=, &data, &model](cohort::example_view const& example, std::string const& key) {
     auto const label = static_cast<std::int64_t>(number_in(data, example, part));
-    if (layer.ignored && label == *layer.ignored) return std::string("nan");
+    if (layer.ignored && label == *layer.ignored) return std::numeric_limits<double>::quiet_NaN();
     cohort::predictions const scores =
         model.outputs_of({layer.scores}, batch_of(data.describe(), example))[0];
     auto const classes = static_cast<std::int64_t>(scores.values.size());
@@ -240,52 +267,65 @@ void write_accuracy(document_call const& call, cohort::dataset const& data, coho
            .got = {label}});
     float const own = scores.values[static_cast<std::size_t>(label)];
     auto const before = std::ranges::count_if(scores.values, [&](float score) { return score >= own; });
-    return std::string(before <= layer.top_k ? "1" : "0");
+    return before <= layer.top_k ? 1.0 : 0.0;
   };
-  write_column(call, data, layer.name, model.world().rank() == 0, value_of);
 }
 
-/// Writes the value of a loss for each example, without its loss_weight.
-void write_loss(document_call const& call, cohort::dataset const& data, cohort::training& model,
-                caffe_run const& caffe, std::string const& top) {
+/// Returns the value of a loss for an example, without its loss_weight.
+example_number loss_of(cohort::dataset const& data, cohort::training& model, caffe_run const& caffe,
+                       std::string const& top) {
   if (caffe.net().targets.size() > 1)
     throw usage_error("-features: expected a network with one loss for the loss '" + top + "', got "
                       + std::to_string(caffe.net().targets.size()));
-  double const weight = caffe.loss_weight();
-  write_column(call, data, top, model.world().rank() == 0, [&](auto const& example, auto const&) {
-    return text_of(model.loss_of(batch_of(data.describe(), example)) / weight);
-  });
+  return
+      [&data, &model, weight = caffe.loss_weight()](cohort::example_view const& example, std::string const&) {
+        return model.loss_of(batch_of(data.describe(), example)) / weight;
+      };
 }
 
 int features_rank(caffe_run const& caffe, document_call const& call, run_document const& run,
                   cohort::communicator& world, data_sets const& data) {
   print_data(run, data, world, cohort::documents::stdout_sink(), cohort::stderr_sink());
-  cohort::training model = caffe.load_model(run, world);
+  // A model of this rank alone, so that each rank computes other examples.
+  std::unique_ptr<cohort::communicator> const self = cohort::make_self();
+  cohort::training model = caffe.load_model(run, *self);
   std::vector<std::string> layers;
+  std::map<std::string, std::pair<std::string, example_number>> columns;  // by file: top and numbers
+  auto const add = [&](std::string const& top, example_number number_of) {
+    std::string const file = file_of(top);
+    auto const [entry, is_new] = columns.try_emplace(file, top, std::move(number_of));
+    if (!is_new)
+      throw usage_error("-features, -label: expected tops with different files, got '" + entry->second.first
+                        + "' and '" + top + "', which are both " + file);
+  };
   for (std::string const& top : cohort_program::names_in(call.value("-features"))) {
     auto const found = caffe.net().blobs.find(top);
     std::string const layer = found != caffe.net().blobs.end() ? found->second : top;
     auto const accuracy = std::ranges::find(caffe.accuracies(), top, &cohort::caffe_accuracy::name);
     if (accuracy != caffe.accuracies().end())
-      write_accuracy(call, data.train, model, *accuracy);
+      add(top, accuracy_of(data.train, model, *accuracy));
     else if (std::ranges::find(caffe.net().targets, layer, &cohort::caffe_target::loss)
              != caffe.net().targets.end())
-      write_loss(call, data.train, model, caffe, top);
+      add(top, loss_of(data.train, model, caffe, top));
     else
       layers.push_back(layer);
   }
+  if (std::string const label = call.value("-label"); !label.empty()) {
+    std::size_t const part = target_of(data.train, label, "-label");
+    add(label, [&, part](auto const& example, auto const&) { return number_in(data.train, example, part); });
+  }
+  constexpr char const* file_of_layers = "features.csv";
+  if (auto const taken = columns.find(file_of_layers); !layers.empty() && taken != columns.end())
+    throw usage_error(std::string("-features, -label: expected no top whose file is ") + file_of_layers
+                      + ", the file of the layers, got '" + taken->second.first + "'");
+  for (auto const& [file, column] : columns)
+    write_column(call, data.train, column.first, world, column.second);
   if (!layers.empty())
-    write_predictions(model, data.train, (output_of(call) / "features.csv").string(),
+    write_predictions(model, data.train, world, (output_of(call) / file_of_layers).string(),
                       {.outputs = std::move(layers),
                        .batch = run.evaluation.batch,
                        .readers = run.evaluation.readers,
                        .resume = false});
-  if (call.has("-label")) {
-    std::size_t const part = target_of(data.train, call.value("-label"), "-label");
-    write_column(
-        call, data.train, call.value("-label"), world.rank() == 0,
-        [&](auto const& example, auto const&) { return text_of(number_in(data.train, example, part)); });
-  }
   if (world.rank() == 0)
     std::printf("%lld examples: %s\n", static_cast<long long>(data.train.size()), output_of(call).c_str());
   return 0;
@@ -296,13 +336,13 @@ int apply(document_call const& call, std::string const& weights) {
   bool const extracts = call.has("-features");
   caffe_run const caffe(path_of(call, "-conf"), call,
                         {.resizes = call.has("-resize"), .applies = true, .weights = weights});
-  if (!caffe.has_test_data())
+  if (caffe.tests() == 0)
     throw usage_error("-conf: expected a network with a data layer in the phase TEST, got none");
   run_document const run = document_of(caffe, call);
   return cohort::documents::run_on_ranks(
       run, {.load =
                 [&](cohort::communicator&) {
-                  return data_sets{.train = caffe.test_set(extracts, extracts), .where = "test data"};
+                  return data_sets{.train = caffe.test_set(0, extracts, extracts), .where = "test data"};
                 },
             .run_rank =
                 [&](cohort::communicator& world, data_sets const& data) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "caffe_data.hpp"
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cohort/documents/settings.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -20,6 +21,7 @@
 #include <span>
 #include <system_error>
 #include <utility>
+#include "opencv_resize.hpp"
 #if COHORT_WITH_IMAGE
 #include <cohort/image.hpp>
 #endif
@@ -197,6 +199,15 @@ void convert(std::span<std::byte const> bytes, cohort::element_type type, std::v
   if (type == element_type::u8) append<std::uint8_t>(bytes, to);
 }
 
+/// Resizes an image to the size that its top has, if any.
+void resize(caffe_top const& top, caffe_pixels& image) {
+  auto const [channels, height, width] = std::array{image.extents[0], image.extents[1], image.extents[2]};
+  if (top.height == 0 || top.width == 0 || (height == top.height && width == top.width)) return;
+  image.decoded = resized_as_by_opencv(image.bytes, channels, height, width, top.height, top.width);
+  image.bytes = image.decoded;
+  image.extents = cohort::shape(channels, top.height, top.width);
+}
+
 /// Decodes an image file to planes in Caffe's order blue, green, red, or one grey plane.
 void decode(std::span<std::byte const> file, caffe_top const& top, std::string const& where,
             caffe_pixels& to) {
@@ -209,15 +220,14 @@ void decode(std::span<std::byte const> file, caffe_top const& top, std::string c
                       .expected = "1 or 3",
                       .got = {channels}});
   cohort::image result = cohort::decoded(file, where, {.channels = channels});
-  if (top.height > 0 && (result.height() != top.height || result.width() != top.width))
-    result = cohort::resized(result, top.height, top.width);
   to.extents = result.dims;
   to.decoded = std::move(result.pixels);
+  to.bytes = to.decoded;
+  resize(top, to);
   if (channels == 3) {
     auto const plane = static_cast<std::ptrdiff_t>(to.decoded.size() / 3);
     std::swap_ranges(to.decoded.begin(), to.decoded.begin() + plane, to.decoded.begin() + 2 * plane);
   }
-  to.bytes = to.decoded;
 #else
   (void)file, (void)top, (void)to;
   throw cohort::documents::usage_error(
@@ -330,7 +340,10 @@ struct caffe_data::content {
     to.extents = datum.extents();
     to.bytes = {reinterpret_cast<std::uint8_t const*>(datum.data.data()), datum.data.size()};
     to.numbers = datum.numbers;
-    if (!datum.numbers.empty()) to.bytes = {};
+    if (!datum.numbers.empty())
+      to.bytes = {};
+    else
+      resize(tops[0], to);
   }
 
   /// Completes the extents of the image tops by the first record.

@@ -7,6 +7,7 @@
 #include <cohort/data/repeated.hpp>
 #include <cohort/documents.hpp>
 #include <cohort/io/file.hpp>
+#include <cohort/training/metric.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -46,18 +47,29 @@ void set_field(cohort::caffe_data_layer& to, std::string const& field, std::stri
   to.layer.add({.name = name, .message = {param}});
 }
 
+/// Returns the name of the data layers in the path of a setting, after the prefix: train, test, test2; empty:
+/// the setting is a field of the solver.
+std::string layers_of(std::string const& field) {
+  std::string const name = field.substr(0, std::min(field.find('.'), field.size()));
+  bool const is_layer =
+      name == "train" || (name.starts_with("test") && name.find_first_not_of("0123456789", 4) == name.npos);
+  return is_layer && name != field ? name : "";
+}
+
 /// Reads a solver whose fields the settings change.
 cohort::caffe_solver read_solver(std::string const& path, std::vector<given_setting> const& settings) {
   prototxt_message message = cohort::read_prototxt(path);
   for (given_setting const& entry : settings) {
     if (!entry.path.starts_with(caffe_run::prefix)) continue;
     std::string const field = entry.path.substr(caffe_run::prefix.size());
-    if (!field.starts_with("train.") && !field.starts_with("test.")) replace(message, field, entry.value);
+    if (layers_of(field).empty()) replace(message, field, entry.value);
   }
   return cohort::caffe_solver::from(std::move(message));
 }
 
 }  // namespace
+
+std::string name_of_test(std::size_t test) { return "test " + std::to_string(test + 1); }
 
 std::int64_t steps_of_epoch(std::int64_t steps, std::int64_t interval) {
   if (interval >= steps) return steps;
@@ -76,7 +88,7 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
   if (options_.weights.empty() && !solver_.weights.empty()) options_.weights = solver_.weights[0];
   if (solver_.weights.size() > 1 || options_.weights.find(',') != std::string::npos)
     throw usage_error("weights: expected one .caffemodel, got several");
-  train_ = open(true, settings, options_);
+  train_ = open(solver_.train_net, solver_.train_state, {"train"}, settings);
   cohort::caffe_import_settings import_settings{.state = solver_.train_state};
   if (solver_.seed) import_settings.seed = *solver_.seed;
   bool const has_extents = train_->message.type == "MemoryData" || train_->message.type == "CoSData";
@@ -85,17 +97,30 @@ caffe_run::caffe_run(std::string const& path, document_call const& call, caffe_o
       import_settings.inputs.push_back(
           {top.name, top.kind == caffe_top::kinds::image ? top.extents : top.stored});
   net_ = cohort::import_caffe(solver_.train_net, options_.weights, import_settings);
-  if (solver_.test_iter == 0 && !options_.applies) return;
-  if (solver_.test_net.fields().empty()) solver_.test_net = solver_.train_net;
-  if (cohort::caffe_data_layers(solver_.test_net, solver_.test_state).empty()) {
-    if (solver_.test_iter > 0)
-      throw usage_error(
-          "test_iter: expected a data layer in the phase TEST, got none; or --set caffe.test_iter=0");
-    return;
+  for (given_setting const& entry : settings) {
+    if (!entry.path.starts_with(prefix)) continue;
+    std::string const name = layers_of(entry.path.substr(prefix.size()));
+    bool known = name.empty() || name == "train" || name == "test";
+    for (std::size_t k = 0; k < solver_.tests.size(); ++k)
+      known = known || name == "test" + std::to_string(k + 1);
+    if (!known)
+      throw usage_error(entry.path + ": expected a test from 1 to " + std::to_string(solver_.tests.size())
+                        + ", got '" + name + "'");
   }
-  test_ = open(false, settings, options_);
-  import_settings.state = solver_.test_state;
-  accuracies_ = cohort::import_caffe(solver_.test_net, "", import_settings).accuracies;
+  bool const is_tested = solver_.tests[0].iterations > 0;
+  for (std::size_t k = 0; k < solver_.tests.size() && (is_tested || options_.applies); ++k) {
+    cohort::caffe_solver::test& test = solver_.tests[k];
+    if (test.net.fields().empty()) test.net = solver_.train_net;
+    if (cohort::caffe_data_layers(test.net, test.state).empty()) {
+      if (is_tested)
+        throw usage_error(
+            "test_iter: expected a data layer in the phase TEST, got none; or --set caffe.test_iter=0");
+      return;
+    }
+    tests_.push_back(open(test.net, test.state, {"test", "test" + std::to_string(k + 1)}, settings));
+    import_settings.state = test.state;
+    if (k == 0) accuracies_ = cohort::import_caffe(test.net, "", import_settings).accuracies;
+  }
 }
 
 double caffe_run::loss_weight() const {
@@ -108,23 +133,23 @@ double caffe_run::loss_weight() const {
   return 1;
 }
 
-caffe_run::layer caffe_run::open(bool is_training, std::vector<given_setting> const& settings,
-                                 caffe_options const& options) const {
-  prototxt_message const& net = is_training ? solver_.train_net : solver_.test_net;
-  std::vector<cohort::caffe_data_layer> found =
-      cohort::caffe_data_layers(net, is_training ? solver_.train_state : solver_.test_state);
+caffe_run::layer caffe_run::open(prototxt_message const& net, cohort::caffe_state const& state,
+                                 std::vector<std::string> const& prefixes,
+                                 std::vector<given_setting> const& settings) const {
+  bool const is_training = state.phase == cohort::caffe_state::phases::train;
+  std::vector<cohort::caffe_data_layer> found = cohort::caffe_data_layers(net, state);
   std::erase_if(found, [](cohort::caffe_data_layer const& entry) { return entry.type == "Input"; });
   if (found.size() != 1)
     throw usage_error(net.origin() + ": expected 1 data layer in the phase "
                       + (is_training ? "TRAIN" : "TEST") + ", got " + std::to_string(found.size()));
   layer result{.message = std::move(found[0])};
-  std::string const start = std::string(prefix) + (is_training ? "train." : "test.");
-  for (given_setting const& entry : settings)
-    if (entry.path.starts_with(start))
-      set_field(result.message, entry.path.substr(start.size()), entry.value);
+  for (std::string const& name : prefixes)
+    for (given_setting const& entry : settings)
+      if (std::string const start = std::string(prefix) + name + '.'; entry.path.starts_with(start))
+        set_field(result.message, entry.path.substr(start.size()), entry.value);
   cohort::detail::expect_caffe_data_fields(result.message.layer);
   result.data.emplace(result.message, caffe_reading{.is_training = is_training,
-                                                    .resizes = options.resizes,
+                                                    .resizes = options_.resizes,
                                                     .seed = solver_.seed.value_or(123)});
   return result;
 }
@@ -153,7 +178,7 @@ cohort::run_document caffe_run::document(document_call const& call) const {
   run.fit.prefetch = 2;
   for (cohort::caffe_accuracy const& entry : accuracies_)
     run.evaluation.top = std::max(run.evaluation.top, entry.top_k);
-  if (test_) run.evaluation.batch = test_->data->batch();
+  if (!tests_.empty()) run.evaluation.batch = tests_[0].data->batch();
   if (!solver_.uses_gpu) run.backend = "onednn";
   if (solver_.snapshot > 0 || solver_.snapshot_after_train)
     run.output.checkpoints = solver_.snapshot_prefix + ".checkpoints";
@@ -163,26 +188,36 @@ cohort::run_document caffe_run::document(document_call const& call) const {
 
 std::int64_t caffe_run::epoch_limit() const {
   constexpr std::int64_t without_tests = 1000;
-  if (solver_.test_iter > 0) return solver_.test_interval;
+  if (solver_.tests[0].iterations > 0) return solver_.test_interval;
   return solver_.snapshot > 0 ? std::min(solver_.snapshot, without_tests) : without_tests;
 }
 
-cohort::dataset caffe_run::test_set(bool all, bool keyed) const {
-  caffe_data const data = keyed ? caffe_data(test_->message, {.is_training = false,
+cohort::dataset caffe_run::test_set(std::size_t test, bool all, bool keyed) const {
+  layer const& source = tests_[test];
+  caffe_data const data = keyed ? caffe_data(source.message, {.is_training = false,
                                                               .resizes = options_.resizes,
                                                               .seed = solver_.seed.value_or(123),
                                                               .keyed = true})
-                                : *test_->data;
+                                : *source.data;
   cohort::dataset const examples = data.examples(*net_);
-  if (all || solver_.test_iter == 0) return examples;
-  return cohort::repeated(examples, std::int64_t{solver_.test_iter} * data.batch());
+  int const iterations = solver_.tests[test].iterations;
+  if (all || iterations == 0) return examples;
+  return cohort::repeated(examples, std::int64_t{iterations} * data.batch());
+}
+
+cohort::evaluation_settings caffe_run::evaluation(cohort::run_document const& run, std::size_t test) const {
+  cohort::evaluation_settings result = run.evaluation;
+  if (test > 0) result.batch = tests_[test].data->batch();
+  return result;
 }
 
 void caffe_run::print_notices() const {
-  for (std::string const& notice : solver_.notices) std::fprintf(stderr, "%s\n", notice.c_str());
-  for (auto const& entry : {train_, test_})
-    if (entry)
-      for (std::string const& notice : entry->data->notices()) std::fprintf(stderr, "%s\n", notice.c_str());
+  auto const print = [](std::vector<std::string> const& notices) {
+    for (std::string const& notice : notices) std::fprintf(stderr, "%s\n", notice.c_str());
+  };
+  print(solver_.notices);
+  print(train_->data->notices());
+  for (layer const& entry : tests_) print(entry.data->notices());
 }
 
 void caffe_run::save(cohort::training& trained, std::string const& path) const {
@@ -196,12 +231,32 @@ std::string caffe_run::model() const {
   return solver_.snapshot_prefix + "_iter_" + std::to_string(solver_.max_iter) + ".caffemodel";
 }
 
-int caffe_run::train(cohort::run_document const& run, cohort::documents::checking checks) {
+int caffe_run::train(cohort::run_document const& given, cohort::documents::checking checks) {
   if (solver_.max_iter == 0) throw usage_error("max_iter: expected at least 1 step, got 0");
-  std::int64_t const epoch = solver_.max_iter / run.fit.epochs;
+  std::int64_t const epoch = solver_.max_iter / given.fit.epochs;
   std::string const model = this->model();
   std::atomic<int> ranks = 1;
-  std::optional<cohort::dataset> test;
+  std::vector<cohort::dataset> tests;
+  for (std::size_t k = 0; k < tests_.size(); ++k) tests.push_back(test_set(k, false, false));
+  cohort::run_document run = given;
+  for (std::size_t k = 1; k < tests.size(); ++k) {
+    bool const has_classes = tests[k].describe().targets.at(0).classes > 0;
+    for (cohort::metric const& measured :
+         {cohort::metric(cohort::metrics::loss),
+          cohort::metric(has_classes ? cohort::metrics::accuracy : cohort::metrics::rmse)}) {
+      cohort::metric& added = run.fit.metrics.emplace_back(measured.on(tests[k], evaluation(run, k)));
+      added.name = name_of_test(k) + ' ' + measured.name;
+    }
+    if (run.metrics.empty()) run.metrics = {has_classes ? "accuracy" : "rmse"};
+  }
+  auto const print_test = [&](cohort::training& training, std::size_t k, char const* when) {
+    cohort::documents::test_report const results =
+        cohort::documents::evaluate(training, tests[k], evaluation(run, k));
+    if (training.world().rank() != 0) return;
+    std::string const title = tests.size() > 1 ? name_of_test(k) + ", " + when : when;
+    for (auto const& [name, value] : results.numbers)
+      std::printf("%s: %s %.4g\n", title.c_str(), name.c_str(), value);
+  };
   return cohort::run(run, {.checks = checks,
                            .title = "cohort train",
                            .output = cohort::documents::stdout_sink(),
@@ -218,22 +273,21 @@ int caffe_run::train(cohort::run_document const& run, cohort::documents::checkin
                                      .train = cohort::repeated(train_->data->examples(*net_),
                                                                epoch * run.fit.batch * ranks),
                                      .where = train_->data->where()};
-                                 if (solver_.test_iter > 0) result.test = test = test_set(false, false);
+                                 if (!tests.empty()) result.test = tests[0];
                                  return result;
                                },
                            .start =
                                [&](cohort::training& training) {
                                  if (!options_.weights.empty())
                                    net_->model.read_known_parameters(training.parameters());
-                                 if (!test || !solver_.test_initialization || run.output.resume) return;
-                                 cohort::documents::test_report const results =
-                                     cohort::documents::evaluate(training, *test, run.evaluation);
-                                 if (training.world().rank() != 0) return;
-                                 for (auto const& [name, value] : results.numbers)
-                                   std::printf("before training: %s %.4g\n", name.c_str(), value);
+                                 if (!solver_.test_initialization || run.output.resume) return;
+                                 for (std::size_t k = 0; k < tests.size(); ++k)
+                                   print_test(training, k, "before training");
                                },
                            .finish =
                                [&](cohort::training& training) {
+                                 for (std::size_t k = 1; k < tests.size(); ++k)
+                                   print_test(training, k, "after training");
                                  if (!model.empty()) save(training, model);
                                }})
       .exit_status;

@@ -38,7 +38,9 @@ class caffe_run {
   cohort::caffe_model const& net() const { return *net_; }
   /// Path of the model that train writes; empty: none.
   std::string model() const;
-  bool has_test_data() const { return test_.has_value(); }
+  /// Number of tests whose data are open: those of the solver; 0 without tests, unless the network is tested
+  /// or its features are extracted.
+  std::size_t tests() const { return tests_.size(); }
   /// The Accuracy layers of the network in the phase TEST.
   std::vector<cohort::caffe_accuracy> const& accuracies() const { return accuracies_; }
   /// Returns the loss_weight of the loss.  Before: the network has one loss.
@@ -52,16 +54,19 @@ class caffe_run {
   /// Makes a run with the parameters of the weights, for evaluation and prediction.
   cohort::training load_model(cohort::run_document const& run, cohort::communicator& world) const;
 
-  /// Returns the examples of the test data: those of a test, or `all`.
-  cohort::dataset test_set(bool all, bool keyed) const;
+  /// Returns the examples of the data of a test: those of the test, or `all`.
+  cohort::dataset test_set(std::size_t test, bool all, bool keyed) const;
+  /// Returns the settings of the evaluation of a test. `run`: the document.
+  cohort::evaluation_settings evaluation(cohort::run_document const& run, std::size_t test) const;
 
  private:
   struct layer {
     cohort::caffe_data_layer message{};
     std::optional<caffe_data> data{};
   };
-  layer open(bool is_training, std::vector<given_setting> const& settings,
-             caffe_options const& options) const;
+  /// Opens the data layer of a network. `prefixes`: of settings of its fields.
+  layer open(cohort::prototxt_message const& net, cohort::caffe_state const& state,
+             std::vector<std::string> const& prefixes, std::vector<given_setting> const& settings) const;
   /// Largest number of steps of an epoch.
   std::int64_t epoch_limit() const;
   void print_notices() const;
@@ -70,10 +75,13 @@ class caffe_run {
   cohort::caffe_solver solver_;
   caffe_options options_;
   std::optional<layer> train_{};
-  std::optional<layer> test_{};
+  std::vector<layer> tests_{};
   std::optional<cohort::caffe_model> net_{};
   std::vector<cohort::caffe_accuracy> accuracies_{};
 };
+
+/// Returns the name of a test in lines and reports: "test 2" for the index 1.
+std::string name_of_test(std::size_t test);
 
 /// Returns the steps of an epoch, so that an epoch ends at every test: `interval` if it divides `steps`, or
 /// else the largest divisor of `steps` that is less.

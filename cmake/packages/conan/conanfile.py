@@ -19,6 +19,7 @@ class Consumer(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
+        toolchain.user_presets_path = False  # otherwise it writes CMakeUserPresets.json beside this file
         options = self.dependencies["cohort"].options
         components = [name for name, value in options.items() if value == "True"]
         toolchain.cache_variables["WANTED"] = ";".join(["core", *components])

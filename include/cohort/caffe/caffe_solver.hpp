@@ -16,23 +16,28 @@ namespace cohort {
 ///     caffe_model const net = import_caffe(solver.train_net, "", {.state = solver.train_state});
 ///     training_settings const settings{.optimizer = solver.optimizer(net)};
 ///
-/// Units     iterations are steps, each of iter_size batches of every rank. `test_iter`: batches of one test;
-///           0: no test. `snapshot`: steps between two snapshots; 0: only at the end. `seed`: unset for the
-///           clock.
+/// Units     iterations are steps, each of iter_size batches of every rank. `tests`: one or more, in Caffe's
+///           order: test_net_param, test_net, then the network of the training. `snapshot`: steps between two
+///           snapshots; 0: only at the end. `seed`: unset for the clock.
 /// Errors    read and from: file_error; data_error with file, line and field for a field that Caffe's
 ///           SolverParameter does not have, a value out of range, and a setting that has no counterpart.
 /// Exact     the steps of Caffe's solvers up to rounding: the velocity contains the rate, `clip_gradients`
 ///           limits the sum of the iter_size gradients, and weight decay follows it and includes biases.
 /// Source    github.com/BVLC/caffe, src/caffe/proto/caffe.proto and src/caffe/solvers.
 struct caffe_solver {
+  /// A network in the phase TEST, and the batches of one test; 0: no test, and `net` is empty.
+  struct test {
+    prototxt_message net{};
+    caffe_state state{};
+    int iterations = 0;
+  };
+
   prototxt_message message{};  ///< the whole solver
   prototxt_message train_net{};
-  prototxt_message test_net{};
   caffe_state train_state{.phase = caffe_state::phases::train};
-  caffe_state test_state{};
+  std::vector<test> tests{};
   std::int64_t max_iter = 0;
   int iter_size = 1;
-  int test_iter = 0;
   std::int64_t test_interval = 0;
   bool test_initialization = true;
   std::int64_t snapshot = 0;

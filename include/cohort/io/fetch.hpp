@@ -17,7 +17,8 @@ struct fetch_settings {
 };
 
 /// Copies remote files to a local folder, each by one call of a command, and returns the paths of the
-/// copies. A copy that exists is not fetched again.
+/// copies. A copy of the same name by the same command is not fetched again: a hash of name, program and
+/// arguments is part of the copy's path.
 ///
 ///     record_set shards(io::fetch(names, {.command = {"aws", "s3", "cp", "{name}", "{file}"},
 ///                                         .folder = "/local/shards"}), webdataset());
@@ -25,8 +26,9 @@ struct fetch_settings {
 /// Order     several processes may share a folder: one of them fetches a file while the others wait.
 /// Before    the command reads nothing from its standard input; its standard output is ignored. It is started
 ///           without a shell, so names may contain any character.
-/// After     copies are renamed when they are complete. If a process is killed, its incomplete copy remains
-///           under another name; the next fetch of the same file removes it.
+/// After     copies are renamed when they are complete. If this process ends during a command, also by a
+///           signal, the kernel kills the command and the processes that it has started. The incomplete copy
+///           remains under another name; the next fetch of the same file removes it.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
 ///           file_error naming the file if the program cannot be started, fails or writes no file. If the
 ///           program fails, the error contains the end of its standard error. deadline_error naming the file

@@ -171,6 +171,79 @@ class caffe_command(unittest.TestCase):
             self.assertEqual(head, ["key", top])
             numpy.testing.assert_allclose([float(line[1]) for line in lines], wanted, rtol=1e-5, atol=1e-6)
 
+    def test_evaluates_each_test_network(self):
+        folder = self.lenet.folder
+        pixels, labels = self.lenet.net.images()
+        write_lmdb(folder / "others_lmdb", pixels[::-1], (labels + 1) % 10)
+        single = self.lenet.solver("single.prototxt", test_iter=3, test_interval=2, max_iter=4)
+        wanted = self.lenet.report("--caffe", single, "--set", "caffe.test.source=others_lmdb")["history"]
+        both = self.lenet.solver("both.prototxt", test_iter=2, test_interval=2, max_iter=4, test_initialization="true")
+        with open(folder / both, "a", encoding="utf-8") as file:
+            file.write("test_iter: 3\n")
+        for ranks in (1, 2):
+            done = self.lenet.run("train", "--caffe", both, "--set", "caffe.test2.source=others_lmdb", "--set", "output.report=both.json", "--ranks", ranks,
+                                  "--set", f"output.checkpoints=both_{ranks}",
+                                  "--set", f"caffe.train.batch_size={self.lenet.net.batch // ranks}").stdout
+            found = json.loads((folder / "both.json").read_text(encoding="utf-8"))["history"]
+            self.assertEqual(found["test 2 accuracy"], wanted["accuracy"])
+            numpy.testing.assert_allclose(found["test 2 validation loss"], wanted["validation loss"], rtol=1e-4)
+            self.assertNotEqual(found["validation loss"], found["test 2 validation loss"])
+            for when in ("before", "after"):
+                self.assertIn(f"test 2, {when} training: accuracy", done)
+        self.lenet.run("caffe", "-conf", both, "-test", "-model", "both_iter_4.caffemodel", "-output", "both", "--set", "caffe.test2.source=others_lmdb")
+        tested = json.loads((folder / "both/test.json").read_text(encoding="utf-8"))
+        self.assertEqual((tested["examples"], tested["test 2"]["examples"]), (2 * self.lenet.net.batch, 3 * self.lenet.net.batch))
+        self.assertEqual(tested["test 2"]["accuracy"], wanted["accuracy"][-1])
+        refused = self.lenet.run("train", "--caffe", both, "--set", "caffe.test3.source=others_lmdb", expect=2).stderr
+        self.assertIn("caffe.test3.source: expected a test from 1 to 2", refused)
+
+    def test_refuses_tops_of_the_same_file(self):
+        net = (self.lenet.folder / "net.prototxt").read_text(encoding="utf-8")
+        solver = self.lenet.solver("files.prototxt")
+        for accuracy, loss, features, words in (("a/b", "a_b", "a/b,a_b", ("'a/b' and 'a_b'", "both a_b.csv")),
+                                                ("features", "loss", "ip1,features", ("features.csv, the file of the layers, got 'features'",)),
+                                                ("accuracy", "loss", "loss,loss", ("'loss' and 'loss'", "both loss.csv"))):
+            named = net.replace('top: "accuracy"', f'top: "{accuracy}"').replace('top: "loss"', f'top: "{loss}"')
+            (self.lenet.folder / "files_net.prototxt").write_text(named, encoding="utf-8")
+            refused = self.lenet.run("caffe", "-conf", solver, "-features", features, "-label", "label", "-model", "start.caffemodel", "-output", "files",
+                                     "--set", "caffe.net=files_net.prototxt", expect=2).stderr
+            for word in words:
+                self.assertIn(word, refused)
+            self.assertFalse(list((self.lenet.folder / "files").glob("*")))
+
+    def test_resizes_as_caffe_on_spark(self):
+        # Bytes of cv2.resize of OpenCV 5.0, which CaffeOnSpark calls with INTER_LINEAR.
+        folder = self.lenet.folder
+        for name, extents, side, encoded, expected in (
+                ("grey", (1, 9, 7), (5, 6), False, "4484578edc922cc05642ac2d92b6411f50d3844441888031ac4c6e889da5"),
+                ("colour", (3, 4, 6), (6, 7), True,
+                 "0064553c4f8eec517f865e62b8dfb1959f7f7dc2c2ed88417d98448085a0405698879b0ebb563091e8c6d84e839c859bd4993c516e89b5b764432d4f9dcc"
+                 "848aa7658de0bf2e8d824b66ada9338644243068964e30498c7c3c293c61439d7e304f8f9650b58a2f6bc7a89fd8b25c495b95c9d7b693824b7edfcdb0bf"
+                 "c456")):
+            index = numpy.arange(numpy.prod(extents))
+            pixels = ((97 * index + 31 * index ** 2) % 256).astype(numpy.uint8).reshape(extents)  # planes blue, green, red
+            record = datum(pixels, 1)
+            if encoded:
+                record = content(4, reference_program.png(extents[2], extents[1], pixels[::-1].transpose(1, 2, 0).tobytes())) + integer(5, 1) + integer(7, 1)
+            with lmdb.open(str(folder / f"{name}_lmdb"), map_size=1 << 20) as environment, environment.begin(write=True) as transaction:
+                transaction.put(b"0", record)
+            (folder / f"{name}.prototxt").write_text(
+                f'''layer {{ name: "data" type: "MemoryData" top: "data" top: "label" memory_data_param {{ source: "{name}_lmdb" batch_size: 1
+                     channels: {extents[0]} height: {side[0]} width: {side[1]} }} }}
+                   layer {{ name: "copy" type: "Pooling" bottom: "data" top: "copy" pooling_param {{ pool: MAX kernel_size: 1 }} }}
+                   layer {{ name: "ip" type: "InnerProduct" bottom: "copy" top: "ip" inner_product_param {{ num_output: 2 }} }}
+                   layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}''', encoding="utf-8")
+            count = extents[0] * side[0] * side[1]
+            (folder / f"{name}.caffemodel").write_bytes(
+                caffemodel({"ip": [numpy.zeros((2, count)), numpy.zeros(2)]}, {"ip": "InnerProduct"}))
+            solver = self.lenet.solver(f"{name}_solver.prototxt", test_iter=1, test_interval=1)
+            arguments = ("caffe", "-conf", solver, "-features", "copy", "-model", f"{name}.caffemodel", "-output", name, "--set", f"caffe.net={name}.prototxt")
+            self.lenet.run(*arguments, "-resize")
+            with open(folder / name / "features.csv", encoding="utf-8") as file:
+                row = list(csv.reader(file))[1]
+            self.assertEqual(bytes(int(float(number)) for number in row[1:]).hex(), expected)
+            self.assertIn("expected", self.lenet.run(*arguments, expect=(1, 2)).stderr)  # without -resize: other extents
+
     def test_an_accuracy_refuses_a_label_that_only_the_loss_ignores(self):
         folder = self.lenet.folder
         pixels, labels = self.lenet.net.images()
@@ -220,7 +293,7 @@ class caffe_command(unittest.TestCase):
         for source, words in {"level": "LevelDB", "frame": "Parquet", "missing": "does not exist", "hdfs:///a": "hdfs dfs -get"}.items():
             done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.train.source={source}", expect=2)
             self.assertIn(words, done.stderr)
-        for setting, words in {"train.sorce=a": "field sorce", "iter_size=2000000000": "iter_size: expected at most 16777216 examples"}.items():
+        for setting, words in {"train.sorce=a": "field sorce", "tset.source=a": "tset.source", "iter_size=2000000000": "iter_size: expected at most 16777216 examples"}.items():
             done = self.lenet.run("train", "--caffe", "solver.prototxt", "--set", f"caffe.{setting}", expect=2)
             self.assertIn(words, done.stderr)
 

@@ -5,6 +5,9 @@
 import json
 import os
 import pathlib
+import select
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +22,7 @@ COPY = """#!/bin/sh
 # The program of an object store: copies s3://bucket/NAME from the folder bucket, and records its calls.
 echo "$1" >> calls
 case $1 in
-  *slow*) printf half > "$2"; printf half > "$2._COPYING_"; sleep 60;;
+  *slow*) printf half > "$2"; printf half > "$2._COPYING_"; sleep 1000;;
   *lost*) echo "the bucket is gone" >&2; printf half > "$2"; exit 3;;
   *half*) printf half > "$2"; kill -9 $$;;
 esac
@@ -57,7 +60,7 @@ class remote_paths(unittest.TestCase):
         return sorted((self.folder / "calls").read_text(encoding="utf-8").split("\n")[:-1])
 
     def copies(self):
-        return sorted(path.name.split("-", 1)[-1] for path in (self.folder / "copies").iterdir())
+        return sorted(path.name.split("-", 1)[-1] for path in (self.folder / "copies").glob("*"))
 
     def test_are_copied_once_for_all_ranks_and_commands(self):
         self.document()
@@ -107,6 +110,26 @@ class remote_paths(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("a file was not fetched in time (s3://bucket/slow.csv): expected the end of the command within 500 ms", refused)
         self.assert_no_copy()
+
+    def test_of_a_run_that_a_signal_ends_leave_no_running_command(self):
+        self.document("s3://bucket/slow.csv", deadline=2000)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            (self.folder / "calls").unlink(missing_ok=True)
+            # The command and its sleep inherit the writing end of a pipe, which ends with the last of them.
+            end, inherited = os.pipe()
+            run = subprocess.Popen([reference_program.COHORT, "train", "run.json"], cwd=self.folder, pass_fds=[inherited],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            os.close(inherited)
+            while not any(name.endswith("_COPYING_") for name in self.copies()):
+                self.assertIsNone(run.poll())
+                time.sleep(0.01)
+            run.send_signal(number)
+            self.assertEqual(run.wait(), -number)
+            self.assertEqual(select.select([end], [], [], 60)[0], [end], "the command still runs")
+            self.assertEqual(os.read(end, 1), b"")
+            os.close(end)
+            for copy in (self.folder / "copies").iterdir():
+                copy.unlink()
 
     def test_have_known_commands_by_scheme(self):
         (self.folder / "bin").mkdir()

@@ -151,6 +151,17 @@ class schema(unittest.TestCase):
         records = [name.removeprefix("records.") for name in listed("## Records: shards and databases") if name.startswith("records.")]
         self.assertEqual(sorted(records), sorted(sets["records"]["properties"]))
 
+    def test_documentation_lists_the_fields_of_each_section(self):
+        page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
+        table = page.split("| section | contains |")[1].split("\n\n")[0]
+        rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE))
+        self.assertEqual(sorted(rows), sorted(set(self.schema["properties"]) - {"$schema", "version"}))
+        for name, contents in rows.items():
+            section = self.schema["properties"][name]
+            for form in section.get("anyOf", [section]):
+                for field in form.get("properties", ()):
+                    self.assertIn(f"`{field}`", contents, name)
+
     def accepts(self, document):
         ours = accepts(self.schema, document, self.schema)
         if jsonschema:

@@ -184,21 +184,22 @@ optimizer_rule rule_of(prototxt_message const& from, double factor) {
   }
 }
 
-/// Returns the stages and the level of a state in the solver.
-caffe_state state_of(prototxt_message const& from, std::string_view name, caffe_state::phases phase) {
-  caffe_state result{.phase = phase};
-  if (!from.has(name)) return result;
-  if (from.count(name) > 1)
-    from.refuse(name, {"the solver has several states"}, {"1 state"}, {from.count(name)});
-  prototxt_message const state = from.message(name);
+/// Returns the states of a phase in the solver.
+std::vector<caffe_state> states_of(prototxt_message const& from, std::string_view name,
+                                   caffe_state::phases phase) {
+  std::vector<caffe_state> result;
   constexpr std::array<std::string_view, 3> fields{"phase", "level", "stage"};
-  state.expect_only(fields);
   bool const trains = phase == caffe_state::phases::train;
-  std::string const expected = trains ? "TRAIN" : "TEST", given = state.text("phase", expected);
-  if (given != expected && given != (trains ? "0" : "1"))
-    state.refuse("phase", {"a state has another phase than its network"}, {expected}, quote_for_error(given));
-  result.level = static_cast<int>(integer_in(state, "level", 0, std::numeric_limits<int>::min()));
-  result.stages = state.texts("stage");
+  for (prototxt_message const* const state : from.messages(name)) {
+    state->expect_only(fields);
+    std::string const expected = trains ? "TRAIN" : "TEST", given = state->text("phase", expected);
+    if (given != expected && given != (trains ? "0" : "1"))
+      state->refuse("phase", {"a state has another phase than its network"}, {expected}, quote_for_error(given));
+    result.push_back(
+        {.phase = phase,
+         .level = static_cast<int>(integer_in(*state, "level", 0, std::numeric_limits<int>::min())),
+         .stages = state->texts("stage")});
+  }
   return result;
 }
 
@@ -211,19 +212,56 @@ prototxt_message network_at(std::string const& path, std::string const& solver) 
   return read_prototxt(fs::exists(beside, unknown) ? beside.string() : path);
 }
 
-/// Returns the network of one phase: the field net_param, net, or the phase's own.
-prototxt_message network_of(prototxt_message const& from, std::string const& phase) {
-  for (std::string const& prefix : {phase + "_", std::string()}) {
-    std::string const inline_net = prefix + "net_param", path = prefix + "net";
-    std::size_t const count = from.count(inline_net) + from.count(path);
+/// Returns the networks in the fields PREFIXnet_param and PREFIXnet.
+std::vector<prototxt_message> networks_of(prototxt_message const& from, std::string const& prefix) {
+  std::vector<prototxt_message> result;
+  for (prototxt_message const* const net : from.messages(prefix + "net_param")) result.push_back(*net);
+  for (std::string const& path : from.texts(prefix + "net"))
+    result.push_back(network_at(path, from.origin()));
+  return result;
+}
+
+/// Returns the network of the training: the field net_param, net, or the phase's own.
+prototxt_message training_network_of(prototxt_message const& from) {
+  for (char const* const prefix : {"train_", ""}) {
+    std::string const path = std::string(prefix) + "net";
+    std::size_t const count = from.count(path) + from.count(path + "_param");
     if (count > 1)
-      from.refuse(from.has(path) ? path : inline_net, {"the solver has several networks for one phase"},
-                  {"1 of ", path, " and ", inline_net}, {count});
-    if (from.has(inline_net)) return from.message(inline_net);
-    if (from.has(path)) return network_at(from.text(path), from.origin());
+      from.refuse(from.has(path) ? path : path + "_param", {"the solver has several networks for training"},
+                  {"1 of ", path, " and ", path, "_param"}, {count});
+    if (count == 1) return std::move(networks_of(from, prefix)[0]);
   }
-  from.refuse("", {"the solver has no network"},
-              {"the field net, net_param, ", phase, "_net or ", phase, "_net_param"}, {"none"});
+  from.refuse("", {"the solver has no network"}, {"the field net, net_param, train_net or train_net_param"},
+              {"none"});
+}
+
+/// Returns the tests: at least one, which has no batches if the solver tests nothing.
+std::vector<caffe_solver::test> tests_of(prototxt_message const& from) {
+  std::vector<caffe_state> const states = states_of(from, "test_state", caffe_state::phases::test);
+  std::vector<std::int64_t> batches = from.integers("test_iter");
+  if (from.integer("test_interval", 0) == 0) batches.clear();
+  for (std::int64_t const count : batches)
+    if (count < (batches.size() > 1 ? 1 : 0) || count > std::numeric_limits<int>::max())
+      from.refuse("test_iter", {"a field of the solver is out of range"},
+                  {batches.size() > 1 ? 1 : 0, " to ", std::numeric_limits<int>::max()}, {count});
+  if (batches.empty() || batches[0] == 0) return {{.state = states.empty() ? caffe_state{} : states[0]}};
+  std::vector<prototxt_message> nets = networks_of(from, "test_");
+  if (nets.size() < batches.size()) {
+    std::vector<prototxt_message> const shared = networks_of(from, "");
+    if (!shared.empty()) nets.resize(batches.size(), shared[0]);
+  }
+  if (nets.size() != batches.size())
+    from.refuse("test_iter", {"the solver has another number of test networks"},
+                {nets.size(), " test_iter, one for each test network"}, {batches.size()});
+  if (!states.empty() && states.size() != batches.size())
+    from.refuse("test_state", {"the solver has another number of states"},
+                {"none, or ", batches.size(), ", one for each test_iter"}, {states.size()});
+  std::vector<caffe_solver::test> result;
+  for (std::size_t k = 0; k < batches.size(); ++k)
+    result.push_back({.net = std::move(nets[k]),
+                      .state = states.empty() ? caffe_state{} : states[k],
+                      .iterations = static_cast<int>(batches[k])});
+  return result;
 }
 
 /// Returns one sentence for each field whose value has no effect.
@@ -315,15 +353,13 @@ caffe_solver caffe_solver::from(prototxt_message message) {
   if (!prefix.empty() && std::filesystem::is_directory(prefix, unknown))
     result.snapshot_prefix = (prefix / stem.filename()).string();
 
-  std::vector<std::int64_t> const tests = message.integers("test_iter");
-  if (tests.size() > 1)
-    message.refuse("test_iter", {"the solver has several test networks"}, {"1 test_iter"}, {tests.size()});
-  if (!tests.empty() && result.test_interval > 0)
-    result.test_iter = static_cast<int>(integer_in(message, "test_iter", 0, 0));
-  result.train_state = detail::state_of(message, "train_state", caffe_state::phases::train);
-  result.test_state = detail::state_of(message, "test_state", caffe_state::phases::test);
-  result.train_net = detail::network_of(message, "train");
-  if (result.test_iter > 0) result.test_net = detail::network_of(message, "test");
+  std::vector<caffe_state> const states =
+      detail::states_of(message, "train_state", caffe_state::phases::train);
+  if (states.size() > 1)
+    message.refuse("train_state", {"the solver has several states"}, {"1 state"}, {states.size()});
+  if (!states.empty()) result.train_state = states[0];
+  result.train_net = detail::training_network_of(message);
+  result.tests = detail::tests_of(message);
   result.message = std::move(message);
   result.optimizer();  // throws for an invalid setting
   return result;

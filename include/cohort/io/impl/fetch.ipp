@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,8 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
-
-extern "C" char** environ;
+#include <utility>
 
 namespace cohort::detail {
 
@@ -36,6 +34,45 @@ struct owned_descriptor {
   ~owned_descriptor() {
     if (number >= 0) ::close(number);
   }
+};
+
+/// The two ends of a pipe, closed by the destructor and by exec.
+struct owned_pipe {
+  int ends[2];
+  owned_pipe() {
+    if (::pipe2(ends, O_CLOEXEC) != 0) refuse_file("cannot create a pipe", "fetch", errno);
+  }
+  owned_pipe(owned_pipe const&) = delete;
+  owned_pipe& operator=(owned_pipe const&) = delete;
+  ~owned_pipe() {
+    ::close(ends[0]);
+    close_writing_end();
+  }
+  void close_writing_end() {
+    if (ends[1] >= 0) ::close(std::exchange(ends[1], -1));
+  }
+};
+
+/// Kills the process group of a command when this process ends in any way before the destructor. The command
+/// inherits the reading end of a pipe, whose other end only this process has. When the other end is closed,
+/// the kernel sends the signal of the reading end to its owner, the process group.
+class killed_with_this_process {
+ public:
+  ~killed_with_this_process() { ::fcntl(pipe_.ends[0], F_SETFL, 0); }
+
+  /// Called by the leader of the group before it executes the command. If the other process has ended, the
+  /// last line kills the leader.
+  void watch() {
+    int const inherited = pipe_.ends[0];
+    ::fcntl(inherited, F_SETFD, 0);  // not closed by exec
+    ::fcntl(inherited, F_SETSIG, SIGKILL);
+    ::fcntl(inherited, F_SETOWN, -::getpid());
+    ::fcntl(inherited, F_SETFL, O_ASYNC);
+    pipe_.close_writing_end();
+  }
+
+ private:
+  owned_pipe pipe_{};
 };
 
 /// Fetches one file at a time.
@@ -114,29 +151,45 @@ class file_fetcher {
   }
 
   /// Starts the command in a new process group.
-  ::pid_t start(std::vector<std::string> arguments, int error_output, std::string const& name) const {
+  ::pid_t start(std::vector<std::string> arguments, int error_output, killed_with_this_process& guard,
+                std::string const& name) const {
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    ::posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, error_output, STDERR_FILENO);
-    ::posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    ::pid_t child = -1;
-    int const error_number =
-        ::posix_spawnp(&child, pointers[0], &actions, &attributes, pointers.data(), environ);
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error_number != 0)
-      throw file_error({.what = "the command that fetches files cannot be started",
-                        .where = name,
-                        .expected = {"the program ", arguments[0]},
-                        .got = std::generic_category().message(error_number)});
-    return child;
+    owned_pipe failure;  // receives the error number of exec
+    ::pid_t const child = ::fork();
+    if (child < 0) refuse_file("cannot start a process", name, errno);
+    if (child == 0) {  // only functions that are safe after a fork of several threads
+      ::setpgid(0, 0);
+      guard.watch();
+      int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      ::dup2(nothing, STDIN_FILENO);
+      ::dup2(nothing, STDOUT_FILENO);
+      ::dup2(error_output, STDERR_FILENO);
+      ::execvp(pointers[0], pointers.data());
+      int const error_number = errno;
+      ::ssize_t const written = ::write(failure.ends[1], &error_number, sizeof error_number);
+      ::_exit(written > 0 ? 127 : 126);
+    }
+    ::setpgid(child, child);  // in both processes: the group may be killed before the child has run
+    failure.close_writing_end();
+    int error_number = 0;
+    ::ssize_t got = 0;
+    do got = ::read(failure.ends[0], &error_number, sizeof error_number);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0) return child;
+    wait_for_end(child);
+    throw file_error({.what = "the command that fetches files cannot be started",
+                      .where = name,
+                      .expected = {"the program ", arguments[0]},
+                      .got = std::generic_category().message(error_number)});
+  }
+
+  /// Waits for the end of a process, at most a second: a process blocked on a dead network file system does
+  /// not end.
+  static void wait_for_end(::pid_t child) {
+    for (int poll = 0; poll < 100 && ::waitpid(child, nullptr, WNOHANG) == 0; ++poll)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 
   /// Returns the last characters of a file.
@@ -186,7 +239,8 @@ class file_fetcher {
   void run_command(std::string const& name, std::string const& path, time_point end) const {
     std::string const partial = unused_name(path);
     owned_descriptor const errors(open_scratch_file(settings_.folder));
-    ::pid_t const child = start(arguments_for(name, partial), errors.number, name);
+    killed_with_this_process guard;
+    ::pid_t const child = start(arguments_for(name, partial), errors.number, guard, name);
     int status = 0;
     try {
       wait_until(end, name, "the command", [&]() -> std::optional<int> {
@@ -197,9 +251,7 @@ class file_fetcher {
       });
     } catch (...) {
       ::kill(-child, SIGKILL);
-      // The wait is bounded, because a process blocked on a dead network file system does not end.
-      for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      wait_for_end(child);
       throw;
     }
     if (status == 0 && io::size_of_file(partial)) {

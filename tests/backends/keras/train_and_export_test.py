@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: keras
-"""A masked bidirectional model of Keras is imported, trained on two ranks, exported and run by ONNX Runtime: story.cpp."""
+"""A masked bidirectional model of Keras is imported, trained on two ranks, exported and run by ONNX Runtime: train_and_export.cpp."""
 import os
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ import onnxruntime
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent.parent / "golden" / "keras"
 
 
-class story(unittest.TestCase):
+class train_and_export(unittest.TestCase):
     def test_trains_a_keras_model_and_exports_it_to_onnx_runtime(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([os.environ["COHORT_PROGRAM"], GOLDEN / "tagger.keras", folder], capture_output=True, text=True, timeout=120)

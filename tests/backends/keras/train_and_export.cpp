@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: keras
-// story MODEL FOLDER: imports a masked bidirectional model of Keras, trains it on two ranks, and writes it as
-// FOLDER/model.onnx, with inputs and Cohort's outputs as FOLDER/{inputs,outputs}. Padding is 0. Prints the
-// first and the last loss.
+// train_and_export MODEL FOLDER: imports a masked bidirectional model of Keras, trains it on two ranks, and
+// writes it as FOLDER/model.onnx, with inputs and Cohort's outputs as FOLDER/{inputs,outputs}. Padding is 0.
+// Prints the first and the last loss.
 #include <algorithm>
 #include <cmath>
 #include <cohort/backend/reference.hpp>

@@ -27,7 +27,7 @@ def write_idx(path, values):
     path.write_bytes(header + values.tobytes())
 
 
-class story(unittest.TestCase):
+class from_import_to_export(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -55,8 +55,9 @@ class story(unittest.TestCase):
         with numpy.load(self.folder / "p.npz") as arrays:
             return dict(arrays)
 
-    def tell(self, inputs):
-        """Evaluates, predicts and exports, and compares the predictions with those of ONNX Runtime on these inputs."""
+    def apply_model(self, inputs):
+        """Evaluates, predicts and exports, and compares the predictions with those of ONNX Runtime on these inputs. Returns the report of
+        the training."""
         trained = self.read("train.json")
         self.run_it("evaluate", "run.json", "--model", "m.safetensors", "--report", "e.json")
         self.assertEqual(self.read("e.json")["accuracy"], trained["accuracy"])
@@ -81,7 +82,7 @@ class story(unittest.TestCase):
                    optimizer={"rule": {"adam": {"learning_rate": 0.03}}, "layers": [{"layer": "conv*", "frozen": True}]})
         self.assertIn("conv/conv2d", self.run_it("describe", "run.json").stdout)
         self.train()
-        self.assertGreater(self.tell({"x": (images[:, None] / 255).astype("f4")})["accuracy"], 0.95)
+        self.assertGreater(self.apply_model({"x": (images[:, None] / 255).astype("f4")})["accuracy"], 0.95)
         self.run_it("import", str(GOLDEN / "keras/cnn.keras"), "--to", "start.safetensors")
         start, end = self.parameters("start.safetensors"), self.parameters("m.safetensors")
         self.assertEqual({name for name in start if (start[name] == end[name]).all()}, {"conv/conv2d.weights", "conv/conv2d.bias"})
@@ -97,8 +98,8 @@ class story(unittest.TestCase):
         network = {"file": str(GOLDEN / "caffe/convnet.prototxt"), "weights": str(GOLDEN / "caffe/convnet.caffemodel"),
                    "loss": "softmax_cross_entropy"}
         self.write({"import": network}, {"records": {"files": "r.tar", "test_files": "r.tar", "classes": 5, "content": content, "cache": "none"}})
-        self.train()
-        self.tell({"data": values})
+        self.train("--set", "training.epochs=40")
+        self.assertGreater(self.apply_model({"data": values})["accuracy"], 0.95)
 
     def test_of_a_deeplearning4j_network_on_a_table_continues_its_updater(self):
         names = "abcde"
@@ -112,7 +113,7 @@ class story(unittest.TestCase):
         self.assertGreater(self.train()["accuracy"], 0.8)
         # 12 epochs of 90 rows in batches of 2 × 8 follow the 3 steps and the epoch of the file.
         self.assertIn("trained: 75 steps, 13 epochs", self.run_it("describe", "m.safetensors").stdout)
-        self.tell({name: columns[:, k:k + 1] for k, name in enumerate(names)})
+        self.apply_model({name: columns[:, k:k + 1] for k, name in enumerate(names)})
 
     def test_an_import_in_a_document_gives_the_bits_of_cohort_import(self):
         self.test_of_a_deeplearning4j_network_on_a_table_continues_its_updater()
