@@ -5,6 +5,7 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/training/detail/membership_change.hpp>
 #include <cohort/training/detail/step_runner.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/detail/validation.hpp>
@@ -66,7 +67,17 @@ class fit_loop {
   std::optional<std::uint64_t> fingerprint() const;
   std::string describe_order() const;
   void run_epochs();
+  /// Makes the steps of an epoch from the current position on. Returns whether the epoch has ended.
+  bool run_steps();
+  /// Validation and listeners after the last step of an epoch.
+  void finish_epoch();
   after_step run_step(epoch_report& epoch);
+  /// Continues with the next membership of the ranks.
+  void regroup();
+  std::shared_ptr<step_data> make_data() const;
+  void restore_listeners();
+  /// Hash of what a process that joins must have in common with the ranks.
+  std::uint64_t hash_of_facts() const;
   step_info info_of(batch const& data) const;
   /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
   bool notify_of_votes(votes const& all);
@@ -90,9 +101,22 @@ class fit_loop {
   std::optional<validation> validation_;
   fit_loop* const enclosing_;
   bool const enclosing_is_in_uncommon_step_;
+  std::vector<std::int64_t> local_sizes_{};  // with sharding::local
   std::shared_ptr<step_data> data_;
   bool has_common_steps_ = true;
   std::int64_t last_step_ = 0;  // step count after this rank's last step with examples
+  /// The epoch whose steps run.
+  struct running_epoch {
+    epoch_report report{};
+    clock::time_point start = clock::now();
+    std::int64_t first_step = 0, ignored_before = 0;
+    bool is_whole = false;
+  };
+  std::optional<running_epoch> epoch_{};
+  fit_position target_{};
+  votes agreed_{};                                 // at the end of the last epoch
+  std::uint64_t facts_ = 0;                        // hash_of_facts() before the first step
+  elastic_communicator* const elastic_ = nullptr;  // null: the ranks do not change
   fit_report report_{};
 };
 

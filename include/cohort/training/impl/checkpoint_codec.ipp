@@ -18,6 +18,7 @@
 #include <cohort/training/detail/whole_state.hpp>
 #include <cstddef>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -159,6 +160,41 @@ std::optional<std::string> checkpoint_codec::resume(std::string const& directory
   run_.has_resumed = true;
   log_differences(*found);
   return found->path();
+}
+
+std::string checkpoint_codec::shared_bytes() {
+  model_content content(run_.net);
+  whole_state const state(run_, false);
+  add_replica(run_, state.arrays(), content);
+  add_listeners(content);
+  std::ostringstream out;
+  write_model(out, content);
+  return std::move(out).str();
+}
+
+model_file file_of(std::string bytes) {
+  std::istringstream in(std::move(bytes));
+  return model_file::read(in, "the state of another rank");
+}
+
+void checkpoint_codec::load_shared(std::string const& bytes) {
+  model_file const file = file_of(bytes);
+  load_model(run_, file);
+  run_.saved_listeners = listeners_in(file);
+}
+
+std::string checkpoint_codec::strategy_bytes() const {
+  model_content content(run_.net);
+  add_strategy(content);
+  std::ostringstream out;
+  write_model(out, content);
+  return std::move(out).str();
+}
+
+void checkpoint_codec::restore_strategy(strategy& into, std::span<std::byte const> bytes, int former,
+                                        int ranks) {
+  model_file const file = file_of(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+  into.restore_from_ranks(strategy_state_in(file), former, ranks);
 }
 
 void checkpoint_codec::log_differences(checkpoint_reader const& from) const {

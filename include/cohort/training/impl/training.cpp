@@ -21,6 +21,7 @@
 #include <cohort/training/impl/loss_meter.ipp>
 #include <cohort/training/impl/loss_of.ipp>
 #include <cohort/training/impl/loss_rows.ipp>
+#include <cohort/training/impl/membership_change.ipp>
 #include <cohort/training/impl/metric.ipp>
 #include <cohort/training/impl/model_io.ipp>
 #include <cohort/training/impl/model_transfer.ipp>
