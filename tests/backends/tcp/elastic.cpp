@@ -27,7 +27,8 @@ constexpr auto net = cohort::network<[](cohort::builder& it) {
 struct steps_printer final : cohort::listener {
   explicit steps_printer(int ms) : pause(ms) {}
   void on_step(cohort::training& run, cohort::step_report const& step) override {
-    std::this_thread::sleep_for(pause);
+    auto const end = std::chrono::steady_clock::now() + pause;
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     std::printf("step %lld of %d ranks as rank %d\n", static_cast<long long>(step.step), run.world().size(),
                 run.world().rank());
     std::fflush(stdout);

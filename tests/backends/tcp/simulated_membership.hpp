@@ -212,7 +212,7 @@ class schedule {
 
   void wait(process_id id, std::vector<process_id> lost) {
     process& one = processes_.at(id);
-    one.state.wait(one.state.step, std::move(lost));
+    one.state.withdraw(one.state.step, std::move(lost));
     one.connects = one.connects || !one.is_connected;
     if (one.is_connected) send({.to_or_from = id, .to_service = true, .report = one.state});
   }

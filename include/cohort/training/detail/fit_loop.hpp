@@ -23,7 +23,7 @@ namespace cohort::detail {
 /// call.
 ///
 /// Order     collective.
-class fit_loop {
+class fit_loop final : public running_fit {
  public:
   /// Checks the call, prepares plan and loader, restores the listeners' saved states and registers itself as
   /// the active fit of `state`.
@@ -36,13 +36,10 @@ class fit_loop {
 
   fit_report run();
 
-  /// See training::has_common_steps.
-  bool has_common_steps() const { return has_common_steps_; }
-  std::span<listener* const> listeners() const { return how_.listeners; }
-  int batch_size() const { return how_.batch; }
-  /// Returns the fingerprint of the data set, and the order of the current epoch. The fingerprint is absent
-  /// for a stream, for an empty data set, and if an example cannot be read.
-  epoch_data data_of_epoch() const;
+  bool has_common_steps() const override { return has_common_steps_; }
+  std::span<listener* const> listeners() const override { return how_.listeners; }
+  int batch_size() const override { return how_.batch; }
+  epoch_data data_of_epoch() const override;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -99,7 +96,7 @@ class fit_loop {
   fit_settings const& how_;
   step_runner runner_;
   std::optional<validation> validation_;
-  fit_loop* const enclosing_;
+  running_fit* const enclosing_;
   bool const enclosing_is_in_uncommon_step_;
   std::vector<std::int64_t> local_sizes_{};  // with sharding::local
   std::shared_ptr<step_data> data_;

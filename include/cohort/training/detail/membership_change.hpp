@@ -30,15 +30,15 @@ struct fit_position {
 class membership_change {
  public:
   /// Errors    setting_error if the ranks of this run cannot change.
-  static void check(training_state& run, dataset const& data, fit_settings const& how);
+  static void check(training_state& run, dataset const& data, fit_settings const& settings);
 
   membership_change(training_state& run, elastic_communicator& world) : run_(run), world_(world) {}
 
   /// Leaves the membership and connects the next one. Until `transfer` the run exchanges
   /// nothing.
   void begin();
-  /// Makes the states of all ranks equal, and makes the strategy. `facts`: hash of what all ranks must have in
-  /// common. Returns whether this rank has got its state, with its listeners' states
+  /// Makes the states of all ranks equal, and makes the strategy. `facts`: hash of what all ranks must have
+  /// in common. Returns whether this rank has got its state, with its listeners' states
   /// (training_state::saved_listeners), from another rank.
   ///
   /// Order     collective.

@@ -8,8 +8,8 @@ namespace cohort::detail {
 
 /// State of all stop_on_signal objects of the process.
 ///
-/// `arrived`  set by the handler, which cannot access the objects and may run on any thread. `terminates`: the
-///            signal was SIGTERM.
+/// `arrived`  set by the handler, which cannot access the objects and may run on any thread. `terminates`:
+///            the signal was SIGTERM.
 /// `users`    number of objects. `former`: the actions that the last object restores. `mutex` guards both;
 ///            the handler does not lock it.
 struct stop_signals {

@@ -10,7 +10,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/checkpoint_codec.hpp>
-#include <cohort/training/detail/fit_loop.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>

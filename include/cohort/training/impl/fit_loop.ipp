@@ -316,8 +316,8 @@ void fit_loop::regroup() {
 
 std::uint64_t fit_loop::hash_of_facts() const {
   std::string all;
-  for (shared_fact const& one : facts_of_fit(state_, examples_, how_))
-    if (one.name != "beginning" && one.name != "normalisation") all += one.name + '\0' + one.value + '\0';
+  for (shared_fact const& fact : facts_of_fit(state_, examples_, how_))
+    if (fact.name != "beginning" && fact.name != "normalisation") all += fact.name + '\0' + fact.value + '\0';
   return fnv1a(all + text_of_examples(examples_, how_.sharding, 0));
 }
 

@@ -24,9 +24,9 @@ struct membership_change::header {
   auto progress() const { return std::tuple(membership, step, epoch, has_ended == 0); }
 };
 
-void membership_change::check(training_state& run, dataset const& data, fit_settings const& how) {
-  auto const refuse = [](char const* what, clause expected, clause got) {
-    throw setting_error({.what = what,
+void membership_change::check(training_state& run, dataset const& data, fit_settings const& settings) {
+  auto const refuse = [](char const* problem, clause expected, clause got) {
+    throw setting_error({.what = problem,
                          .where = "fit, ranks that may change",
                          .expected = std::move(expected),
                          .got = std::move(got)});
@@ -34,7 +34,7 @@ void membership_change::check(training_state& run, dataset const& data, fit_sett
   if (!run.exchange_strategy->renewal())
     refuse("the strategy does not support that ranks leave and join",
            "allreduce without overlap_next_forward and without shards", run.exchange_strategy->describe());
-  if (!data.indexed() || how.sharding == sharding::local)
+  if (!data.indexed() || settings.sharding == sharding::local)
     refuse("the examples cannot be divided among other ranks", "an indexed data set with sharding::global",
            data.indexed() ? "sharding::local" : "a stream");
   if (!stateful_layer_name(run.net).empty())
@@ -85,7 +85,7 @@ bool membership_change::transfer(fit_position& position, std::uint64_t facts) {
                          .expected = "the network, settings, strategy and data of the other ranks",
                          .got = "others"});
   std::vector<bool> is_behind;
-  for (header const& one : all) is_behind.push_back(one.progress() != first->progress());
+  for (header const& rank : all) is_behind.push_back(rank.progress() != first->progress());
   if (std::ranges::find(is_behind, true) != is_behind.end())
     send_state(static_cast<int>(first - all.begin()), is_behind[self]);
   if (is_behind[self]) {

@@ -8,7 +8,6 @@
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/whole_state.hpp>
-#include <cohort/training/load.hpp>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -99,10 +98,6 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
   }
   steps.pipeline = pipeline_of(from);
   return steps;
-}
-
-void load_preparation(training& run, model_file const& from) {
-  run.state().preparation = preparation_in(from, run.network());
 }
 
 void add_replica(training_state& run, std::span<std::byte* const> arrays, model_content& to) {

@@ -17,6 +17,7 @@
 #include <cohort/training/impl/inference_pass.ipp>
 #include <cohort/training/impl/late_update.ipp>
 #include <cohort/training/impl/listener.ipp>
+#include <cohort/training/impl/load.ipp>
 #include <cohort/training/impl/load_parameters.ipp>
 #include <cohort/training/impl/loss_meter.ipp>
 #include <cohort/training/impl/loss_of.ipp>

@@ -21,7 +21,7 @@ struct rank_has_left : communicator_error {
 class elastic_tcp final : public elastic_communicator {
  public:
   /// Order     the constructor waits for the first membership.
-  elastic_tcp(tcp_settings from, communicator_settings how);
+  elastic_tcp(tcp_settings from, communicator_settings limits);
   ~elastic_tcp() override;
 
   std::int64_t membership() const override { return now_.number; }
@@ -50,8 +50,8 @@ class elastic_tcp final : public elastic_communicator {
     return ranks().start_reduce_scatter(data, op);
   }
   pending_operation start_allgather(elements data) override { return ranks().start_allgather(data); }
-  pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override {
-    return ranks().start_allgatherv(mine, all);
+  pending_operation start_allgatherv(std::span<std::byte const> own, gathered& all) override {
+    return ranks().start_allgatherv(own, all);
   }
   pending_operation start_barrier() override { return ranks().start_barrier(); }
   pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {

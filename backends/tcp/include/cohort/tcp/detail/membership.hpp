@@ -19,7 +19,7 @@ struct membership {
   std::vector<process_id> members{};
   std::int64_t origin = 0;  ///< number of the confirmed membership whose members had the state; 0: none
 
-  bool contains(process_id one) const;
+  bool contains(process_id peer) const;
   bool operator==(membership const&) const = default;
 };
 
@@ -33,7 +33,7 @@ struct member_report {
   std::vector<process_id> lost{};
 
   /// Leaves the accepted membership for good.
-  void wait(std::int64_t steps, std::vector<process_id> without);
+  void withdraw(std::int64_t steps, std::vector<process_id> without);
   /// Accepts the next membership. Returns false for one that this process does not wait for.
   bool begin(process_id self, membership const& next);
   /// All members of the accepted membership have begun.
@@ -72,22 +72,22 @@ class membership_rules {
     bool is_empty() const { return end.empty() && close.empty() && !claim && !begin; }
   };
 
-  membership_rules(settings how, clock::time_point now) : how_(how), started_(now) {}
+  membership_rules(settings wanted, clock::time_point time) : how_(wanted), started_(time) {}
 
   /// A process has connected, or its state has changed.
-  void report(process_id from, member_report what, clock::time_point now);
+  void report(process_id from, member_report state, clock::time_point time);
   /// A process was heard.
-  void hear(process_id from, clock::time_point now);
+  void hear(process_id from, clock::time_point time);
   /// The connection of a process has ended. The process may connect again. `by_its_kernel`: the operating
   /// system of the process closed the connection.
-  void lose(process_id one, bool by_its_kernel);
+  void lose(process_id peer, bool by_its_kernel);
   /// A process has left on request, and never trains again.
-  void leave(process_id one);
+  void leave(process_id peer);
   /// The answer to decision::claim. `is_ours`: no other side has claimed the number. nullopt: there is no
   /// place where numbers are claimed.
   void claimed(std::int64_t number, std::optional<bool> is_ours);
 
-  decision decide(clock::time_point now);
+  decision decide(clock::time_point time);
 
   membership const& current() const { return current_; }
   /// Number of processes that wait for the next membership.
@@ -105,11 +105,11 @@ class membership_rules {
   };
   enum class share { none, half, most };
 
-  bool waits(process const& one) const { return one.is_connected && !one.last.trains; }
-  bool trains(process const& one) const { return one.is_connected && one.last.trains; }
+  bool waits(process const& peer) const { return peer.is_connected && !peer.last.trains; }
+  bool trains(process const& peer) const { return peer.is_connected && peer.last.trains; }
   /// Whether the process may still connect, because the service has just begun.
-  bool may_still_connect(process_id one, clock::time_point now) const;
-  bool must_change(clock::time_point now) const;
+  bool may_still_connect(process_id peer, clock::time_point time) const;
+  bool must_change(clock::time_point time) const;
   /// The part of the members of `last` that wait, of those that have not left.
   share present(membership const& last) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
@@ -117,9 +117,9 @@ class membership_rules {
   membership newest(membership member_report::*which) const;
   /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
   /// forgotten.
-  bool is_needed(process_id one) const;
+  bool is_needed(process_id peer) const;
   /// Sets decision::claim or decision::begin if the waiting processes may begin.
-  void form(clock::time_point now, decision& made);
+  void form(clock::time_point time, decision& result);
 
   settings how_;
   clock::time_point started_{};

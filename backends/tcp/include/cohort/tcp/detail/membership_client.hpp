@@ -21,12 +21,12 @@ class membership_client {
  public:
   /// A membership that this process has accepted.
   struct start {
-    membership now{};
+    membership current{};
     tcp_membership ranks{};
   };
 
-  /// `may_host`: called before each attempt to connect; may begin the service in this process. `ended`: called
-  /// on the thread when the membership ends; must not block.
+  /// `may_host`: called before each attempt to connect; may begin the service in this process. `ended`:
+  /// called on the thread when the membership ends; must not block.
   membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
                     std::function<void(bool is_new)> may_host, std::function<void()> ended);
   membership_client(membership_client const&) = delete;

@@ -66,7 +66,7 @@ struct elastic_settings {
 /// again to a service that begins again: all state is in their reports.
 class membership_service {
  public:
-  membership_service(tcp_socket listening, tls_identity identity, std::string job, elastic_settings how,
+  membership_service(tcp_socket listening, tls_identity identity, std::string job, elastic_settings wanted,
                      sink log);
   membership_service(membership_service const&) = delete;
   ~membership_service();
@@ -95,12 +95,12 @@ class membership_service {
 
   void run() noexcept;
   void accept_connections();
-  void read(connection& one);
-  void handle(connection& one, member_message const& message);
+  void read(connection& peer);
+  void handle(connection& peer, member_message const& message);
   void decide();
   void begin(membership const& next);
   void send(process_id to, service_message const& message);
-  void refuse(connection& one, std::string const& why);
+  void refuse(connection& peer, std::string const& why);
   /// Creates the file of a number in the directory of claims. Returns whether this call has created it;
   /// nullopt without a directory.
   std::optional<bool> claim(std::int64_t number) const;

@@ -32,7 +32,7 @@ class message_bytes {
   void put(std::string const& text) { put(std::as_bytes(std::span(text))); }
   void put(std::vector<endpoint> const& addresses) {
     put(static_cast<std::uint32_t>(addresses.size()));
-    for (endpoint const& one : addresses) put(std::span<std::byte const>(one.encoded()));
+    for (endpoint const& address : addresses) put(std::span<std::byte const>(address.encoded()));
   }
 
   template <class Number>

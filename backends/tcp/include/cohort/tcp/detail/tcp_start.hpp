@@ -10,9 +10,10 @@ namespace cohort::detail {
 /// Where a process of a job meets the others.
 struct tcp_place {
   tls_identity identity{};
-  host_and_port at{};               ///< of the rendezvous
+  host_and_port rendezvous{};       ///< its name
   std::vector<endpoint> meeting{};  ///< addresses of the rendezvous
   std::vector<endpoint> own{};      ///< addresses of this process, with port 0
+  std::string host{};               ///< equal for the processes of one host
 };
 
 /// Sockets, membership and identity of a process that becomes a rank.

@@ -9,9 +9,9 @@
 
 namespace cohort::detail {
 
-elastic_tcp::elastic_tcp(tcp_settings from, communicator_settings how)
+elastic_tcp::elastic_tcp(tcp_settings from, communicator_settings limits)
     : from_(std::move(from)),
-      how_(std::move(how)),
+      how_(std::move(limits)),
       place_(place_of(from_, std::chrono::steady_clock::now() + how_.deadline)) {
   client_ = std::make_unique<membership_client>(
       place_, from_.job, how_.heartbeat, [this](bool is_new) { host_service(is_new); },
@@ -89,7 +89,7 @@ std::vector<tcp_socket> elastic_tcp::listen(std::vector<endpoint>& addresses) co
   std::vector<tcp_socket> listening = listen_on(place_.own, port_range::parse(from_.ports),
                                                 std::chrono::steady_clock::now() + how_.deadline, how_.log);
   addresses.clear();
-  for (tcp_socket const& one : listening) addresses.push_back(one.local());
+  for (tcp_socket const& socket : listening) addresses.push_back(socket.local());
   return listening;
 }
 
@@ -99,7 +99,7 @@ void elastic_tcp::connect(std::vector<tcp_socket> listening, std::vector<endpoin
     others = reached_from(addresses, others);
     require_encryption(from_, place_.identity, others);
   }
-  now_ = std::move(begun.now);
+  now_ = std::move(begun.current);
   trouble_ = std::make_shared<std::optional<failure_report>>();
   std::shared_ptr<communicator> next = make_communicator(
       std::make_unique<tcp_transport>(acceptor(std::move(listening), place_.identity, how_.log),
@@ -145,9 +145,9 @@ int elastic_tcp::abort(std::string const& why, int exit_status) noexcept {
 traffic elastic_tcp::sent() const {
   traffic all = former_;
   if (!ranks_) return all;
-  traffic const now = ranks_->sent();
-  return {all.bytes_sent + now.bytes_sent, all.messages_sent + now.messages_sent,
-          all.progress_seconds + now.progress_seconds};
+  traffic const current = ranks_->sent();
+  return {all.bytes_sent + current.bytes_sent, all.messages_sent + current.messages_sent,
+          all.progress_seconds + current.progress_seconds};
 }
 
 }  // namespace cohort::detail

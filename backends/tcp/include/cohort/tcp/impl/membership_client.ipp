@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/tcp/detail/membership_client.hpp>
 #include <utility>
 
@@ -56,7 +55,7 @@ membership_client::start membership_client::next(std::int64_t step, std::vector<
     addresses_ = std::move(addresses);
     begun_.reset();
     is_outside_ = false;
-    state_.wait(step, std::move(lost));
+    state_.withdraw(step, std::move(lost));
     has_report_ = true;
   }
   return *wait(deadline);
@@ -98,9 +97,10 @@ void membership_client::connect() {
     is_new = !knows_job_;
   }
   may_host_(is_new);
-  endpoint const& at = where_.meeting[attempts_++ % where_.meeting.size()];
-  stream_.emplace(secure_stream(tcp_socket::connecting(at), secure_stream::role::client, where_.identity),
-                  message_stream::most_bytes);
+  endpoint const& address = where_.meeting[attempts_++ % where_.meeting.size()];
+  stream_.emplace(
+      secure_stream(tcp_socket::connecting(address), secure_stream::role::client, where_.identity),
+      message_stream::most_bytes);
   std::lock_guard const lock(mutex_);
   has_report_ = !addresses_.empty();
 }
@@ -142,7 +142,7 @@ void membership_client::send_report() {
     if (!std::exchange(has_report_, false) || is_outside_) return;
     message = {.is = member_message::kind::report,
                .job = job_,
-               .host = host_identity(),
+               .host = where_.host,
                .process = self_,
                .is_first = is_first_,
                .state = state_,
@@ -163,8 +163,8 @@ void membership_client::run() noexcept {
       if (!stream_ && clock::now() >= next_attempt_) connect();
       if (stream_) {
         send_report();
-        if (auto const now = clock::now(); now >= next_beat_) {
-          next_beat_ = now + silence_ / 8;
+        if (auto const time = clock::now(); time >= next_beat_) {
+          next_beat_ = time + silence_ / 8;
           stream_->send(member_message{.is = member_message::kind::beat}.encoded());
         }
         if (leaves) stream_->send(member_message{.is = member_message::kind::leave}.encoded());

@@ -16,11 +16,11 @@ namespace cohort::detail {
 
 inline constexpr std::string_view membership_mark = "cohort membership 1";
 
-void put_membership(message_bytes& to, membership const& one) {
-  to.put(static_cast<std::uint64_t>(one.number));
-  to.put(static_cast<std::uint32_t>(one.members.size()));
-  for (process_id const id : one.members) to.put(id);
-  to.put(static_cast<std::uint64_t>(one.origin));
+void put_membership(message_bytes& to, membership const& peer) {
+  to.put(static_cast<std::uint64_t>(peer.number));
+  to.put(static_cast<std::uint32_t>(peer.members.size()));
+  for (process_id const id : peer.members) to.put(id);
+  to.put(static_cast<std::uint64_t>(peer.origin));
 }
 
 membership membership_in(message_bytes& from) {
@@ -105,11 +105,11 @@ service_message service_message::decoded(std::span<std::byte const> bytes) {
 }
 
 membership_service::membership_service(tcp_socket listening, tls_identity identity, std::string job,
-                                       elastic_settings how, sink log)
+                                       elastic_settings wanted, sink log)
     : listening_(std::move(listening)),
       identity_(std::move(identity)),
       job_(std::move(job)),
-      how_(std::move(how)),
+      how_(std::move(wanted)),
       log_(std::move(log)),
       rules_(how_.rules, clock::now()),
       thread_([this] { run(); }) {}
@@ -134,17 +134,17 @@ void membership_service::run() noexcept {
     if (stops_ && !end) end = clock::now() + time_to_answer;
     try {
       if (!stops_) accept_connections();
-      for (connection& one : connections_)
-        if (!one.ended) read(one);
+      for (connection& peer : connections_)
+        if (!peer.ended) read(peer);
       if (!stops_) decide();
-      std::erase_if(connections_, [](connection const& one) { return one.ended; });
+      std::erase_if(connections_, [](connection const& peer) { return peer.ended; });
       bool const is_flushed =
-          std::ranges::all_of(connections_, [](connection const& one) { return one.stream.is_flushed(); });
+          std::ranges::all_of(connections_, [](connection const& peer) { return peer.stream.is_flushed(); });
       if (stops_ && is_flushed) return;
       std::vector<pollfd> all{{listening_.descriptor(), POLLIN, 0}};
-      for (connection const& one : connections_)
-        all.push_back({one.stream.descriptor(),
-                       static_cast<short>(one.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
+      for (connection const& peer : connections_)
+        all.push_back({peer.stream.descriptor(),
+                       static_cast<short>(peer.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
       ::poll(all.data(), all.size(), 20);  // bounded: 20 ms
     } catch (std::exception const& problem) {
       log_line(problem.what());
@@ -158,7 +158,7 @@ void membership_service::accept_connections() {
     endpoint from;
     std::optional<tcp_socket> socket = listening_.accept(&from);
     if (!socket) return;
-    auto const unknown = [](connection const& one) { return one.process == 0; };
+    auto const unknown = [](connection const& peer) { return peer.process == 0; };
     if (static_cast<std::size_t>(std::ranges::count_if(connections_, unknown)) >= most_unknown)
       std::ranges::find_if(connections_, unknown)->ended = true;
     connections_.push_back(
@@ -169,55 +169,56 @@ void membership_service::accept_connections() {
   }
 }
 
-void membership_service::refuse(connection& one, std::string const& why) {
-  log_line(text_of({"refused ", one.from.text(), ": ", why}));
-  one.stream.send(service_message{.is = service_message::kind::refused, .text = why}.encoded());
-  one.stream.advance();
-  one.ended = true;
+void membership_service::refuse(connection& peer, std::string const& why) {
+  log_line(text_of({"refused ", peer.from.text(), ": ", why}));
+  peer.stream.send(service_message{.is = service_message::kind::refused, .text = why}.encoded());
+  peer.stream.advance();
+  peer.ended = true;
 }
 
-void membership_service::read(connection& one) {
-  while (!one.ended) {
-    std::optional<std::vector<std::byte>> const message = one.stream.advance();
-    if (!one.stream.failure().empty()) {
-      if (one.process != 0)
-        rules_.lose(one.process, one.stream.failure_cause() == secure_stream::cause::network);
-      one.ended = true;
+void membership_service::read(connection& peer) {
+  while (!peer.ended) {
+    std::optional<std::vector<std::byte>> const message = peer.stream.advance();
+    if (!peer.stream.failure().empty()) {
+      if (peer.process != 0)
+        rules_.lose(peer.process, peer.stream.failure_cause() == secure_stream::cause::network);
+      peer.ended = true;
       return;
     }
     if (!message) {
-      if (one.process == 0 && clock::now() > one.accepted + time_to_report)
-        refuse(one, "it has not reported its state in time");
+      if (peer.process == 0 && clock::now() > peer.accepted + time_to_report)
+        refuse(peer, "it has not reported its state in time");
       return;
     }
     try {
-      handle(one, member_message::decoded(*message));
+      handle(peer, member_message::decoded(*message));
     } catch (communicator_error const& damaged) {
-      refuse(one, damaged.what());
+      refuse(peer, damaged.what());
     }
   }
 }
 
-void membership_service::handle(connection& one, member_message const& message) {
-  if (message.is == member_message::kind::beat) return rules_.hear(one.process, clock::now());
+void membership_service::handle(connection& peer, member_message const& message) {
+  if (message.is == member_message::kind::beat) return rules_.hear(peer.process, clock::now());
   if (message.is == member_message::kind::leave) {
-    rules_.leave(one.process);
-    one.ended = true;
+    rules_.leave(peer.process);
+    peer.ended = true;
     return;
   }
   if (message.job != job_)
-    return refuse(one, text_of({"the job of the rendezvous is ", quote_for_error(job_),
-                                ", and that of the process ", quote_for_error(message.job)}));
-  if (message.process == 0 || message.addresses.empty()) return refuse(one, "it has no number or no address");
+    return refuse(peer, text_of({"the job of the rendezvous is ", quote_for_error(job_),
+                                 ", and that of the process ", quote_for_error(message.job)}));
+  if (message.process == 0 || message.addresses.empty())
+    return refuse(peer, "it has no number or no address");
   for (connection& other : connections_)  // a process that connects again replaces its former connection
-    if (&other != &one && other.process == message.process) other.ended = true;
-  one.process = message.process;
+    if (&other != &peer && other.process == message.process) other.ended = true;
+  peer.process = message.process;
   places_[message.process] = {message.host, message.addresses};
   if (message.is_first) {
     if (rules_.current().number > 0) {
-      one.stream.send(service_message{.is = service_message::kind::has_begun}.encoded());
-      one.process = 0;
-      one.accepted = clock::now();
+      peer.stream.send(service_message{.is = service_message::kind::has_begun}.encoded());
+      peer.process = 0;
+      peer.accepted = clock::now();
       return;
     }
     first_.push_back(message.process);
@@ -226,10 +227,10 @@ void membership_service::handle(connection& one, member_message const& message) 
 }
 
 void membership_service::send(process_id to, service_message const& message) {
-  for (connection& one : connections_)
-    if (!one.ended && one.process == to) {
-      one.stream.send(message.encoded());
-      one.stream.advance();
+  for (connection& peer : connections_)
+    if (!peer.ended && peer.process == to) {
+      peer.stream.send(message.encoded());
+      peer.stream.advance();
     }
 }
 
@@ -248,11 +249,11 @@ void membership_service::decide() {
   while (true) {
     membership_rules::decision const next = rules_.decide(clock::now());
     if (next.is_empty()) return;
-    for (process_id const one : next.end) send(one, {.is = service_message::kind::end});
-    for (connection& one : connections_)
-      if (std::ranges::find(next.close, one.process) != next.close.end()) {
-        log_line(text_of({"lost ", one.from.text(), ": it is silent"}));
-        one.ended = true;
+    for (process_id const peer : next.end) send(peer, {.is = service_message::kind::end});
+    for (connection& peer : connections_)
+      if (std::ranges::find(next.close, peer.process) != next.close.end()) {
+        log_line(text_of({"lost ", peer.from.text(), ": it is silent"}));
+        peer.ended = true;
       }
     if (next.claim) rules_.claimed(*next.claim, claim(*next.claim));
     if (next.begin) begin(*next.begin);
@@ -262,10 +263,10 @@ void membership_service::decide() {
 void membership_service::begin(membership const& next) {
   service_message message{.is = service_message::kind::begin, .next = next};
   for (process_id const id : next.members) {
-    place const& at = places_.at(id);
+    place const& where = places_.at(id);
     auto const first = std::ranges::find_if(
-        next.members, [&](process_id other) { return places_.at(other).host == at.host; });
-    message.members.ranks.push_back(at.addresses);
+        next.members, [&](process_id other) { return places_.at(other).host == where.host; });
+    message.members.ranks.push_back(where.addresses);
     message.members.hosts.push_back(static_cast<std::uint32_t>(first - next.members.begin()));
   }
   if (::RAND_bytes(reinterpret_cast<unsigned char*>(message.members.token.data()),
@@ -276,15 +277,15 @@ void membership_service::begin(membership const& next) {
     message.members.rank = static_cast<int>(rank);
     send(next.members[rank], message);
   }
-  for (process_id const one : first_)
-    if (!next.contains(one)) {
-      rules_.leave(one);
-      send(one, {.is = service_message::kind::has_begun});
+  for (process_id const peer : first_)
+    if (!next.contains(peer)) {
+      rules_.leave(peer);
+      send(peer, {.is = service_message::kind::has_begun});
     }
   first_.clear();
   std::erase_if(places_, [&](auto const& entry) {
-    return !next.contains(entry.first) && std::ranges::none_of(connections_, [&](connection const& one) {
-      return one.process == entry.first;
+    return !next.contains(entry.first) && std::ranges::none_of(connections_, [&](connection const& peer) {
+      return peer.process == entry.first;
     });
   });
   begun_ = next.number;

@@ -138,10 +138,12 @@ std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<end
 
 tcp_place place_of(tcp_settings const& from, std::chrono::steady_clock::time_point limit) {
   check_tcp(from);
-  tcp_place place{.identity = identity_of(from), .at = host_and_port::parse(from.join, "join")};
-  std::vector<endpoint> const found = resolve(place.at, limit);
-  place.meeting = visible_addresses(place.at, found);
-  if (place.meeting != found) place.at = {place.meeting.front().host(), place.at.port};
+  tcp_place place{.identity = identity_of(from),
+                  .rendezvous = host_and_port::parse(from.join, "join"),
+                  .host = host_identity()};
+  std::vector<endpoint> const found = resolve(place.rendezvous, limit);
+  place.meeting = visible_addresses(place.rendezvous, found);
+  if (place.meeting != found) place.rendezvous = {place.meeting.front().host(), place.rendezvous.port};
   if (!from.interfaces.empty()) {
     place.own = local_addresses(from.interfaces);
   } else if (std::optional<endpoint> const ours = address_towards(place.meeting.front())) {
@@ -167,7 +169,7 @@ void join(tcp_start& start, tcp_settings const& from, communicator_settings cons
       start.service.emplace(*std::move(listening), start.identity, from.job, from.ranks, how.log);
   };
   host();
-  registration mine{.job = from.job, .host = host_identity(), .ranks = from.ranks, .rank = from.rank};
+  registration mine{.job = from.job, .host = place.host, .ranks = from.ranks, .rank = from.rank};
   port_range const ports = port_range::parse(from.ports);
   std::vector<tcp_socket> listening;
   try {
@@ -176,14 +178,15 @@ void join(tcp_start& start, tcp_settings const& from, communicator_settings cons
     mine.problem = own.what();
     constexpr std::chrono::milliseconds patience = std::chrono::seconds(5);
     try {  // so that the other ranks need not wait for this rank until their deadline
-      join_rendezvous(place.at, start.identity, mine, std::min(how.deadline, patience));
+      join_rendezvous(place.rendezvous, start.identity, mine, std::min(how.deadline, patience));
     } catch (error const&) {
     }
     throw;
   }
   for (tcp_socket const& one : listening) mine.addresses.push_back(one.local());
   start.entrance = acceptor(std::move(listening), start.identity, how.log);
-  start.members = join_rendezvous(place.at, start.identity, mine, how.deadline, host, &start.entrance);
+  start.members =
+      join_rendezvous(place.rendezvous, start.identity, mine, how.deadline, host, &start.entrance);
   for (std::vector<endpoint>& others : start.members.ranks) {
     others = reached_from(mine.addresses, others);
     require_encryption(from, start.identity, others);
