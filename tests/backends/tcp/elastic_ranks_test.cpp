@@ -77,9 +77,10 @@ TEST(elastic_ranks, continue_after_a_rank_has_left) {
 
 TEST(elastic_ranks, accept_a_process_that_starts_later) {
   tcp_settings const job = job_of(1);
+  std::thread later;  // ends after the first rank's communicator
   run(job, {[&](elastic_communicator& world) {
         EXPECT_EQ(world.size(), 1);
-        std::thread later([&] {
+        later = std::thread([&] {
           std::unique_ptr<communicator> const own = make_tcp(job, {.deadline = deadline, .heartbeat = 2s});
           auto& joiner = dynamic_cast<elastic_communicator&>(*own);
           EXPECT_TRUE(joiner.waits_to_join());
@@ -93,8 +94,8 @@ TEST(elastic_ranks, accept_a_process_that_starts_later) {
         while (world.size() == 1) world.regroup(7);
         EXPECT_EQ(world.rank(), 0);
         EXPECT_EQ(sum_of_ranks(world), 2);
-        later.join();
       }});
+  later.join();
 }
 
 TEST(elastic_ranks, refuse_bounds_that_contradict_each_other) {
