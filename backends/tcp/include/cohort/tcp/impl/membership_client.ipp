@@ -157,7 +157,7 @@ void membership_client::run() noexcept {
     {
       std::lock_guard const lock(mutex_);
       if (stops_) return;
-      leaves = leaves_ && !has_left_;
+      leaves = leaves_;
     }
     try {
       if (!stream_ && clock::now() >= next_attempt_) connect();
@@ -173,6 +173,8 @@ void membership_client::run() noexcept {
         if (leaves && stream_->is_flushed()) {
           std::lock_guard const lock(mutex_);
           has_left_ = true;
+          changed_.notify_all();
+          return;  // a further report would announce this process again
         }
         if (!stream_->failure().empty()) stream_.reset();
       }
