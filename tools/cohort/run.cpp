@@ -55,6 +55,9 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
+  --min N            the ranks may change: if ranks are lost or leave, the others go on while at least N are left; with
+                     --restarts, a lost rank is started again, and joins; SIGTERM stops all ranks
+  --max N            with --min, other processes may join with COHORT_JOIN up to this number of ranks (RANKS)
   --devices LIST     GPU of each rank of a host, in the order of their local numbers, such as 0,2: a rank sees only its
                      own GPU, as its CUDA_VISIBLE_DEVICES; names of GPUs (GPU-…, MIG-…) are accepted, too
   --no-bind          lets all processes run on all processors; otherwise each one runs on its share of those of its host
@@ -90,6 +93,7 @@ struct command {
   std::string secret{};
   std::vector<std::string> ssh{"ssh", "-o", "BatchMode=yes"};
   int restarts = 0;
+  int min_ranks = 0, max_ranks = 0;  // 0: the ranks do not change
   std::vector<std::string> devices{};
   bool binds = true;
   std::string output{};
@@ -173,6 +177,10 @@ command parse(int argc, char** argv) {
       made.ssh = split(value(), ' ');
     } else if (flag == "--restarts") {
       made.restarts = number_of(flag, value(), 0, 1'000'000);
+    } else if (flag == "--min") {
+      made.min_ranks = number_of(flag, value(), 1, 4096);
+    } else if (flag == "--max") {
+      made.max_ranks = number_of(flag, value(), 1, 4096);
     } else if (flag == "--devices") {
       made.devices = devices_of(value());
     } else if (flag == "--no-bind") {
@@ -186,6 +194,12 @@ command parse(int argc, char** argv) {
   made.program.assign(argv + at, argv + argc);
   if (made.ranks == 0) throw usage_error("-n: expected the number of ranks, got nothing");
   if (made.program.empty()) throw usage_error("expected a program, got nothing");
+  if (made.min_ranks > made.ranks)
+    throw usage_error("--min: expected at most the number of ranks, " + std::to_string(made.ranks) + ", got "
+                      + std::to_string(made.min_ranks));
+  if (made.max_ranks > 0 && (made.min_ranks == 0 || made.max_ranks < made.ranks))
+    throw usage_error("--max: expected --min, and at least the number of ranks, " + std::to_string(made.ranks)
+                      + ", got " + std::to_string(made.max_ranks));
   return made;
 }
 
@@ -279,6 +293,8 @@ class secret_in_memory {
 struct process {
   pid_t id = -1;
   int rank = 0;
+  host const* where = nullptr;
+  int local = 0;  // number on its host
   bool remote = false;
   std::string on{};                   // the host, with its preposition, for messages
   int input = -1;                     // pipe to a remote shell, for the names of signals
@@ -356,13 +372,13 @@ class run {
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
-    std::string const secret = given_.secret.empty() && !environment_has_protection() ? random_secret() : "";
+    if (given_.secret.empty() && !environment_has_protection()) secret_ = random_secret();
     bool const is_here = given_.hosts.front().name.empty();
-    if (!secret.empty() && is_here) secret_here_.emplace(secret);
-    std::string const join = address();
+    if (!secret_.empty() && is_here) secret_here_.emplace(secret_);
+    join_ = address();
     int rank = 0;
     for (host const& one : given_.hosts)
-      for (int k = 0; k < one.ranks; ++k) start(one, k, rank++, join, secret);
+      for (int k = 0; k < one.ranks; ++k) start(one, k, rank++);
     while (!has_ended()) step();
     return status();
   }
@@ -377,12 +393,16 @@ class run {
     return first.substr(first.find('@') + 1) + ":29400";
   }
 
-  void start(host const& on, int local, int rank, std::string const& join, std::string const& secret) {
-    std::vector<std::pair<std::string, std::string>> variables{{"COHORT_JOIN", join},
+  void start(host const& on, int local, int rank) {
+    std::vector<std::pair<std::string, std::string>> variables{{"COHORT_JOIN", join_},
                                                                {"COHORT_RANK", std::to_string(rank)},
                                                                {"COHORT_RANKS", std::to_string(given_.ranks)},
                                                                {"COHORT_LOCAL_RANK", std::to_string(local)},
                                                                {"COHORT_RESTARTS", std::to_string(restart_)}};
+    if (given_.min_ranks > 0)
+      variables.insert(variables.end(),
+                       {{"COHORT_MIN_RANKS", std::to_string(given_.min_ranks)},
+                        {"COHORT_MAX_RANKS", std::to_string(std::max(given_.ranks, given_.max_ranks))}});
     if (!given_.devices.empty())
       variables.emplace_back("CUDA_VISIBLE_DEVICES", given_.devices[static_cast<std::size_t>(local)]);
     // Processes of an earlier start must not join this start.
@@ -395,11 +415,14 @@ class run {
       variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
     else if (secret_here_)
       variables.emplace_back("COHORT_SECRET_FILE", secret_here_->path());
-    process one{
-        .rank = rank, .remote = !on.name.empty(), .on = on.name.empty() ? std::string() : " on " + on.name};
+    process one{.rank = rank,
+                .where = &on,
+                .local = local,
+                .remote = !on.name.empty(),
+                .on = on.name.empty() ? std::string() : " on " + on.name};
     if (!given_.output.empty()) {
       auto const path = std::filesystem::path(given_.output) / (std::to_string(rank) + ".log");
-      one.copy.open(path, restart_ > 0 ? std::ios::app : std::ios::trunc);
+      one.copy.open(path, restart_ + replaced_ > 0 ? std::ios::app : std::ios::trunc);
       if (!one.copy)
         throw std::runtime_error("--output: cannot write " + path.string() + ": " + std::strerror(errno));
     }
@@ -407,7 +430,7 @@ class run {
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0
         || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
       throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-    std::string const script = one.remote ? script_of(variables, local, on.ranks, secret) : "";
+    std::string const script = one.remote ? script_of(variables, local, on.ranks) : "";
     one.id = ::fork();
     if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
     if (one.id == 0) {
@@ -470,7 +493,7 @@ class run {
   /// signals, and ends the program if ssh ends. A secret is written to a file that only this user can read,
   /// and removed at the end.
   std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local,
-                        int ranks, std::string const& secret) const {
+                        int ranks) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
     for (char** one = ::environ; *one; ++one) {
       std::string_view const all = *one;
@@ -486,11 +509,11 @@ class run {
     // SIGPIPE, as ranks of this host do.
     made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '' PIPE\n";
     made += "trap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";
-    if (!secret.empty())
+    if (!secret_.empty())
       made +=
           "secret=$(mktemp) || exit 127\n"  // only its owner may read it
           "cat > \"$secret\" <<'END'\n"
-          + secret + "\nEND\nCOHORT_SECRET_FILE=$secret; export COHORT_SECRET_FILE\n";
+          + secret_ + "\nEND\nCOHORT_SECRET_FILE=$secret; export COHORT_SECRET_FILE\n";
     made +=
         "command -v setsid > /dev/null && setsid=setsid\n";  // signals then also reach the program's children
     std::string words = " $setsid";
@@ -561,6 +584,7 @@ class run {
       if (all[k + 1].revents != 0) read(*sources[k].first, sources[k].second);
     handle_signals();
     collect();
+    replace_lost();
     end_others();
     end_output();
   }
@@ -605,7 +629,9 @@ class run {
     while (int const signal = signals_.next()) {
       if (signal == SIGCHLD) continue;
       if (signal_source::ends_job(signal) && !interrupt()) continue;
-      for (process const& one : processes_) send(one, signal);
+      // A rank that may leave alone would do so at SIGTERM.
+      int const passed = signal == SIGTERM && given_.min_ranks > 0 ? SIGINT : signal;
+      for (process const& one : processes_) send(one, passed);
     }
   }
   /// Counts a signal of the user. Launchers may send one signal to both a process and its group; the two
@@ -646,12 +672,33 @@ class run {
       else if (*one.status != 0)
         std::fprintf(stderr, "cohort run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
+      if (is_lost(one, *one.status) && goes_on()) {
+        if (!interrupted_ && replaced_ < given_.restarts) lost_.push_back({one.where, one.local, one.rank});
+        continue;
+      }
       if (*one.status != 0 && !failed_) {
         failed_ = true;
         terminate_at_ = clock_type::now() + grace;
         kill_at_ = std::min(kill_at_, terminate_at_ + patience);
       }
       if (!is_lost(one, *one.status) && *one.status != 0 && !cause_) cause_ = *one.status;
+    }
+  }
+
+  /// Returns whether enough ranks are left, or have ended without a failure.
+  bool goes_on() const {
+    auto const good =
+        std::ranges::count_if(processes_, [](process const& one) { return !one.status || *one.status == 0; });
+    return given_.min_ranks > 0 && good >= given_.min_ranks;
+  }
+
+  /// Starts lost ranks again, which then join the others.
+  void replace_lost() {
+    for (auto const& [where, local, rank] : std::exchange(lost_, {})) {
+      ++replaced_;
+      std::fprintf(stderr, "cohort run: rank %d is started again (%d of %d)\n", rank, replaced_,
+                   given_.restarts);
+      start(*where, local, rank);
     }
   }
 
@@ -687,6 +734,13 @@ class run {
   watchdog const& guard_;
   std::optional<secret_in_memory> secret_here_;  // used by the ranks of this host
   std::vector<process> processes_;
+  struct lost_rank {
+    host const* where;
+    int local, rank;
+  };
+  std::vector<lost_rank> lost_;  // to be started again
+  int replaced_ = 0;
+  std::string join_, secret_;
   static constexpr auto never = clock_type::time_point::max();
   clock_type::time_point terminate_at_ = never, kill_at_ = never, end_ssh_at_ = never, last_interrupt_{};
   std::optional<clock_type::time_point> all_ended_;

@@ -12,6 +12,7 @@ struct loader_settings {
   int batch = 32;          ///< examples per rank and step
   int rank = 0;            ///< this rank
   int ranks = 1;           ///< number of ranks
+  int step_ranks = 0;      ///< a step has `batch` examples for each of so many ranks; 0: `ranks`
   std::uint64_t seed = 0;  ///< seed of the shuffles
   bool shuffle = true;
   block_shuffle blocks{};   ///< shuffles an indexed data set in blocks, not as a whole
@@ -24,6 +25,9 @@ struct loader_settings {
   std::vector<std::int64_t> local_sizes{};
 
   bool is_local() const { return !local_sizes.empty(); }
+  int ranks_of_step() const { return step_ranks > 0 ? step_ranks : ranks; }
+  /// Number of examples in a whole step of an indexed data set without local_sizes.
+  std::int64_t examples_per_step() const { return static_cast<std::int64_t>(batch) * ranks_of_step(); }
 };
 
 }  // namespace cohort

@@ -6,6 +6,7 @@
 #include <cohort/plan/replica.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -197,6 +198,10 @@ class strategy {
   /// ranks. The replica has the previous run's consensus. Called once per former rank, in the same order on
   /// every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
+  /// Returns a function that makes a strategy with the same settings for other ranks, after this strategy was
+  /// destroyed; empty if the ranks of a run cannot change (elastic_communicator). A step that an error ended
+  /// must then have changed neither parameters nor state.
+  virtual std::function<std::unique_ptr<strategy>(communicator&)> renewal() const { return {}; }
 
   /// Returns the number of bytes that the strategy will allocate for a replica. The number is known before
   /// the first step; 0 if it depends on the messages.

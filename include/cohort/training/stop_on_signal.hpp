@@ -7,7 +7,8 @@
 namespace cohort {
 
 /// Stops all ranks at their next meeting after this process receives SIGTERM or SIGINT: a checkpoint_listener
-/// then saves, and fit returns with `stopped`.
+/// then saves, and fit returns with `stopped`. If the ranks may change, SIGTERM makes only this rank leave,
+/// after its step (elastic_communicator::leave), unless too few ranks would be left.
 ///
 /// Order     while at least one object exists (one per rank if ranks are threads), these objects replace the
 ///           process's action for each signal that is not ignored. All copies of Cohort in the process's

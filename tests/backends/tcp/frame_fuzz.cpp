@@ -2,11 +2,12 @@
 // needs: tcp
 // Malformed bytes from the network: they are refused by a communicator_error, or they are messages within the
 // bounds of their receives. The first byte selects frames of a rank (0), a registration (1), an answer of the
-// rendezvous (2) or a greeting (3).
+// rendezvous (2), a message of an elastic job's process (4) or service (5), or a greeting (other).
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_tcp_frame_fuzz some/folder tests/backends/tcp/frame_fuzz
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/membership_service.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cohort/tcp/detail/tcp_receiver.hpp>
 #include <cstddef>
@@ -89,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   auto const* const first = reinterpret_cast<std::byte const*>(data);
   std::vector<std::byte> const bytes(first + 1, first + size);
   try {
-    switch (data[0] % 4) {
+    switch (data[0] % 6) {
       case 0:
         use_frames(bytes);
         break;
@@ -98,6 +99,12 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         break;
       case 2:
         decode<detail::rendezvous_answer>(bytes);
+        break;
+      case 4:
+        decode<detail::member_message>(bytes);
+        break;
+      case 5:
+        decode<detail::service_message>(bytes);
         break;
       default: {
         std::array<std::byte, detail::greeting::bytes> got{};

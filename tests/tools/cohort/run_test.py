@@ -122,6 +122,29 @@ class run_command(unittest.TestCase):
             self.assertEqual(sorted(job.stdout.readlines()), ["[0] got\n", "[1] got\n"])
             self.assertEqual(job.wait(LONGEST), 5)
 
+    def test_goes_on_without_lost_ranks(self):
+        """Rank 1 is lost. With restarts it alone is started again."""
+        script = ('echo "least $COHORT_MIN_RANKS, most $COHORT_MAX_RANKS"; [ "$COHORT_RANK" != 1 ] || [ -e again ] || '
+                  '{ touch again; exit 75; }; echo "rank $COHORT_RANK ends"')
+        done = self.run_it("-n", 3, "--min", 2, script=script)
+        self.assertEqual(done.stdout.count("least 2, most 3"), 3)
+        self.assertNotIn("rank 1 ends", done.stdout)
+        (self.folder / "again").unlink()
+        done = self.run_it("-n", 3, "--min", 1, "--max", 5, "--restarts", 1, script=script)
+        self.assertEqual(done.stdout.count("least 1, most 5"), 4)
+        self.assertIn("cohort run: rank 1 is started again (1 of 1)", done.stderr)
+        for rank in range(3):
+            self.assertEqual(done.stdout.count(f"rank {rank} ends"), 1)
+        self.run_it("-n", 2, "--min", 2, script='[ "$COHORT_RANK" = 0 ] || exit 75', expect=75)  # too few are left
+
+    def test_sigterm_stops_ranks_that_may_leave_by_sigint(self):
+        job = subprocess.Popen(self.command("-n", 2, "--min", 1, script=self.recording_script()), cwd=self.folder)
+        self.assertTrue(self.becomes_true(self.has_received(2)))
+        job.send_signal(signal.SIGTERM)
+        self.assertTrue(self.becomes_true(self.has_received(2, "SIGINT")))
+        job.send_signal(signal.SIGHUP)
+        job.wait(LONGEST)
+
     def test_forwards_signals_after_a_restart(self):
         script = ('[ $COHORT_RESTARTS = 0 ] && exit 75; trap "echo got $COHORT_JOB; exit 0" TERM; echo ready; '
                   'while :; do sleep 0.05; done')
@@ -385,6 +408,8 @@ class run_command(unittest.TestCase):
                 (("-n", "2", "--hosts", "-oX", "true"), "--hosts: expected names"),
                 (("-n", "2", "--hosts", "a:3", "true"), "--hosts: expected 2 ranks on all hosts together, got 3"),
                 (("-n", "2", "--hosts", "a:2,b", "true"), "got 2 and a host without ranks"),
+                (("-n", "2", "--min", "3", "true"), "--min: expected at most the number of ranks, 2, got 3"),
+                (("-n", "2", "--max", "3", "true"), "--max: expected --min, and at least the number of ranks, 2, got 3"),
                 (("-n",), "-n: expected a value, got nothing")):
             done = subprocess.run([*PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST)
             self.assertEqual(done.returncode, 2)

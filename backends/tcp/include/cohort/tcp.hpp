@@ -24,10 +24,16 @@ struct tcp_settings {
   std::string job = "cohort";  ///< name of the job, equal for its processes
   int ranks = 0;               ///< processes of the job; 0: from the environment
   int rank = -1;               ///< this process's rank; −1: from the environment or the rendezvous
-  std::string interfaces{};    ///< names or networks: "eth0,10.0.0.0/8"; "": route to the rendezvous
-  std::string ports{};         ///< "": any free port
-  std::string secret_file{};   ///< file with the job's secret, readable by its owner only
-  std::string certificate{};   ///< PEM file; used with `key` and `authorities` instead of a secret
+  int min_ranks = 0;           ///< the ranks may change down to this number; 0: they do not change
+  int max_ranks = 0;           ///< the ranks may change up to this number, at least `ranks`
+  /// Directory that all hosts share. If exactly half of the ranks is lost, the other half goes on only if it
+  /// creates a file here first; "": only if the operating systems of the lost ranks have closed their
+  /// connections.
+  std::string shared_directory{};
+  std::string interfaces{};   ///< names or networks: "eth0,10.0.0.0/8"; "": route to the rendezvous
+  std::string ports{};        ///< "": any free port
+  std::string secret_file{};  ///< file with the job's secret, readable by its owner only
+  std::string certificate{};  ///< PEM file; used with `key` and `authorities` instead of a secret
   std::string key{};
   std::string authorities{};
   tcp_encryption encryption = tcp_encryption::automatic;
@@ -35,7 +41,8 @@ struct tcp_settings {
 
 /// Returns the settings, completed from the environment:
 ///
-/// COHORT_JOIN, COHORT_JOB, COHORT_RANKS, COHORT_RANK, COHORT_INTERFACES, COHORT_PORTS, COHORT_SECRET_FILE,
+/// COHORT_JOIN, COHORT_JOB, COHORT_RANKS, COHORT_RANK, COHORT_MIN_RANKS, COHORT_MAX_RANKS,
+/// COHORT_SHARED_DIRECTORY, COHORT_INTERFACES, COHORT_PORTS, COHORT_SECRET_FILE,
 /// COHORT_CERTIFICATE, COHORT_KEY, COHORT_AUTHORITIES, COHORT_ENCRYPTION (automatic or off); otherwise rank,
 /// number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), Slurm
 /// (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID, SLURM_STEP_ID), Kubernetes

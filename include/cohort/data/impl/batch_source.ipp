@@ -43,10 +43,13 @@ void batch_source::order_examples(int rank) {
 }
 
 bool batch_source::fill(batch& out) {
-  detail::resize_batch(out, data_.describe(), settings_.batch);
+  bool const is_divided = data_.indexed() && !settings_.is_local();
+  std::int64_t const most =
+      is_divided ? part_of({0, settings_.examples_per_step()}, 0, settings_.ranks).count : settings_.batch;
+  detail::resize_batch(out, data_.describe(), static_cast<int>(most));
   out.epoch = epoch_;
   out.ranks = settings_.ranks;
-  out.even = settings_.ranks == 1 || (data_.indexed() && !settings_.is_local());
+  out.even = settings_.ranks == 1 || is_divided;
   if (!data_.indexed()) return fill_stream(out);
   return settings_.is_local() ? fill_local(out) : fill_indexed(out);
 }
@@ -77,9 +80,8 @@ bool batch_source::fill_local(batch& out) {
 }
 
 bool batch_source::fill_indexed(batch& out) {
-  index_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
-  std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
-  if (whole.count == 0 || (settings_.drop_last && whole.count < full)) return false;
+  index_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks_of_step());
+  if (whole.count == 0 || (settings_.drop_last && whole.count < settings_.examples_per_step())) return false;
   index_slice const mine = part_of(whole, settings_.rank, settings_.ranks);
   order_.copy(mine, out.indices);
   out.count = static_cast<int>(mine.count);

@@ -110,7 +110,7 @@ batch const* loader::next() {
 std::int64_t loader::batches() const {
   if (size_ < 0) return -1;
   bool const local = settings_.is_local();
-  std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * (local ? 1 : settings_.ranks);
+  std::int64_t const full = local ? settings_.batch : settings_.examples_per_step();
   if (settings_.drop_last) return (local ? std::ranges::min(settings_.local_sizes) : size_) / full;
   return (size_ + full - 1) / full;
 }

@@ -63,6 +63,10 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   void restore(strategy_state const& saved) override;
   /// Divides the sum of all previous ranks' rounding errors evenly among the current ranks.
   void restore_from_ranks(strategy_state const& had, int former, int) override;
+  std::function<std::unique_ptr<strategy>(communicator&)> renewal() const override {
+    if (how_.overlap_next_forward || how_.shard != cohort::shard::nothing) return {};
+    return [settings = how_](communicator& world) { return settings.on(world); };
+  }
 
  private:
   static constexpr char const* kept_name = "rounded_away";
@@ -267,6 +271,7 @@ void allreduce_strategy::restore(strategy_state const& saved) {
 }
 
 void allreduce_strategy::restore_from_ranks(strategy_state const& had, int former, int) {
+  restored_ = true;
   if (former == 0) forget();
   for (strategy_state::array const& one : had.arrays) {
     if (one.name != kept_name) continue;

@@ -4,7 +4,9 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace cohort::detail {
@@ -22,6 +24,16 @@ class checkpoint_codec {
   std::string save(std::string const& directory, int keep);
   /// See cohort::resume.
   std::optional<std::string> resume(std::string const& directory);
+
+  /// The state that ranks have in common, without the position within the epoch, and its inverse. load_shared
+  /// sets training_state::saved_listeners.
+  ///
+  /// Before    the ranks have not diverged, and the state is not sharded.
+  std::string shared_bytes();
+  void load_shared(std::string const& bytes);
+  /// The strategy's state on this rank. restore_strategy restores it with strategy::restore_from_ranks.
+  std::string strategy_bytes() const;
+  static void restore_strategy(strategy& into, std::span<std::byte const> bytes, int former, int ranks);
 
  private:
   void log_differences(checkpoint_reader const& from) const;

@@ -5,6 +5,7 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/training/detail/membership_change.hpp>
 #include <cohort/training/detail/step_runner.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/detail/validation.hpp>
@@ -22,7 +23,7 @@ namespace cohort::detail {
 /// call.
 ///
 /// Order     collective.
-class fit_loop {
+class fit_loop final : public running_fit {
  public:
   /// Checks the call, prepares plan and loader, restores the listeners' saved states and registers itself as
   /// the active fit of `state`.
@@ -35,13 +36,10 @@ class fit_loop {
 
   fit_report run();
 
-  /// See training::has_common_steps.
-  bool has_common_steps() const { return has_common_steps_; }
-  std::span<listener* const> listeners() const { return how_.listeners; }
-  int batch_size() const { return how_.batch; }
-  /// Returns the fingerprint of the data set, and the order of the current epoch. The fingerprint is absent
-  /// for a stream, for an empty data set, and if an example cannot be read.
-  epoch_data data_of_epoch() const;
+  bool has_common_steps() const override { return has_common_steps_; }
+  std::span<listener* const> listeners() const override { return how_.listeners; }
+  int batch_size() const override { return how_.batch; }
+  epoch_data data_of_epoch() const override;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -66,7 +64,17 @@ class fit_loop {
   std::optional<std::uint64_t> fingerprint() const;
   std::string describe_order() const;
   void run_epochs();
+  /// Makes the steps of an epoch from the current position on. Returns whether the epoch has ended.
+  bool run_steps();
+  /// Validation and listeners after the last step of an epoch.
+  void finish_epoch();
   after_step run_step(epoch_report& epoch);
+  /// Continues with the next membership of the ranks.
+  void regroup();
+  std::shared_ptr<step_data> make_data() const;
+  void restore_listeners();
+  /// Hash of what a process that joins must have in common with the ranks.
+  std::uint64_t hash_of_facts() const;
   step_info info_of(batch const& data) const;
   /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
   bool notify_of_votes(votes const& all);
@@ -88,11 +96,24 @@ class fit_loop {
   fit_settings const& how_;
   step_runner runner_;
   std::optional<validation> validation_;
-  fit_loop* const enclosing_;
+  running_fit* const enclosing_;
   bool const enclosing_is_in_uncommon_step_;
+  std::vector<std::int64_t> local_sizes_{};  // with sharding::local
   std::shared_ptr<step_data> data_;
   bool has_common_steps_ = true;
   std::int64_t last_step_ = 0;  // step count after this rank's last step with examples
+  /// The epoch whose steps run.
+  struct running_epoch {
+    epoch_report report{};
+    clock::time_point start = clock::now();
+    std::int64_t first_step = 0, ignored_before = 0;
+    bool is_whole = false;
+  };
+  std::optional<running_epoch> epoch_{};
+  fit_position target_{};
+  votes agreed_{};                                 // at the end of the last epoch
+  std::uint64_t facts_ = 0;                        // hash_of_facts() before the first step
+  elastic_communicator* const elastic_ = nullptr;  // null: the ranks do not change
   fit_report report_{};
 };
 

@@ -8,11 +8,12 @@ namespace cohort::detail {
 
 /// State of all stop_on_signal objects of the process.
 ///
-/// `arrived`  set by the handler, which cannot access the objects and may run on any thread.
+/// `arrived`  set by the handler, which cannot access the objects and may run on any thread. `terminates`:
+///            the signal was SIGTERM.
 /// `users`    number of objects. `former`: the actions that the last object restores. `mutex` guards both;
 ///            the handler does not lock it.
 struct stop_signals {
-  std::atomic<bool> arrived = false;
+  std::atomic<bool> arrived = false, terminates = false;
   static_assert(std::atomic<bool>::is_always_lock_free);
   std::mutex mutex{};
   int users = 0;

@@ -16,6 +16,7 @@
 #include <cohort/training/detail/rescaled_parts.hpp>
 #include <cohort/training/detail/vote_state.hpp>
 #include <cohort/training/detail/worker_group.hpp>
+#include <cohort/training/listener.hpp>
 #include <cohort/training/settings.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -23,13 +24,12 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 namespace cohort::detail {
-
-class fit_loop;
 
 /// State of a listener, as a checkpoint contains it.
 struct saved_listener {
@@ -43,6 +43,21 @@ struct saved_listener {
 struct epoch_data {
   std::optional<std::uint64_t> fingerprint{};  ///< fingerprint of the data set; absent for a stream
   std::string order{};  ///< settings that determine the order within an epoch; empty: unknown
+};
+
+/// A call of training::fit that runs.
+class running_fit {
+ public:
+  /// See training::has_common_steps.
+  virtual bool has_common_steps() const = 0;
+  virtual std::span<listener* const> listeners() const = 0;
+  virtual int batch_size() const = 0;
+  /// Returns the fingerprint of the data set, and the order of the current epoch. The fingerprint is absent
+  /// for a stream, for an empty data set, and if an example cannot be read.
+  virtual epoch_data data_of_epoch() const = 0;
+
+ protected:
+  ~running_fit() = default;
 };
 
 /// The data that a training keeps between calls: network, workers, strategy, optimizers, and the position of
@@ -150,7 +165,7 @@ struct training_state {
   std::vector<saved_listener> saved_listeners{};
   bool has_resumed = false;  // whether resumed, and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
-  fit_loop* active_fit = nullptr;
+  running_fit* active_fit = nullptr;
   bool is_in_uncommon_step = false;     // whether on_step runs for a step of some ranks only
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last

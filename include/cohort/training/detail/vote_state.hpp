@@ -19,6 +19,8 @@ class vote_state {
 
   /// Returns whether `met` is a meeting that this rank has not evaluated yet, and marks it as evaluated.
   bool advance_to(agreement const& met);
+  /// The next strategy counts its meetings from 0.
+  void restart() { meetings_ = 0; }
   /// Number of the last meeting that was evaluated.
   std::int64_t meetings() const { return meetings_; }
 

@@ -10,13 +10,13 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/activity_scope.hpp>
 #include <cohort/training/detail/checkpoint_codec.hpp>
-#include <cohort/training/detail/fit_loop.hpp>
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
 #include <cohort/training/detail/stateful_layers.hpp>
 #include <cstddef>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -159,6 +159,40 @@ std::optional<std::string> checkpoint_codec::resume(std::string const& directory
   run_.has_resumed = true;
   log_differences(*found);
   return found->path();
+}
+
+std::string checkpoint_codec::shared_bytes() {
+  model_content content(run_.net);
+  add_replica(run_, content);
+  add_listeners(content);
+  std::ostringstream out;
+  write_model(out, content);
+  return std::move(out).str();
+}
+
+model_file file_of(std::string bytes) {
+  std::istringstream in(std::move(bytes));
+  return model_file::read(in, "the state of another rank");
+}
+
+void checkpoint_codec::load_shared(std::string const& bytes) {
+  model_file const file = file_of(bytes);
+  load_model(run_, file);
+  run_.saved_listeners = listeners_in(file);
+}
+
+std::string checkpoint_codec::strategy_bytes() const {
+  model_content content(run_.net);
+  add_strategy(content);
+  std::ostringstream out;
+  write_model(out, content);
+  return std::move(out).str();
+}
+
+void checkpoint_codec::restore_strategy(strategy& into, std::span<std::byte const> bytes, int former,
+                                        int ranks) {
+  model_file const file = file_of(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+  into.restore_from_ranks(strategy_state_in(file), former, ranks);
 }
 
 void checkpoint_codec::log_differences(checkpoint_reader const& from) const {

@@ -55,7 +55,9 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
       runner_(state),
       enclosing_(state.active_fit),
       enclosing_is_in_uncommon_step_(state.is_in_uncommon_step),
-      last_step_(state.position.step) {
+      last_step_(state.position.step),
+      target_{.end_epoch = state.position.epoch + how.epochs},
+      elastic_(dynamic_cast<elastic_communicator*>(state.world.get())) {
   check_ranks(state, data, how, "fit");
   check_batch(how);
   if (how.epochs < 0)
@@ -85,6 +87,10 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
   check_metric_names(how.metrics);
   for (listener const* one : how.listeners) one->check(how);
   prepare_states(state, data, how);
+  if (elastic_) {
+    membership_change::check(state, data, how);
+    facts_ = hash_of_facts();
+  }
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
@@ -92,26 +98,9 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
     check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
     check_data_of_epoch();
   }
-  data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
-                                      loader_settings{.batch = how.batch,
-                                                      .rank = world.rank(),
-                                                      .ranks = world.size(),
-                                                      .seed = state.settings.seed,
-                                                      .shuffle = how.shuffle,
-                                                      .blocks = how.blocks,
-                                                      .prefetch = how.prefetch,
-                                                      .bucket = how.bucket,
-                                                      .readers = how.readers,
-                                                      .deadline = state.settings.deadline,
-                                                      .local_sizes = std::move(sizes)});
-  std::vector<std::string> const keys = keys_of(how.listeners);
-  for (saved_listener const& saved : state.saved_listeners)
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (keys[i] == saved.key) {
-        how.listeners[i]->restore(saved.state);
-        how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
-      }
-  state.saved_listeners.clear();  // last: after an error above, the next fit still restores them
+  local_sizes_ = std::move(sizes);
+  data_ = make_data();
+  restore_listeners();
   state.has_resumed = false;
   state.preparation.class_names = names;
   if (auto features = feature_names_of(data); !features.empty())
@@ -120,6 +109,35 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
   state.is_in_uncommon_step = false;
+}
+
+std::shared_ptr<fit_loop::step_data> fit_loop::make_data() const {
+  communicator const& world = *state_.world;
+  return std::make_shared<step_data>(normalised(examples_, state_.preparation.rescaling),
+                                     loader_settings{.batch = how_.batch,
+                                                     .rank = world.rank(),
+                                                     .ranks = world.size(),
+                                                     .step_ranks = elastic_ ? elastic_->planned_size() : 0,
+                                                     .seed = state_.settings.seed,
+                                                     .shuffle = how_.shuffle,
+                                                     .blocks = how_.blocks,
+                                                     .prefetch = how_.prefetch,
+                                                     .bucket = how_.bucket,
+                                                     .readers = how_.readers,
+                                                     .deadline = state_.settings.deadline,
+                                                     .local_sizes = local_sizes_});
+}
+
+/// Restores the states of listeners from a checkpoint or another rank.
+void fit_loop::restore_listeners() {
+  std::vector<std::string> const keys = keys_of(how_.listeners);
+  for (saved_listener const& saved : state_.saved_listeners)
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (keys[i] == saved.key) {
+        how_.listeners[i]->restore(saved.state);
+        how_.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
+      }
+  state_.saved_listeners.clear();  // last: after an error above, the next fit still restores them
 }
 
 /// Logs schedules that do not fit the run, each once per training.
@@ -203,46 +221,104 @@ double fit_loop::seconds_since(clock::time_point start) {
 }
 
 void fit_loop::run_epochs() {
-  training_position& position = state_.position;
-  for (int e = 0; e < how_.epochs && !report_.stopped; ++e) {
-    auto const start = clock::now();
-    epoch_report epoch{.epoch = position.epoch, .epochs = position.epoch - e + how_.epochs};
-    if (position.position == 0) clear_states(state_);
-    data_->batches.start(position.epoch, position.position);
-    after_step next = after_step::next_step;
-    std::int64_t const first_step = position.step, ignored_before = state_.epoch_sums.ignored;
-    bool const is_whole = position.position == 0;
-    while (next == after_step::next_step) next = run_step(epoch);
-    bool const ended = next == after_step::next_epoch;
-    align_step_counts();
-    votes agreed = runner_.end_of_epoch();
-    epoch.steps = position.step - first_step;
-    report_.steps += epoch.steps;
-    epoch.ignored = state_.epoch_sums.ignored - ignored_before;
-    double const given_weight = runner_.sum_over_ranks(epoch);
-    epoch.seconds = seconds_since(start);
-    report_.examples += epoch.examples;
-    report_.wait_seconds += epoch.wait_seconds;
-    report_.exchange_seconds += epoch.exchange_seconds;
-    if (ended) {
-      report_.loss = epoch.loss;
-      runner_.begin_next_epoch(epoch);
-      if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0)
-        refuse_weightless("epoch", text_of({"fit, epoch ", epoch.epoch + 1}), epoch.examples);
-      if (validation_)
-        epoch.validation = validation_->measure_all(
-            run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});
-      report_.history.add(epoch);
-      for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
-      votes const now = runner_.meet_between_epochs();
-      agreed.stop |= now.stop;
-      agreed.save |= now.save;
+  if (elastic_ && elastic_->waits_to_join()) regroup();
+  while (!report_.stopped && (target_.ended || state_.position.epoch < target_.end_epoch)) try {
+      if (target_.ended || run_steps()) finish_epoch();
+    } catch (communicator_error const& lost) {
+      if (!elastic_ || elastic_->has_left() || lost.exit_status() != communicator_exit_status) throw;
+      if (state_.settings.log) state_.settings.log(text_of({"the ranks change: ", lost.what()}));
+      regroup();
     }
-    bool const stops = notify_of_votes(agreed);
-    report_.stopped = !ended || (stops && e + 1 < how_.epochs);
-  }
   if (state_.is_within_epoch()) state_.interrupted = data_of_epoch();
   for (listener* one : how_.listeners) one->on_end(run_);
+}
+
+bool fit_loop::run_steps() {
+  training_position& position = state_.position;
+  if (!epoch_) {
+    epoch_.emplace(running_epoch{.report = {.epoch = position.epoch, .epochs = target_.end_epoch},
+                                 .first_step = position.step,
+                                 .ignored_before = state_.epoch_sums.ignored,
+                                 .is_whole = position.position == 0});
+    if (epoch_->is_whole) clear_states(state_);
+  }
+  data_->batches.start(position.epoch, position.position);
+  after_step next = after_step::next_step;
+  while (next == after_step::next_step) {
+    next = run_step(epoch_->report);
+    if (!elastic_ || !elastic_->has_left()) continue;
+    report_.stopped = true;
+    return false;
+  }
+  bool const ended = next == after_step::next_epoch;
+  align_step_counts();
+  agreed_ = runner_.end_of_epoch();
+  epoch_report epoch = epoch_->report;
+  epoch.steps = position.step - epoch_->first_step;
+  epoch.ignored = state_.epoch_sums.ignored - epoch_->ignored_before;
+  double const given_weight = runner_.sum_over_ranks(epoch);
+  epoch.seconds = seconds_since(epoch_->start);
+  report_.steps += epoch.steps;
+  report_.examples += epoch.examples;
+  report_.wait_seconds += epoch.wait_seconds;
+  report_.exchange_seconds += epoch.exchange_seconds;
+  bool const is_whole = epoch_->is_whole;
+  epoch_.reset();
+  if (!ended) {
+    notify_of_votes(agreed_);
+    report_.stopped = true;
+    return false;
+  }
+  report_.loss = epoch.loss;
+  runner_.begin_next_epoch(epoch);
+  target_.ended = epoch;
+  if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0)
+    refuse_weightless("epoch", text_of({"fit, epoch ", epoch.epoch + 1}), epoch.examples);
+  return true;
+}
+
+void fit_loop::finish_epoch() {
+  epoch_report& epoch = *target_.ended;
+  if (validation_)
+    epoch.validation = validation_->measure_all(
+        run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});
+  report_.history.add(epoch);
+  for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
+  votes const now = runner_.meet_between_epochs();
+  agreed_.stop |= now.stop;
+  agreed_.save |= now.save;
+  target_.ended.reset();
+  bool const stops = notify_of_votes(agreed_);
+  report_.stopped = stops && state_.position.epoch < target_.end_epoch;
+}
+
+void fit_loop::regroup() {
+  membership_change change(state_, *elastic_);
+  for (bool is_connected = false; !is_connected;) {
+    change.begin();
+    try {
+      if (change.transfer(target_, facts_)) {
+        restore_listeners();
+        epoch_.reset();
+      }
+      is_connected = true;
+    } catch (communicator_error const& lost) {
+      if (lost.exit_status() != communicator_exit_status) throw;
+    }
+  }
+  data_ = make_data();
+  last_step_ = state_.position.step;
+  if (state_.settings.log)
+    state_.settings.log(
+        text_of({"membership ", elastic_->membership(), ": ", elastic_->size(),
+                 elastic_->size() == 1 ? " rank" : " ranks", ", continues at step ", state_.position.step}));
+}
+
+std::uint64_t fit_loop::hash_of_facts() const {
+  std::string all;
+  for (shared_fact const& fact : facts_of_fit(state_, examples_, how_))
+    if (fact.name != "beginning" && fact.name != "normalisation") all += fact.name + '\0' + fact.value + '\0';
+  return fnv1a(all + text_of_examples(examples_, how_.sharding, 0));
 }
 
 /// Makes one step, if any rank has examples left in this epoch.
@@ -316,8 +392,6 @@ bool fit_loop::notify_of_votes(votes const& all) {
 void fit_loop::finish_late_without_throwing() try { state_.finish_late(); } catch (std::exception const&) {
 }
 
-std::int64_t fit_loop::examples_per_step() const {
-  return static_cast<std::int64_t>(how_.batch) * state_.world->size();
-}
+std::int64_t fit_loop::examples_per_step() const { return data_->batches.settings().examples_per_step(); }
 
 }  // namespace cohort::detail

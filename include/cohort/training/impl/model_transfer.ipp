@@ -7,7 +7,6 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/run_checks.hpp>
 #include <cohort/training/detail/scoped_consensus.hpp>
-#include <cohort/training/load.hpp>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -98,10 +97,6 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
   }
   steps.pipeline = pipeline_of(from);
   return steps;
-}
-
-void load_preparation(training& run, model_file const& from) {
-  run.state().preparation = preparation_in(from, run.network());
 }
 
 void add_replica(training_state& run, model_content& to) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/training/detail/stop_signals.hpp>
 #include <cohort/training/stop_on_signal.hpp>
 #include <cstddef>
@@ -17,6 +18,7 @@ void record_stop_signal(int number) {
   std::size_t const which = number == stop_signals::numbers[0] ? 0 : 1;
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
+  if (number == SIGTERM) stop_signals_of_process.terminates = true;
   std::int64_t const now = time.tv_sec * std::int64_t{1000} + time.tv_nsec / 1'000'000;
   if (!stop_signals_of_process.arrived.exchange(true)) first[1 - which] = first[which] = 0;
   if (first[which] == 0) {
@@ -42,7 +44,7 @@ stop_on_signal::stop_on_signal() {
   detail::stop_signals& state = detail::stop_signals_of_process;
   std::lock_guard const lock(state.mutex);
   if (state.users++ > 0) return;
-  state.arrived = false;
+  state.arrived = state.terminates = false;
   struct sigaction action {};
   action.sa_handler = detail::record_stop_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -68,7 +70,12 @@ stop_on_signal::~stop_on_signal() {
 bool stop_on_signal::arrived() { return detail::stop_signals_of_process.arrived; }
 
 void stop_on_signal::on_step(training& run, step_report const&) {
-  if (arrived()) run.request({.stop = true});
+  if (!arrived()) return;
+  auto* const ranks = dynamic_cast<elastic_communicator*>(&run.world());
+  if (ranks && detail::stop_signals_of_process.terminates && ranks->size() > ranks->least_size())
+    ranks->leave();
+  else
+    run.request({.stop = true});
 }
 
 }  // namespace cohort

@@ -17,10 +17,12 @@
 #include <cohort/training/impl/inference_pass.ipp>
 #include <cohort/training/impl/late_update.ipp>
 #include <cohort/training/impl/listener.ipp>
+#include <cohort/training/impl/load.ipp>
 #include <cohort/training/impl/load_parameters.ipp>
 #include <cohort/training/impl/loss_meter.ipp>
 #include <cohort/training/impl/loss_of.ipp>
 #include <cohort/training/impl/loss_rows.ipp>
+#include <cohort/training/impl/membership_change.ipp>
 #include <cohort/training/impl/metric.ipp>
 #include <cohort/training/impl/model_io.ipp>
 #include <cohort/training/impl/model_transfer.ipp>

@@ -18,6 +18,12 @@
 
 namespace cohort::detail {
 
+class message_bytes;
+
+void put_members(message_bytes& to, tcp_membership const& members);
+/// Errors    communicator_error for bytes that no rendezvous sends.
+tcp_membership members_in(message_bytes& from);
+
 /// Registration of a process at the rendezvous.
 struct registration {
   std::string job{};

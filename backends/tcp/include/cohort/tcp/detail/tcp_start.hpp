@@ -7,6 +7,15 @@
 
 namespace cohort::detail {
 
+/// Where a process of a job meets the others.
+struct tcp_place {
+  tls_identity identity{};
+  host_and_port rendezvous{};       ///< its name
+  std::vector<endpoint> meeting{};  ///< addresses of the rendezvous
+  std::vector<endpoint> own{};      ///< addresses of this process, with port 0
+  std::string host{};               ///< equal for the processes of one host
+};
+
 /// Sockets, membership and identity of a process that becomes a rank.
 struct tcp_start {
   std::optional<rendezvous_service> service{};
@@ -32,6 +41,14 @@ std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_r
 /// be encrypted, unless the settings allow it.
 void require_encryption(tcp_settings const& from, tls_identity const& identity,
                         std::vector<endpoint> const& addresses);
+
+/// Returns the place of this process. Waits until `limit` for the name of the rendezvous.
+///
+/// Errors    as make_tcp.
+tcp_place place_of(tcp_settings const& from, std::chrono::steady_clock::time_point limit);
+
+/// Listens at the rendezvous, if its address belongs to this host and no process listens there.
+std::optional<tcp_socket> listen_at_meeting(std::vector<endpoint> const& meeting);
 
 /// Joins the rendezvous. Starts it first if its address belongs to this host and no process listens there.
 ///

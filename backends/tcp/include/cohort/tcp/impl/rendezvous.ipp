@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/message_bytes.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cstring>
 #include <map>
@@ -15,73 +16,7 @@
 
 namespace cohort::detail {
 
-/// Serialises numbers, texts and addresses, or deserialises them in the same order.
-class message_bytes {
- public:
-  message_bytes() = default;
-  explicit message_bytes(std::span<std::byte const> from) : from_(from) {}
-
-  template <class Number>
-  void put(Number number) {
-    std::byte bytes[sizeof number];
-    put_number(bytes, number);
-    written.insert(written.end(), bytes, bytes + sizeof number);
-  }
-  void put(std::span<std::byte const> bytes) {
-    put(static_cast<std::uint32_t>(bytes.size()));
-    written.insert(written.end(), bytes.begin(), bytes.end());
-  }
-  void put(std::string const& text) { put(std::as_bytes(std::span(text))); }
-
-  template <class Number>
-  Number number() {
-    return number_at<Number>(take(sizeof(Number)).data());
-  }
-  std::span<std::byte const> bytes() { return take(number<std::uint32_t>()); }
-  std::string text() {
-    std::span<std::byte const> const found = bytes();
-    return {reinterpret_cast<char const*>(found.data()), found.size()};
-  }
-  /// Reads an element count, and refuses one that cannot fit: each element has at least `least` bytes.
-  std::uint32_t count(std::size_t least) {
-    auto const found = number<std::uint32_t>();
-    if (found > from_.size() / least) refuse();
-    return found;
-  }
-  void end() const {
-    if (!from_.empty()) refuse();
-  }
-
-  std::vector<std::byte> written;
-
- private:
-  std::span<std::byte const> take(std::size_t count) {
-    if (count > from_.size()) refuse();
-    std::span<std::byte const> const taken = from_.first(count);
-    from_ = from_.subspan(count);
-    return taken;
-  }
-  [[noreturn]] static void refuse() {
-    throw communicator_error({.what = "a message of the rendezvous is damaged",
-                              .expected = "a message of this version",
-                              .got = "other bytes"});
-  }
-
-  std::span<std::byte const> from_;
-};
-
 inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 3";
-
-void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
-  to.put(static_cast<std::uint32_t>(addresses.size()));
-  for (endpoint const& one : addresses) to.put(std::span<std::byte const>(one.encoded()));
-}
-std::vector<endpoint> addresses_in(message_bytes& from) {
-  std::vector<endpoint> made;
-  for (std::uint32_t left = from.count(sizeof(std::uint32_t) + endpoint::encoded_bytes); left > 0; --left)
-    made.push_back(endpoint::decoded(from.bytes()));
-  return made;
-}
 
 std::vector<std::byte> registration::encoded() const {
   message_bytes to;
@@ -90,7 +25,7 @@ std::vector<std::byte> registration::encoded() const {
   to.put(host);
   to.put(static_cast<std::uint32_t>(ranks));
   to.put(static_cast<std::uint32_t>(rank + 1));
-  put_addresses(to, addresses);
+  to.put(addresses);
   to.put(problem);
   return std::move(to.written);
 }
@@ -110,10 +45,36 @@ registration registration::decoded(std::span<std::byte const> bytes) {
                               .got = {"rank ", rank, " of ", ranks}});
   made.ranks = static_cast<int>(ranks);
   made.rank = static_cast<int>(rank) - 1;
-  made.addresses = addresses_in(from);
+  made.addresses = from.addresses();
   made.problem = from.text();
   from.end();
   return made;
+}
+
+void put_members(message_bytes& to, tcp_membership const& members) {
+  to.put(static_cast<std::uint32_t>(members.rank));
+  to.put(std::span<std::byte const>(members.token));
+  to.put(static_cast<std::uint32_t>(members.ranks.size()));
+  for (std::size_t r = 0; r < members.ranks.size(); ++r) {
+    to.put(members.ranks[r]);
+    to.put(members.hosts[r]);
+  }
+}
+
+tcp_membership members_in(message_bytes& from) {
+  tcp_membership found{.rank = static_cast<int>(from.number<std::uint32_t>())};
+  std::span<std::byte const> const token = from.bytes();
+  for (std::uint32_t left = from.count(sizeof(std::uint32_t)); left > 0; --left) {
+    found.ranks.push_back(from.addresses());
+    found.hosts.push_back(from.number<std::uint32_t>());
+  }
+  if (token.size() != found.token.size() || found.rank < 0
+      || (!found.ranks.empty() && found.rank >= std::ssize(found.ranks)))
+    throw communicator_error({.what = "an answer of the rendezvous is damaged",
+                              .expected = "a rank of the job",
+                              .got = {"rank ", found.rank, " of ", found.ranks.size()}});
+  std::ranges::copy(token, found.token.begin());
+  return found;
 }
 
 std::vector<std::byte> rendezvous_answer::encoded() const {
@@ -121,37 +82,22 @@ std::vector<std::byte> rendezvous_answer::encoded() const {
   to.put(static_cast<std::uint8_t>(is));
   to.put(static_cast<std::uint32_t>(joined));
   to.put(text);
-  to.put(static_cast<std::uint32_t>(members.rank));
-  to.put(std::span<std::byte const>(members.token));
-  to.put(static_cast<std::uint32_t>(members.ranks.size()));
-  for (std::size_t r = 0; r < members.ranks.size(); ++r) {
-    put_addresses(to, members.ranks[r]);
-    to.put(members.hosts[r]);
-  }
+  put_members(to, members);
   return std::move(to.written);
 }
 
 rendezvous_answer rendezvous_answer::decoded(std::span<std::byte const> bytes) {
   message_bytes from(bytes);
-  rendezvous_answer made{.is = static_cast<kind>(from.number<std::uint8_t>()),
-                         .joined = static_cast<int>(from.number<std::uint32_t>()),
-                         .text = from.text()};
-  made.members.rank = static_cast<int>(from.number<std::uint32_t>());
-  std::span<std::byte const> const token = from.bytes();
-  std::uint32_t const ranks = from.count(sizeof(std::uint32_t));
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    made.members.ranks.push_back(addresses_in(from));
-    made.members.hosts.push_back(from.number<std::uint32_t>());
-  }
+  rendezvous_answer found{.is = static_cast<kind>(from.number<std::uint8_t>()),
+                          .joined = static_cast<int>(from.number<std::uint32_t>()),
+                          .text = from.text(),
+                          .members = members_in(from)};
   from.end();
-  bool const valid = made.is <= kind::other_job && token.size() == made.members.token.size()
-                     && (made.is != kind::complete || static_cast<std::uint32_t>(made.members.rank) < ranks);
-  if (!valid)
+  if (found.is > kind::other_job || (found.is == kind::complete && found.members.ranks.empty()))
     throw communicator_error({.what = "an answer of the rendezvous is damaged",
                               .expected = "a rank of the job",
-                              .got = {"rank ", made.members.rank, " of ", ranks}});
-  std::ranges::copy(token, made.members.token.begin());
-  return made;
+                              .got = {"rank ", found.members.rank, " of ", found.members.ranks.size()}});
+  return found;
 }
 
 void message_stream::send(std::span<std::byte const> message) {

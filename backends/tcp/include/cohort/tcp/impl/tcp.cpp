@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/tcp/detail/implementation.hpp>
 #include <cohort/tcp/impl/acceptor.ipp>
+#include <cohort/tcp/impl/elastic_tcp.ipp>
 #include <cohort/tcp/impl/endpoint.ipp>
 #include <cohort/tcp/impl/frame.ipp>
+#include <cohort/tcp/impl/membership.ipp>
+#include <cohort/tcp/impl/membership_client.ipp>
+#include <cohort/tcp/impl/membership_service.ipp>
 #include <cohort/tcp/impl/rendezvous.ipp>
 #include <cohort/tcp/impl/secure_stream.ipp>
 #include <cohort/tcp/impl/socket.ipp>

@@ -7,6 +7,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tcp.hpp>
+#include <cohort/tcp/detail/elastic_tcp.hpp>
 #include <cohort/tcp/detail/tcp_start.hpp>
 #include <cstdlib>
 #include <optional>
@@ -92,8 +93,10 @@ std::string address_from_launcher() {
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how,
                                        std::shared_ptr<std::optional<failure_report>> last_trouble) {
   check_settings(how);
+  tcp_settings const from = from_environment(settings);
+  if (from.min_ranks > 0) return std::make_unique<elastic_tcp>(from, std::move(how));
   tcp_start start;
-  join(start, from_environment(settings), how);
+  join(start, from, how);
   return make_communicator(
       std::make_unique<tcp_transport>(std::move(start.entrance), std::move(start.members),
                                       std::move(start.identity), how, std::move(last_trouble)),
@@ -111,6 +114,7 @@ tcp_settings from_environment(tcp_settings given) {
   };
   complete(given.join, "COHORT_JOIN");
   complete(given.interfaces, "COHORT_INTERFACES");
+  complete(given.shared_directory, "COHORT_SHARED_DIRECTORY");
   complete(given.ports, "COHORT_PORTS");
   complete(given.secret_file, "COHORT_SECRET_FILE");
   complete(given.certificate, "COHORT_CERTIFICATE");
@@ -125,6 +129,8 @@ tcp_settings from_environment(tcp_settings given) {
     if (how == "off") given.encryption = tcp_encryption::off;
   }
   if (given.ranks == 0) given.ranks = variables::number({"COHORT_RANKS"}).value_or(0);
+  if (given.min_ranks == 0) given.min_ranks = variables::number({"COHORT_MIN_RANKS"}).value_or(0);
+  if (given.max_ranks == 0) given.max_ranks = variables::number({"COHORT_MAX_RANKS"}).value_or(0);
   if (given.rank < 0) given.rank = variables::number({"COHORT_RANK"}).value_or(-1);
   // Rank and number of ranks are read from the same launcher, because launchers may be nested.
   struct launcher {
@@ -170,6 +176,8 @@ int tcp::run(tcp_settings const& where, communicator_settings settings, detail::
     body(*world);
     world.reset();  // leaves, and waits for the other ranks
     if (auto const& why = *last_trouble) throw communicator_error({.what = why->text}, why->exit_status);
+  } catch (detail::rank_has_left const& left) {
+    stderr_sink()(left.what());
   } catch (...) {
     detail::failure_report const why = detail::failure_of(std::current_exception());
     int const status = world ? world->abort(why.text, why.exit_status) : why.exit_status;

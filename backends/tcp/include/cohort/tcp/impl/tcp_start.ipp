@@ -46,6 +46,12 @@ void check_tcp(tcp_settings const& from) {
            std::to_string(from.ranks));
   if (from.ranks > most_ranks)
     refuse("ranks", {"at most ", most_ranks, " processes"}, std::to_string(from.ranks));
+  if (from.min_ranks > from.ranks)
+    refuse("min_ranks", {"at most ", from.ranks, " (ranks)"}, std::to_string(from.min_ranks));
+  if (from.max_ranks > most_ranks || (from.max_ranks > 0 && from.max_ranks < from.ranks))
+    refuse("max_ranks", {from.ranks, " (ranks) to ", most_ranks}, std::to_string(from.max_ranks));
+  if (from.max_ranks > 0 && from.min_ranks == 0)
+    refuse("min_ranks", "the least number of ranks, beside max_ranks", "0");
   if (from.rank >= from.ranks) refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
 
@@ -62,20 +68,13 @@ void require_encryption(tcp_settings const& from, tls_identity const& identity,
                            .got = "none"});
 }
 
-/// Starts the rendezvous if its address belongs to this host and no process listens there.
-void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at, tcp_settings const& from,
-                     sink const& log) {
-  if (start.service) return;
+std::optional<tcp_socket> listen_at_meeting(std::vector<endpoint> const& meeting) {
   std::vector<endpoint> const ours = local_addresses("");
-  for (endpoint const& one : at) {
-    bool const is_ours = one.is_loopback() || std::ranges::any_of(ours, [&](endpoint const& o) {
-                           return o.host() == one.host();
-                         });
-    if (!is_ours) continue;
-    if (std::optional<tcp_socket> listening = tcp_socket::listening_alone(one))
-      start.service.emplace(*std::move(listening), start.identity, from.job, from.ranks, log);
-    return;
-  }
+  for (endpoint const& one : meeting)
+    if (one.is_loopback()
+        || std::ranges::any_of(ours, [&](endpoint const& o) { return o.host() == one.host(); }))
+      return tcp_socket::listening_alone(one);
+  return std::nullopt;
 }
 
 /// Returns this host's source address for packets to `other`, with port 0; nullopt without a route.
@@ -137,47 +136,57 @@ std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<end
   return found;
 }
 
-void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
+tcp_place place_of(tcp_settings const& from, std::chrono::steady_clock::time_point limit) {
   check_tcp(from);
-  host_and_port at = host_and_port::parse(from.join, "join");
-  start.identity = identity_of(from);
-  auto const limit = std::chrono::steady_clock::now() + how.deadline;
-  std::vector<endpoint> const found = resolve(at, limit);
-  std::vector<endpoint> const meeting = visible_addresses(at, found);
-  if (meeting != found) at = {meeting.front().host(), at.port};
-  std::vector<endpoint> addresses;
+  tcp_place place{.identity = identity_of(from),
+                  .rendezvous = host_and_port::parse(from.join, "join"),
+                  .host = host_identity()};
+  std::vector<endpoint> const found = resolve(place.rendezvous, limit);
+  place.meeting = visible_addresses(place.rendezvous, found);
+  if (place.meeting != found) place.rendezvous = {place.meeting.front().host(), place.rendezvous.port};
   if (!from.interfaces.empty()) {
-    addresses = local_addresses(from.interfaces);
-  } else if (std::optional<endpoint> const ours = address_towards(meeting.front())) {
-    addresses.push_back(*ours);
+    place.own = local_addresses(from.interfaces);
+  } else if (std::optional<endpoint> const ours = address_towards(place.meeting.front())) {
+    place.own.push_back(*ours);
   } else {
     throw communicator_error({.what = "there is no route to the rendezvous",
-                              .where = meeting.front().text(),
+                              .where = place.meeting.front().text(),
                               .expected = "a network that reaches it",
                               .got = std::strerror(errno)});
   }
-  require_encryption(from, start.identity, addresses);
-  require_encryption(from, start.identity, meeting);
-  host_rendezvous(start, meeting, from, how.log);
-  registration mine{.job = from.job, .host = host_identity(), .ranks = from.ranks, .rank = from.rank};
+  require_encryption(from, place.identity, place.own);
+  require_encryption(from, place.identity, place.meeting);
+  return place;
+}
+
+void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
+  auto const limit = std::chrono::steady_clock::now() + how.deadline;
+  tcp_place const place = place_of(from, limit);
+  start.identity = place.identity;
+  auto const host = [&] {
+    if (start.service) return;
+    if (std::optional<tcp_socket> listening = listen_at_meeting(place.meeting))
+      start.service.emplace(*std::move(listening), start.identity, from.job, from.ranks, how.log);
+  };
+  host();
+  registration mine{.job = from.job, .host = place.host, .ranks = from.ranks, .rank = from.rank};
   port_range const ports = port_range::parse(from.ports);
   std::vector<tcp_socket> listening;
   try {
-    listening = listen_on(addresses, ports, limit, how.log);
+    listening = listen_on(place.own, ports, limit, how.log);
   } catch (setting_error const& own) {
     mine.problem = own.what();
     constexpr std::chrono::milliseconds patience = std::chrono::seconds(5);
     try {  // so that the other ranks need not wait for this rank until their deadline
-      join_rendezvous(at, start.identity, mine, std::min(how.deadline, patience));
+      join_rendezvous(place.rendezvous, start.identity, mine, std::min(how.deadline, patience));
     } catch (error const&) {
     }
     throw;
   }
   for (tcp_socket const& one : listening) mine.addresses.push_back(one.local());
   start.entrance = acceptor(std::move(listening), start.identity, how.log);
-  start.members = join_rendezvous(
-      at, start.identity, mine, how.deadline, [&] { host_rendezvous(start, meeting, from, how.log); },
-      &start.entrance);
+  start.members =
+      join_rendezvous(place.rendezvous, start.identity, mine, how.deadline, host, &start.entrance);
   for (std::vector<endpoint>& others : start.members.ranks) {
     others = reached_from(mine.addresses, others);
     require_encryption(from, start.identity, others);

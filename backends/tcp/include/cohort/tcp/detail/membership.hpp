@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Identifies a process of an elastic job: a random number, new in each process.
+using process_id = std::uint64_t;
+
+/// The processes that train together, in the order of their ranks.
+struct membership {
+  std::int64_t number = 0;  ///< increases from membership to membership; 0: none
+  std::vector<process_id> members{};
+  std::int64_t origin = 0;  ///< number of the confirmed membership whose members had the state; 0: none
+
+  bool contains(process_id peer) const;
+  bool operator==(membership const&) const = default;
+};
+
+/// State of a process, as the process reports it to the membership service.
+struct member_report {
+  bool trains = false;     ///< trains in `accepted`; otherwise waits for the next membership
+  std::int64_t step = 0;   ///< number of completed steps
+  membership accepted{};   ///< the last membership that the process has received
+  membership confirmed{};  ///< the last membership whose members have all begun
+  /// Processes whose connections to this process have ended.
+  std::vector<process_id> lost{};
+
+  /// Leaves the accepted membership for good.
+  void withdraw(std::int64_t steps, std::vector<process_id> without);
+  /// Accepts the next membership. Returns false for one that this process does not wait for.
+  bool begin(process_id self, membership const& next);
+  /// All members of the accepted membership have begun.
+  void confirm() { confirmed = accepted; }
+};
+
+/// Rules by which the membership of an elastic job changes. A pure state machine without clock and sockets.
+///
+/// A membership can make a step only with all of its members. A process waits for the next membership, and
+/// leaves the last one for good, before the next one can contain it. Two memberships with a common member
+/// therefore never both make steps. Disjoint ones are excluded because the next membership contains more than
+/// half of the last one's members, or exactly half of them and the claim of its number. "Last" are both the
+/// newest confirmed and the newest accepted membership that the waiting processes know: one that is accepted
+/// may have been confirmed by processes that cannot be reached.
+///
+/// Order     one thread at a time. After every call of the other functions, and at least every 100 ms, call
+///           `decide` until the result is empty.
+class membership_rules {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  struct settings {
+    int ranks = 1;                   ///< processes of the first membership
+    int least = 1, most = 1;         ///< bounds of the number of members
+    clock::duration silence{};       ///< a process that is silent for this time counts as lost
+    clock::duration time_to_join{};  ///< after this time without a new process, `least` processes begin
+    bool may_be_first = true;        ///< false: a membership exists, although this service does not know it
+  };
+  /// What the service must do.
+  struct decision {
+    std::vector<process_id> end{};        ///< tell these to end the step and to wait for the next membership
+    std::vector<process_id> close{};      ///< close the connections of these: they are silent
+    std::optional<std::int64_t> claim{};  ///< ask for the claim of this number, then call `claimed`
+    std::optional<membership> begin{};    ///< send this to its members
+
+    bool is_empty() const { return end.empty() && close.empty() && !claim && !begin; }
+  };
+
+  membership_rules(settings wanted, clock::time_point time) : how_(wanted), started_(time) {}
+
+  /// A process has connected, or its state has changed.
+  void report(process_id from, member_report state, clock::time_point time);
+  /// A process was heard.
+  void hear(process_id from, clock::time_point time);
+  /// The connection of a process has ended. The process may connect again. `by_its_kernel`: the operating
+  /// system of the process closed the connection.
+  void lose(process_id peer, bool by_its_kernel);
+  /// A process has left on request, and never trains again.
+  void leave(process_id peer);
+  /// The answer to decision::claim. `is_ours`: no other side has claimed the number. nullopt: there is no
+  /// place where numbers are claimed.
+  void claimed(std::int64_t number, std::optional<bool> is_ours);
+
+  decision decide(clock::time_point time);
+
+  membership const& current() const { return current_; }
+  /// Number of processes that wait for the next membership.
+  int waiting() const;
+
+ private:
+  struct process {
+    member_report last{};
+    clock::time_point heard{};
+    std::int64_t arrival = 0;
+    bool is_connected = false;
+    bool has_left = false;
+    bool ended_by_kernel = false;
+    bool was_told_to_end = false;
+  };
+  enum class share { none, half, most };
+
+  bool waits(process const& peer) const { return peer.is_connected && !peer.last.trains; }
+  bool trains(process const& peer) const { return peer.is_connected && peer.last.trains; }
+  /// Whether the process may still connect, because the service has just begun.
+  bool may_still_connect(process_id peer, clock::time_point time) const;
+  bool must_change(clock::time_point time) const;
+  /// The part of the members of `last` that wait, of those that have not left.
+  share present(membership const& last) const;
+  bool all_missing_ended_by_kernel(membership const& last) const;
+  /// The newest membership that a waiting process reports.
+  membership newest(membership member_report::*which) const;
+  /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
+  /// forgotten.
+  bool is_needed(process_id peer) const;
+  /// Sets decision::claim or decision::begin if the waiting processes may begin.
+  void form(clock::time_point time, decision& result);
+
+  settings how_;
+  clock::time_point started_{};
+  std::map<process_id, process> processes_;
+  membership current_{};  // the newest one that the service knows
+  std::int64_t arrivals_ = 0;
+  clock::time_point last_arrival_{};
+  std::map<std::int64_t, std::optional<bool>> claims_;  // answers
+};
+
+}  // namespace cohort::detail

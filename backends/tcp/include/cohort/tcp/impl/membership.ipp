@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cohort/tcp/detail/membership.hpp>
+#include <tuple>
+#include <utility>
+
+namespace cohort::detail {
+
+bool membership::contains(process_id peer) const { return std::ranges::find(members, peer) != members.end(); }
+
+void member_report::withdraw(std::int64_t steps, std::vector<process_id> without) {
+  trains = false;
+  step = steps;
+  lost = std::move(without);
+}
+
+bool member_report::begin(process_id self, membership const& next) {
+  if (trains || next.number <= accepted.number || !next.contains(self)) return false;
+  accepted = next;
+  return trains = true;
+}
+
+void membership_rules::report(process_id from, member_report state, clock::time_point time) {
+  auto const [entry, is_new] = processes_.try_emplace(from);
+  process& peer = entry->second;
+  if (is_new) {
+    peer.arrival = ++arrivals_;
+    last_arrival_ = time;
+  }
+  if (state.accepted.number > current_.number) current_ = state.accepted;
+  peer.is_connected = true;
+  peer.has_left = peer.ended_by_kernel = peer.was_told_to_end = false;
+  peer.heard = time;
+  peer.last = std::move(state);
+}
+
+void membership_rules::hear(process_id from, clock::time_point time) {
+  if (auto const found = processes_.find(from); found != processes_.end()) found->second.heard = time;
+}
+
+void membership_rules::lose(process_id peer, bool by_its_kernel) {
+  auto const found = processes_.find(peer);
+  if (found == processes_.end()) return;
+  found->second.is_connected = false;
+  found->second.ended_by_kernel = by_its_kernel;
+}
+
+void membership_rules::leave(process_id peer) {
+  lose(peer, true);
+  if (auto const found = processes_.find(peer); found != processes_.end()) found->second.has_left = true;
+}
+
+void membership_rules::claimed(std::int64_t number, std::optional<bool> is_ours) {
+  claims_.insert_or_assign(number, is_ours);
+}
+
+int membership_rules::waiting() const {
+  return static_cast<int>(
+      std::ranges::count_if(processes_, [&](auto const& peer) { return waits(peer.second); }));
+}
+
+bool membership_rules::may_still_connect(process_id peer, clock::time_point time) const {
+  if (processes_.contains(peer) || time >= started_ + how_.silence) return false;
+  return std::ranges::none_of(processes_, [&](auto const& entry) {
+    std::vector<process_id> const& lost = entry.second.last.lost;
+    return waits(entry.second) && std::ranges::find(lost, peer) != lost.end();
+  });
+}
+
+bool membership_rules::must_change(clock::time_point time) const {
+  for (process_id const id : current_.members) {
+    auto const found = processes_.find(id);
+    bool const is_there = found == processes_.end() ? may_still_connect(id, time) : trains(found->second);
+    if (!is_there) return true;
+  }
+  return std::ranges::any_of(processes_, [&](auto const& entry) {
+    auto const& [id, peer] = entry;
+    bool const is_outside = trains(peer) && peer.last.accepted.number < current_.number;
+    bool const can_join = waits(peer) && std::ssize(current_.members) < how_.most;
+    return is_outside || can_join;
+  });
+}
+
+membership_rules::share membership_rules::present(membership const& last) const {
+  int present_members = 0, all = 0;
+  for (process_id const id : last.members) {
+    auto const found = processes_.find(id);
+    all += found == processes_.end() || !found->second.has_left;
+    present_members += found != processes_.end() && waits(found->second);
+  }
+  return 2 * present_members > all                           ? share::most
+         : present_members > 0 && 2 * present_members == all ? share::half
+                                                             : share::none;
+}
+
+bool membership_rules::all_missing_ended_by_kernel(membership const& last) const {
+  return std::ranges::all_of(last.members, [&](process_id id) {
+    auto const found = processes_.find(id);
+    return found != processes_.end() && (waits(found->second) || found->second.ended_by_kernel);
+  });
+}
+
+membership membership_rules::newest(membership member_report::*which) const {
+  membership found;
+  for (auto const& [id, peer] : processes_)
+    if (waits(peer) && (peer.last.*which).number > found.number) found = peer.last.*which;
+  return found;
+}
+
+bool membership_rules::is_needed(process_id peer) const {
+  return processes_.at(peer).is_connected || current_.contains(peer)
+         || std::ranges::any_of(processes_, [&](auto const& entry) {
+              member_report const& last = entry.second.last;
+              return entry.second.is_connected
+                     && (last.confirmed.contains(peer) || last.accepted.contains(peer));
+            });
+}
+
+void membership_rules::form(clock::time_point time, decision& result) {
+  membership const confirmed = newest(&member_report::confirmed), accepted = newest(&member_report::accepted);
+  if (accepted.number == 0 && current_.number == 0) {
+    if (!how_.may_be_first) return;
+    bool const is_complete = waiting() >= how_.ranks;
+    bool const is_late = waiting() >= how_.least && time >= last_arrival_ + how_.time_to_join;
+    if (!is_complete && !is_late) return;
+  }
+  // Without a member of the newest membership, its steps would be lost.
+  bool const has_member = std::ranges::any_of(current_.members, [&](process_id id) {
+    auto const found = processes_.find(id);
+    return found != processes_.end() && waits(found->second);
+  });
+  if (current_.number > 0 && !has_member) return;
+  bool const has_state = confirmed.number >= std::max(accepted.origin, current_.origin);
+  if (!has_state || waiting() < how_.least) return;  // before a claim, which another side may need
+  for (membership const* last : {&confirmed, &accepted}) {
+    if (std::ranges::any_of(last->members, [&](process_id id) { return may_still_connect(id, time); }))
+      return;
+    share const present_members = last->number == 0 ? share::most : present(*last);
+    if (present_members == share::most) continue;
+    if (present_members == share::none) return;
+    auto const answer = claims_.find(last->number);
+    if (answer == claims_.end()) {
+      result.claim = last->number;
+      return;
+    }
+    if (!answer->second.value_or(all_missing_ended_by_kernel(*last))) return;
+  }
+  std::vector<std::tuple<bool, std::int64_t, std::int64_t, process_id>> order;
+  for (auto const& [id, peer] : processes_) {
+    if (!waits(peer)) continue;
+    bool const stays = confirmed.number > 0 && peer.last.confirmed.number == confirmed.number;
+    auto const rank = std::ranges::find(confirmed.members, id) - confirmed.members.begin();
+    order.emplace_back(!stays, stays ? -peer.last.step : 0, stays ? rank : peer.arrival, id);
+  }
+  std::ranges::sort(order);
+  membership next{.number = std::max(current_.number, accepted.number) + 1, .origin = confirmed.number};
+  for (auto const& entry : order)
+    if (std::ssize(next.members) < how_.most) next.members.push_back(std::get<process_id>(entry));
+  for (process_id const id : next.members) {
+    process& peer = processes_.at(id);
+    peer.last.trains = true;
+    peer.last.accepted = next;
+    peer.was_told_to_end = false;
+  }
+  current_ = next;
+  result.begin = std::move(next);
+}
+
+membership_rules::decision membership_rules::decide(clock::time_point time) {
+  decision result;
+  for (auto& [id, peer] : processes_)
+    if (peer.is_connected && time > peer.heard + how_.silence) {
+      peer.is_connected = false;
+      result.close.push_back(id);
+    }
+  bool const some_train =
+      std::ranges::any_of(processes_, [&](auto const& peer) { return trains(peer.second); });
+  if (!some_train) {
+    form(time, result);
+  } else if (must_change(time)) {
+    for (auto& [id, peer] : processes_)
+      if (trains(peer) && !std::exchange(peer.was_told_to_end, true)) result.end.push_back(id);
+  }
+  std::erase_if(processes_, [&](auto const& entry) { return !is_needed(entry.first); });
+  return result;
+}
+
+}  // namespace cohort::detail

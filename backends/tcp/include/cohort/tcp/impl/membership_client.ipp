@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/rand.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cohort/detail/json_string.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/membership_client.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+process_id new_process_id() {
+  process_id id = 0;
+  while (id == 0)
+    if (::RAND_bytes(reinterpret_cast<unsigned char*>(&id), sizeof id) != 1)
+      throw communicator_error({.what = "the system has no random numbers", .where = "membership"});
+  return id;
+}
+
+membership_client::membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
+                                     std::function<void(bool)> may_host, std::function<void()> ended)
+    : where_(std::move(where)),
+      job_(std::move(job)),
+      silence_(silence),
+      may_host_(std::move(may_host)),
+      ended_(std::move(ended)),
+      self_(new_process_id()) {
+  thread_ = std::thread([this] { run(); });
+}
+
+membership_client::~membership_client() {
+  {
+    std::lock_guard const lock(mutex_);
+    stops_ = true;
+  }
+  thread_.join();  // bounded: the thread sleeps at most 20 ms
+}
+
+std::optional<membership_client::start> membership_client::first(std::vector<endpoint> addresses,
+                                                                 std::chrono::milliseconds deadline) {
+  {
+    std::lock_guard const lock(mutex_);
+    addresses_ = std::move(addresses);
+    is_first_ = has_report_ = true;
+  }
+  return wait(deadline);
+}
+
+membership_client::start membership_client::next(std::int64_t step, std::vector<process_id> lost,
+                                                 std::vector<endpoint> addresses,
+                                                 std::chrono::milliseconds deadline) {
+  {
+    std::lock_guard const lock(mutex_);
+    addresses_ = std::move(addresses);
+    begun_.reset();
+    is_outside_ = false;
+    state_.withdraw(step, std::move(lost));
+    has_report_ = true;
+  }
+  return *wait(deadline);
+}
+
+std::optional<membership_client::start> membership_client::wait(std::chrono::milliseconds deadline) {
+  std::unique_lock lock(mutex_);
+  bool const has_answer =
+      changed_.wait_for(lock, deadline, [&] { return begun_ || is_outside_ || !refusal_.empty(); });
+  if (begun_) return *begun_;
+  if (is_outside_) return std::nullopt;
+  throw communicator_error(
+      {.what = has_answer ? "the rendezvous has refused this process" : "no membership has begun in time",
+       .where = {"rendezvous ", where_.meeting.front().text()},
+       .expected = has_answer ? clause("a process of the job")
+                              : clause({"enough ranks within ", deadline.count(), " ms"}),
+       .got = has_answer        ? make_printable(refusal_)
+              : status_.empty() ? "no answer"
+                                : status_});
+}
+
+void membership_client::confirm() {
+  std::lock_guard const lock(mutex_);
+  state_.confirm();
+  has_report_ = true;
+}
+
+void membership_client::leave() {
+  std::unique_lock lock(mutex_);
+  leaves_ = true;
+  changed_.wait_for(lock, std::chrono::seconds(1), [&] { return has_left_; });
+}
+
+void membership_client::connect() {
+  next_attempt_ = clock::now() + std::chrono::milliseconds(100);
+  bool is_new = false;
+  {
+    std::lock_guard const lock(mutex_);
+    is_new = !knows_job_;
+  }
+  may_host_(is_new);
+  endpoint const& address = where_.meeting[attempts_++ % where_.meeting.size()];
+  stream_.emplace(
+      secure_stream(tcp_socket::connecting(address), secure_stream::role::client, where_.identity),
+      message_stream::most_bytes);
+  std::lock_guard const lock(mutex_);
+  has_report_ = !addresses_.empty();
+}
+
+void membership_client::handle(service_message message) {
+  bool ends = false;
+  {
+    std::lock_guard const lock(mutex_);
+    switch (message.is) {
+      case service_message::kind::begin:
+        if (state_.begin(self_, message.next)) begun_ = {message.next, std::move(message.members)};
+        is_first_ = false;
+        knows_job_ = true;
+        break;
+      case service_message::kind::end:
+        ends = state_.trains;
+        break;
+      case service_message::kind::has_begun:
+        is_outside_ = is_first_;
+        is_first_ = false;
+        knows_job_ = true;
+        break;
+      case service_message::kind::waits:
+        status_ = make_printable(message.text);
+        break;
+      case service_message::kind::refused:
+        refusal_ = std::move(message.text);
+        break;
+    }
+  }
+  changed_.notify_all();
+  if (ends) ended_();
+}
+
+void membership_client::send_report() {
+  member_message message;
+  {
+    std::lock_guard const lock(mutex_);
+    if (!std::exchange(has_report_, false) || is_outside_) return;
+    message = {.is = member_message::kind::report,
+               .job = job_,
+               .host = where_.host,
+               .process = self_,
+               .is_first = is_first_,
+               .state = state_,
+               .addresses = addresses_};
+  }
+  stream_->send(message.encoded());
+}
+
+void membership_client::run() noexcept {
+  while (true) {
+    bool leaves = false;
+    {
+      std::lock_guard const lock(mutex_);
+      if (stops_) return;
+      leaves = leaves_;
+    }
+    try {
+      if (!stream_ && clock::now() >= next_attempt_) connect();
+      if (stream_) {
+        send_report();
+        if (auto const time = clock::now(); time >= next_beat_) {
+          next_beat_ = time + silence_ / 8;
+          stream_->send(member_message{.is = member_message::kind::beat}.encoded());
+        }
+        if (leaves) stream_->send(member_message{.is = member_message::kind::leave}.encoded());
+        while (std::optional<std::vector<std::byte>> const message = stream_->advance())
+          handle(service_message::decoded(*message));
+        if (leaves && stream_->is_flushed()) {
+          std::lock_guard const lock(mutex_);
+          has_left_ = true;
+          changed_.notify_all();
+          return;  // a further report would announce this process again
+        }
+        if (!stream_->failure().empty()) stream_.reset();
+      }
+    } catch (std::exception const& problem) {
+      std::lock_guard const lock(mutex_);
+      status_ = problem.what();
+      stream_.reset();
+    }
+    changed_.notify_all();
+    pollfd answer{stream_ ? stream_->descriptor() : -1, POLLIN, 0};
+    ::poll(&answer, 1, 5);  // bounded: 5 ms
+  }
+}
+
+}  // namespace cohort::detail

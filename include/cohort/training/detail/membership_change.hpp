@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/elastic_communicator.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/training/detail/training_state.hpp>
+#include <cohort/training/listener.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Position of a fit, which a process that joins gets from another rank.
+///
+/// `ended`  results of an epoch whose validation and listeners are pending; `validation` is empty
+struct fit_position {
+  std::int64_t end_epoch = 0;  ///< number of epochs after which fit returns
+  std::optional<epoch_report> ended{};
+};
+
+/// Continues a run with the next membership of an elastic job.
+///
+/// Exact     the ranks continue after the last step that any of them has completed in the former membership.
+///           Ranks that have not completed this step, and processes that join, get the whole state from a
+///           rank that has. Parameters of all ranks are then equal bit for bit. A rank that gets the state
+///           loses its part of the strategy's state, for example rounding errors that it has not sent.
+class membership_change {
+ public:
+  /// Errors    setting_error if the ranks of this run cannot change.
+  static void check(training_state& run, dataset const& data, fit_settings const& settings);
+
+  membership_change(training_state& run, elastic_communicator& world) : run_(run), world_(world) {}
+
+  /// Leaves the membership and connects the next one. Until `transfer` the run exchanges
+  /// nothing.
+  void begin();
+  /// Makes the states of all ranks equal, and makes the strategy. `facts`: hash of what all ranks must have
+  /// in common. Returns whether this rank has got its state, with its listeners' states
+  /// (training_state::saved_listeners), from another rank.
+  ///
+  /// Order     collective.
+  /// Errors    communicator_error if a rank is lost: call begin and transfer again. setting_error on a rank
+  ///           whose facts differ from those of the others.
+  bool transfer(fit_position& position, std::uint64_t facts);
+
+ private:
+  struct header;
+
+  header own_header(fit_position const& position, std::uint64_t facts) const;
+  void send_state(int from, bool is_behind);
+  void make_strategy(std::vector<bool> const& is_behind);
+
+  training_state& run_;
+  elastic_communicator& world_;
+  std::function<std::unique_ptr<strategy>(communicator&)> renewal_{};
+  std::string strategy_state_{};        // of the former membership
+  std::int64_t former_membership_ = 0;  // 0: this process joins
+};
+
+}  // namespace cohort::detail

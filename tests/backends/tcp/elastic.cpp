@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: tcp
+// elastic EPOCHS STEP_MS HEARTBEAT_MS: ranks that leave, are lost and join, for elastic_test.py. The gradient
+// of example i is the unit vector e_i, so parameter i counts how often the examples i were used.
+#include <unistd.h>
+
+#include <chrono>
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/tcp.hpp>
+#include <cohort/training/stop_on_signal.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int examples = 96, examples_per_rank = 4;
+
+constexpr auto net = cohort::network<[](cohort::builder& it) {
+  using namespace cohort;
+  return it.input({1}) | embedding{.vocabulary = examples, .width = 1} | flatten{} | mean_absolute_error{};
+}>();
+
+/// Prints each step.
+struct steps_printer final : cohort::listener {
+  explicit steps_printer(int ms) : pause(ms) {}
+  void on_step(cohort::training& run, cohort::step_report const& step) override {
+    auto const end = std::chrono::steady_clock::now() + pause;
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    std::printf("step %lld of %d ranks as rank %d\n", static_cast<long long>(step.step), run.world().size(),
+                run.world().rank());
+    std::fflush(stdout);
+  }
+  void on_epoch(cohort::training&, cohort::epoch_report const& epoch) override {
+    std::printf("epoch %lld ends, validation loss %.6f\n", static_cast<long long>(epoch.epoch),
+                epoch.validation.at(0).value);
+    std::fflush(stdout);
+  }
+  std::chrono::milliseconds pause;
+};
+
+std::vector<float> values_of(cohort::training const& run) {
+  cohort::parameter_set const& all = run.parameters();
+  std::vector<float> values(static_cast<std::size_t>(all.elements()));
+  all.read_all(all.master(), reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  int const epochs = std::atoi(argv[1]), step_ms = std::atoi(argv[2]);
+  cohort::communicator_settings const how{.deadline = std::chrono::seconds(60),
+                                          .heartbeat = std::chrono::milliseconds(std::atoi(argv[3])),
+                                          .log = cohort::stderr_sink()};
+  return cohort::launch<cohort::tcp>(how, [&](cohort::communicator& world) {
+    using namespace cohort;
+    std::vector<float> indices, targets;
+    for (int i = 0; i < examples; ++i) {
+      indices.push_back(static_cast<float>(i));
+      targets.push_back(-1e6F);  // so that the gradient of the loss is always 1
+    }
+    dataset const data = arrays({{.name = "index", .values = {indices.data(), {examples, 1}}}},
+                                {{.name = "target", .values = {targets.data(), {examples, 1}}}});
+    auto run = trainer<reference<float>>(net, world, allreduce{},
+                                         {.optimizer = {sgd{.learning_rate = 1}}, .log = stderr_sink()});
+    std::vector<float> const initial = values_of(run);
+    steps_printer printer(step_ms);
+    stop_on_signal signals;
+    fit_report const report = run.fit(data, {.batch = examples_per_rank,
+                                             .epochs = epochs,
+                                             .validation = data,
+                                             .listeners = {&printer, &signals}});
+    if (report.stopped) {
+      std::printf("left after step %lld\n", static_cast<long long>(run.step()));
+      return;
+    }
+    std::printf("counts");
+    std::vector<float> const values = values_of(run);
+    float const step = examples_per_rank * static_cast<float>(std::atoi(std::getenv("COHORT_RANKS")));
+    for (std::size_t i = 0; i < values.size(); ++i) std::printf(" %.2f", (initial[i] - values[i]) * step);
+    std::printf("\nchecksum %s\n", run.checksum().c_str());
+  });
+}

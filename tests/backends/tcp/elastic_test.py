@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: tcp
+# label: slow
+"""Ranks that are lost, leave and join during a fit of real processes."""
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+EXAMPLES = 96  # of elastic.cpp, a multiple of the examples of a step
+
+
+class job:
+    """Processes of an elastic job. `ranks` start together; others may join."""
+
+    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+        self.directory = tempfile.TemporaryDirectory()
+        self.environment = os.environ | {
+            "COHORT_JOIN": f"127.0.0.1:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": "1",
+            "COHORT_MAX_RANKS": str(ranks + 2), "COHORT_SHARED_DIRECTORY": self.directory.name}
+        self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms)]
+        self.processes, self.files = [], []
+        for _ in range(ranks):
+            self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for one in self.processes:
+            if one.poll() is None:
+                one.send_signal(signal.SIGCONT)
+                one.kill()
+            one.wait()
+        for file in self.files:
+            file.close()
+        self.directory.cleanup()
+
+    def start(self):
+        path = pathlib.Path(self.directory.name, f"process{len(self.processes)}")
+        self.files.append(path.open("w"))
+        self.processes.append(subprocess.Popen(self.arguments, env=self.environment, stdout=self.files[-1], stderr=subprocess.STDOUT))
+        return len(self.processes) - 1
+
+    def text(self, process):
+        return pathlib.Path(self.directory.name, f"process{process}").read_text()
+
+    def steps(self, process):
+        return [int(one) for one in re.findall(r"^step (\d+) of", self.text(process), re.M)]
+
+    def wait_for_step(self, process, step, seconds=60):
+        end = time.monotonic() + seconds
+        while not any(one >= step for one in self.steps(process)):
+            if time.monotonic() > end or self.processes[process].poll() is not None:
+                raise AssertionError(f"process {process} does not reach step {step}:\n{self.text(process)}")
+            time.sleep(0.005)
+
+    def status(self, process, seconds=90):
+        return self.processes[process].wait(seconds)
+
+
+class elastic(unittest.TestCase):
+    def check_end(self, run, processes, epochs=12):
+        """All processes have ended with the same parameters, in which each example counts once per epoch."""
+        checksums = set()
+        for one in processes:
+            self.assertEqual(run.status(one), 0, run.text(one))
+            counts = [float(number) for number in re.search(r"^counts(.*)$", run.text(one), re.M)[1].split()]
+            self.assertEqual(len(counts), EXAMPLES)
+            for count in counts:
+                self.assertAlmostEqual(count, epochs, delta=0.01, msg=run.text(one))
+            checksums.add(re.search(r"^checksum (\w+)$", run.text(one), re.M)[1])
+        self.assertEqual(len(checksums), 1)
+
+    def test_a_killed_rank_is_replaced_by_none_and_no_example_is_lost(self):
+        for victim in (0, 2):  # process 0 may serve the rendezvous
+            with job(3) as run:
+                run.wait_for_step(victim, 5)
+                run.processes[victim].kill()
+                self.check_end(run, {0, 1, 2} - {victim})
+
+    def test_a_rank_leaves_on_sigterm_after_its_step(self):
+        for leaver in (0, 1):
+            with job(3) as run:
+                run.wait_for_step(leaver, 5)
+                run.processes[leaver].send_signal(signal.SIGTERM)
+                self.assertEqual(run.status(leaver), 0, run.text(leaver))
+                self.assertIn("left after step", run.text(leaver))
+                self.check_end(run, {0, 1, 2} - {leaver})
+
+    def test_a_process_joins_and_gets_the_state(self):
+        with job(2) as run:
+            run.wait_for_step(0, 5)
+            joiner = run.start()
+            run.wait_for_step(joiner, 8)
+            self.assertIn("of 3 ranks", run.text(0))
+            self.check_end(run, {0, 1, joiner})
+
+    def test_a_rank_that_is_stopped_briefly_stays(self):
+        with job(3) as run:
+            run.wait_for_step(1, 5)
+            run.processes[1].send_signal(signal.SIGSTOP)
+            time.sleep(0.7)
+            run.processes[1].send_signal(signal.SIGCONT)
+            self.check_end(run, {0, 1, 2})
+            self.assertNotIn("of 2 ranks", run.text(0))
+
+    def test_a_rank_that_is_stopped_for_long_is_excluded_and_returns(self):
+        with job(3, epochs=40) as run:
+            run.wait_for_step(1, 5)
+            run.processes[1].send_signal(signal.SIGSTOP)
+            others = run.steps(0)[-1]
+            run.wait_for_step(0, others + 5)
+            self.assertIn("of 2 ranks", run.text(0))
+            run.processes[1].send_signal(signal.SIGCONT)
+            self.check_end(run, {0, 1, 2}, epochs=40)
+            self.assertIn("of 3 ranks", run.text(0).rsplit("of 2 ranks", 1)[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
