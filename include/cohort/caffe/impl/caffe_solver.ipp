@@ -194,7 +194,8 @@ std::vector<caffe_state> states_of(prototxt_message const& from, std::string_vie
     state->expect_only(fields);
     std::string const expected = trains ? "TRAIN" : "TEST", given = state->text("phase", expected);
     if (given != expected && given != (trains ? "0" : "1"))
-      state->refuse("phase", {"a state has another phase than its network"}, {expected}, quote_for_error(given));
+      state->refuse("phase", {"a state has another phase than its network"}, {expected},
+                    quote_for_error(given));
     result.push_back(
         {.phase = phase,
          .level = static_cast<int>(integer_in(*state, "level", 0, std::numeric_limits<int>::min())),
