@@ -45,6 +45,9 @@ class membership_client {
              std::chrono::milliseconds deadline);
   /// All members of the current membership have begun.
   void confirm();
+  /// Returns whether the service has ended the current membership. `ended` may have been called before the
+  /// membership was connected.
+  bool has_ended();
   /// Leaves the job. Returns after the service has been told, at most after a second.
   void leave();
 
@@ -72,6 +75,7 @@ class membership_client {
   bool is_outside_ = false;  // the job has begun without this process, which does not wait
   bool knows_job_ = false;   // the job has begun
   bool has_report_ = false;  // a report must be sent
+  bool has_ended_ = false;     // the current membership
   bool leaves_ = false, has_left_ = false;
   bool stops_ = false;
   std::optional<start> begun_{};

@@ -109,6 +109,7 @@ void elastic_tcp::connect(std::vector<tcp_socket> listening, std::vector<endpoin
     std::lock_guard const lock(mutex_);
     ranks_ = std::move(next);
   }
+  if (client_->has_ended()) end_membership();
   ranks_->barrier();
   client_->confirm();
 }

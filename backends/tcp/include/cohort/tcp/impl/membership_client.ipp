@@ -83,6 +83,11 @@ void membership_client::confirm() {
   has_report_ = true;
 }
 
+bool membership_client::has_ended() {
+  std::lock_guard const lock(mutex_);
+  return has_ended_;
+}
+
 void membership_client::leave() {
   std::unique_lock lock(mutex_);
   leaves_ = true;
@@ -111,12 +116,15 @@ void membership_client::handle(service_message message) {
     std::lock_guard const lock(mutex_);
     switch (message.is) {
       case service_message::kind::begin:
-        if (state_.begin(self_, message.next)) begun_ = {message.next, std::move(message.members)};
+        if (state_.begin(self_, message.next)) {
+          begun_ = {message.next, std::move(message.members)};
+          has_ended_ = false;
+        }
         is_first_ = false;
         knows_job_ = true;
         break;
       case service_message::kind::end:
-        ends = state_.trains;
+        has_ended_ = ends = state_.trains;
         break;
       case service_message::kind::has_begun:
         is_outside_ = is_first_;
